@@ -1,4 +1,4 @@
-"""Markdown: the text stays as it is in the file, headings are found by a block parse."""
+"""Markdown: the text stays as it is in the file, without front matter; headings are found by a block parse."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a Markdown document.
 
     The title is that of the front matter, else the first heading of level 1, else the
-    file's name. Simple `key: value` lines of the front matter are metadata.
+    file's name. Simple `key: value` lines of the front matter are metadata. The front matter is no part of the text.
 
     Raises:
         DocumentError: no text, too much, or not decodable.
@@ -49,9 +49,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     text = decode(data)
     match = _FRONT_MATTER.match(text)
     metadata = dict(_front_matter(match.group(1))) if match else {}
-    start = match.end() if match else 0
-    find = _headings if text.count("\n", start) < _MAX_PARSED_LINES else _headings_by_line
-    headings = list(find(text, start))
+    text = text[match.end() :] if match else text
+    find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
+    headings = list(find(text))
     title = metadata.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
     return assemble(
         text,
@@ -78,10 +78,9 @@ def plain(markup: str) -> str:
     return "".join(codes[place] if 0 <= (place := ord(char) - _PRIVATE_USE) < len(codes) else char for char in markup)
 
 
-def _headings(text: str, start: int) -> Iterator[Heading]:
-    body = text[start:]
-    offsets = [0, *accumulate(len(line) + 1 for line in body.split("\n"))]
-    tokens = _PARSER.parse(body)
+def _headings(text: str) -> Iterator[Heading]:
+    offsets = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    tokens = _PARSER.parse(text)
     for token, content in pairwise(tokens):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
@@ -89,13 +88,13 @@ def _headings(text: str, start: int) -> Iterator[Heading]:
             continue
         title = plain(content.content)
         if title.strip() and len(title) <= MAX_HEADING_CHARS:
-            yield Heading(title, int(token.tag[1]), start + offsets[token.map[0]])
+            yield Heading(title, int(token.tag[1]), offsets[token.map[0]])
 
 
-def _headings_by_line(text: str, start: int) -> Iterator[Heading]:
+def _headings_by_line(text: str) -> Iterator[Heading]:
     """The headings that start with `#`, outside of fenced code; for texts of too many lines to be parsed."""
     fence = ""
-    for match in _LINE.finditer(text, start):
+    for match in _LINE.finditer(text):
         line = match.group()
         mark = _FENCE.match(line)
         if mark and not fence:

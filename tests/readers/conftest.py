@@ -1,4 +1,4 @@
-"""The makers of documents, as fixtures."""
+"""Fixtures that make PDF and Word documents."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Assembly of a document: headings, title, and the limit of its size."""
+
 from __future__ import annotations
 
 import pytest
@@ -17,7 +19,7 @@ def test_blocks_know_where_their_headings_start() -> None:
     assert [(heading.title, heading.level, heading.start) for heading in blocks.headings] == [("A title", 2, 8)]
 
 
-def test_a_paragraph_styled_as_a_heading_is_text() -> None:
+def test_a_paragraph_too_long_for_a_heading_is_text() -> None:
     blocks = Blocks()
     blocks.add_heading("x" * (MAX_HEADING_CHARS + 1), 1)
     assert blocks.headings == []

@@ -1,4 +1,4 @@
-"""What a file is by its content, whatever it is called."""
+"""Detection of the format of a file by its content, whatever its name."""
 
 from __future__ import annotations
 

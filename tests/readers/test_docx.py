@@ -1,3 +1,5 @@
+"""Word documents: headings, lists, tables, tracked changes, and damaged files."""
+
 from __future__ import annotations
 
 import io
@@ -47,7 +49,7 @@ def test_tracked_changes_are_accepted(make_docx: Callable[..., bytes]) -> None:
     assert read(out.getvalue(), "a", "a.docx").text == "new"
 
 
-def test_a_damaged_file_says_so(make_docx: Callable[..., bytes]) -> None:
+def test_a_damaged_file_is_refused(make_docx: Callable[..., bytes]) -> None:
     data = bytearray(make_docx([("Normal", BODY)]))
     middle = data.find(b"word/document.xml") + 60
     data[middle : middle + 20] = b"\xff" * 20
@@ -63,7 +65,7 @@ def test_a_zip_of_something_else_is_refused() -> None:
         read(out.getvalue(), "a", "a.docx")
 
 
-def test_a_document_with_broken_marks_says_so(make_docx: Callable[..., bytes]) -> None:
+def test_a_document_with_broken_xml_is_refused(make_docx: Callable[..., bytes]) -> None:
     source, out = zipfile.ZipFile(io.BytesIO(make_docx([("Normal", "Water.")]))), io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name in source.namelist():

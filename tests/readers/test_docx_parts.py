@@ -74,7 +74,7 @@ def test_notes_follow_the_paragraph_that_refers_to_them() -> None:
     assert text == "One goes on\n\nSmith v. Jones\n\nAn end note\n\nTwo"
 
 
-def test_notes_of_tables_headings_and_deleted_text() -> None:
+def test_notes_of_tables_and_headings_follow_them_and_those_of_deleted_text_are_left_out() -> None:
     reference = '<w:r><w:footnoteReference w:id="{}"/></w:r>'
     table = f"<w:tbl><w:tr><w:tc>{paragraph(run('cell') + reference.format(2))}</w:tc></w:tr></w:tbl>"
     heading = paragraph(run("Heading") + reference.format(3), "Heading1")

@@ -1,3 +1,5 @@
+"""The encoding of text files is detected, and characters that cannot be stored are replaced."""
+
 from __future__ import annotations
 
 import pytest
@@ -19,7 +21,7 @@ def test_cyrillic_is_guessed(encoding: str) -> None:
     assert decode(RUSSIAN.encode(encoding)) == RUSSIAN
 
 
-def test_what_fits_utf8_is_utf8_whatever_is_declared() -> None:
+def test_valid_utf8_is_read_as_utf8_whatever_is_declared() -> None:
     assert decode("über".encode(), declared="cp1252") == "über"
 
 
@@ -52,6 +54,6 @@ def test_binary_data_is_refused() -> None:
         decode(bytes(range(256)) * 10)
 
 
-def test_a_mark_that_lies_is_named() -> None:
+def test_a_wrong_byte_order_mark_is_refused() -> None:
     with pytest.raises(DocumentError, match="mark of utf-8 but is not utf-8"):
         decode(b"\xef\xbb\xbfcaf\xe9")

@@ -1,3 +1,5 @@
+"""EPUB books: order of chapters, metadata, and files that are refused."""
+
 from __future__ import annotations
 
 import io
@@ -68,7 +70,7 @@ def test_a_book_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPa
         (epub_bytes({}), "no text"),
     ],
 )
-def test_what_is_no_book_is_refused(data: bytes, reason: str) -> None:
+def test_files_that_are_no_book_are_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
         read(data, "a", "a.epub")
 

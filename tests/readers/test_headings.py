@@ -1,3 +1,5 @@
+"""Headings found in plain text, and lines that are not headings."""
+
 from __future__ import annotations
 
 import pytest
@@ -41,7 +43,7 @@ def test_code_in_capitals_is_not_a_heading() -> None:
     assert titles(f"{BODY}\nMAX_SIZE = 10\n\n{BODY}\nEND\n\n{BODY}\nIF (A > B) THEN C\n\n{BODY}") == []
 
 
-def test_shouting_is_not_a_heading() -> None:
+def test_paragraphs_in_capitals_are_not_headings() -> None:
     assert titles("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n") == []
 
 
@@ -99,5 +101,5 @@ def test_many_blank_lines_count_as_a_few() -> None:
 
 
 @pytest.mark.slow
-def test_more_numbers_than_headings_can_be_are_a_list() -> None:
+def test_more_numbered_lines_than_the_limit_are_a_list() -> None:
     assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{BODY}\n" for number in range(50_001))) == []

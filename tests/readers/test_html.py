@@ -1,3 +1,5 @@
+"""HTML pages: headings, tables, menus that are left out, and limits."""
+
 from __future__ import annotations
 
 import time
@@ -21,7 +23,7 @@ def test_headings_make_sections() -> None:
     assert document.metadata == {"language": "en"}
 
 
-def test_blocks_stand_on_their_own_and_inline_does_not() -> None:
+def test_block_elements_break_lines_and_inline_elements_do_not() -> None:
     body = "<p>a <b>b</b><i>c</i>\n d<br>e</p><ul><li>x<li><p>y</p></ul><pre>  k\n    l\n</pre>z"
     assert read(page(body), "a", "a.html").text == "a bc d\ne\n- x\n- y\n\n  k\n    l\n\nz"
 
@@ -36,7 +38,7 @@ def test_tables_that_lay_out_a_page_are_not_rows() -> None:
     assert read(page(body), "a", "a.html").text == "Head\n\none\n\ntwo"
 
 
-def test_what_is_not_content_is_left_out() -> None:
+def test_menus_scripts_and_hidden_text_are_left_out() -> None:
     body = (
         "<nav>menu</nav><header>top</header><script>x()</script><style>y</style><aside>ad</aside><p hidden>h</p>"
         "<p style='display: none'>n</p><template>t</template><noscript>s</noscript><p>kept</p><footer>foot</footer>"
@@ -87,11 +89,11 @@ def test_lists_of_links_are_left_out(menu: str) -> None:
     assert document.text == f"Before.\n\nBetween.\n\n{BODY.strip()}"
 
 
-def test_lists_that_say_something_are_kept() -> None:
+def test_short_lists_of_links_and_lists_with_text_are_kept() -> None:
     few = links(["Pumps", "Valves"])
-    told = "<ul>" + "".join(f"<li><a href='#'>{name}</a> is a language.</li>" for name in LANGUAGES) + "</ul>"
+    with_text = "<ul>" + "".join(f"<li><a href='#'>{name}</a> is a language.</li>" for name in LANGUAGES) + "</ul>"
     titled = links([f"{name}: a history of the language and of those who wrote it" for name in LANGUAGES])
-    text = read(page(f"<p>{BODY}</p>{few}{told}{titled}"), "a", "a.html").text
+    text = read(page(f"<p>{BODY}</p>{few}{with_text}{titled}"), "a", "a.html").text
     assert "- Pumps\n- Valves\n- Deutsch is a language." in text
     assert "Svenska: a history" in text
 

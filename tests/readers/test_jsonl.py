@@ -1,3 +1,5 @@
+"""JSON and JSON lines: records, metadata, bad lines, and limits."""
+
 from __future__ import annotations
 
 import io
@@ -51,11 +53,11 @@ def test_metadata_is_flattened() -> None:
     }  # fmt: skip
 
 
-def test_a_record_of_a_title_is_read_as_that() -> None:
+def test_a_record_of_a_title_alone_is_read() -> None:
     assert document_of({"id": "a", "title": "Only this", "text": ""}).text == "Only this"
 
 
-def test_what_no_store_takes_is_replaced() -> None:
+def test_characters_that_cannot_be_stored_are_replaced() -> None:
     document = document_of({"id": "a\ud800", "title": "t\x00", "text": "x\r\ny\ud800", "meta": {"k": "\udfff"}})
     assert (document.doc_id, document.title, document.text) == ("a\ufffd", "t\ufffd", "t\ufffd\n\nx\ny\ufffd")
     assert document.metadata == {"k": "\ufffd"}
@@ -76,7 +78,7 @@ def test_what_no_store_takes_is_replaced() -> None:
         ({"id": "a", "text": "x", "meta": {"k": float("nan")}}, 'metadata "k" is nan'),
     ],
 )
-def test_a_bad_record_says_why(record: dict[str, Any], reason: str) -> None:
+def test_a_bad_record_is_unreadable_with_a_reason(record: dict[str, Any], reason: str) -> None:
     result = one(record)
     assert isinstance(result, Unreadable)
     assert reason in result.reason

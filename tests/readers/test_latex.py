@@ -1,3 +1,5 @@
+"""LaTeX: sections, macros, and commands that leave no residue in the text."""
+
 from __future__ import annotations
 
 from time import process_time
@@ -189,7 +191,7 @@ def test_commands_without_their_arguments_do_no_harm(latex: str) -> None:
     assert text_of(f"Words {latex}").startswith("Words")
 
 
-def test_spans_are_those_of_the_text() -> None:
+def test_sections_start_at_their_headings_and_have_no_gaps() -> None:
     document = read(PAPER.replace(r"\maketitle", r"\def\x{\begin{T}}\input{none}").encode(), "a", "a.tex")
     for section in document.sections[1:]:
         assert document.text[section.start :].startswith(section.heading)

@@ -1,3 +1,5 @@
+"""LaTeX documents of several files: which files are included, and which are not."""
+
 from __future__ import annotations
 
 import gzip
@@ -64,7 +66,7 @@ def test_a_missing_file_is_noted(tmp_path: Path) -> None:
     assert document.metadata["missing_files"] == ["none", "other"]
 
 
-def test_what_is_in_memory_includes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_in_memory_includes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of(tmp_path, other="secret")
     monkeypatch.chdir(tmp_path)
     (document,) = read_bytes(rb"Words \input{other}", "main.tex")
@@ -87,7 +89,7 @@ def test_no_file_outside_the_folder_is_read(tmp_path: Path, name: str) -> None:
     assert (document.text, document.metadata["missing_files"]) == ("Words", [name])
 
 
-def test_circles_and_deep_chains_end(tmp_path: Path) -> None:
+def test_circular_and_deep_inclusions_end(tmp_path: Path) -> None:
     chain = {f"part{number}": rf"p{number} \input{{part{number + 1}}}" for number in range(30)}
     main = folder_of(tmp_path, main=r"a \input{main} b \input{other} c \input{part0}", other=r"o \input{main}", **chain)
     words = read_document(main).text.split()

@@ -1,3 +1,5 @@
+"""Markdown: headings, front matter, titles, and very long texts."""
+
 from __future__ import annotations
 
 import tracemalloc
@@ -26,6 +28,7 @@ def test_front_matter_is_metadata() -> None:
     assert document.title == "On Pumps"
     assert document.metadata == {"year": 2020, "tags": ["a", "b"], "authors": ["Ann", "Bob"], "draft": True}
     assert document.sections[0].heading == "Other"
+    assert document.text == f"# Other\n\n{BODY}"
 
 
 def test_the_title_is_the_first_heading_of_level_one() -> None:

@@ -1,3 +1,5 @@
+"""Numbers of headings, and lines that look like numbered headings."""
+
 from __future__ import annotations
 
 import pytest

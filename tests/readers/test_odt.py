@@ -1,3 +1,5 @@
+"""OpenDocument texts: headings, lists, notes, metadata, and files that are refused."""
+
 from __future__ import annotations
 
 import pytest
@@ -81,7 +83,7 @@ def test_the_paragraph_of_style_title_is_the_title() -> None:
         ({"content.xml": "\0", "META-INF/manifest.xml": "<m><encryption-data/></m>"}, "encrypted"),
     ],
 )
-def test_what_is_no_text_is_refused(members: dict[str, str], reason: str) -> None:
+def test_files_that_are_no_text_document_are_refused(members: dict[str, str], reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
         read(zip_bytes(members), "a", "a.odt")
 

@@ -1,3 +1,5 @@
+"""PDFs: headings, paragraphs, running heads, titles, and files that are refused."""
+
 from __future__ import annotations
 
 from itertools import count
@@ -23,7 +25,7 @@ def body(top: float, n_lines: int = 6) -> list[Print]:
     ]
 
 
-def test_type_and_numbers_tell_headings(make_pdf: MakePdf) -> None:
+def test_headings_are_detected_by_type_and_numbers(make_pdf: MakePdf) -> None:
     page: list[Print] = [
         ("On the Matching of Long Documents", 100, 740, 20, True),
         ("Abstract", 72, 700, 12, True), *body(680),
@@ -76,7 +78,7 @@ def test_the_outline_is_used_where_it_fits(make_pdf: MakePdf) -> None:
     assert [section.heading for section in document.sections] == ["Alpha part", "2 Beta part"]
 
 
-def test_the_title_of_the_properties_is_used_if_it_is_one(make_pdf: MakePdf) -> None:
+def test_the_title_of_the_properties_is_used_unless_it_is_a_file_name(make_pdf: MakePdf) -> None:
     assert read(make_pdf([body(700)], title="Long Documents"), "a", "x.pdf").title == "Long Documents"
     assert read(make_pdf([body(700)], title="Microsoft Word - draft.docx"), "a", "x.pdf").title == "x"
 
@@ -87,12 +89,12 @@ def test_pages_without_text_start_where_the_next_does(make_pdf: MakePdf) -> None
     assert document.pages[2] == document.pages[3] > 0
 
 
-def test_a_scan_asks_for_ocr(make_pdf: MakePdf) -> None:
+def test_a_scan_is_refused_with_advice_to_run_ocr(make_pdf: MakePdf) -> None:
     with pytest.raises(DocumentError, match=r"its page has no text layer \(scanned\?\); run OCR first, e.g. ocrmypdf"):
         read(make_pdf([[]]), "a", "a.pdf")
 
 
-def test_an_encrypted_file_says_so(make_pdf: MakePdf) -> None:
+def test_an_encrypted_file_is_refused(make_pdf: MakePdf) -> None:
     key = "<" + "ab" * 32 + ">"
     handler = f"/Encrypt << /Filter /Standard /V 1 /R 2 /O {key} /U {key} /P -4 >> /ID [{key} {key}] "
     data = make_pdf([body(700)]).replace(b"trailer << ", f"trailer << {handler}".encode())

@@ -1,3 +1,5 @@
+"""Characters of PDFs whose fonts have no Unicode map."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Columns of a PDF page: their starts and right edges."""
+
 from __future__ import annotations
 
 from engine.readers.pdf_columns import column_starts, right_edges
@@ -9,7 +11,7 @@ def line(left: float, right: float, page: int = 0) -> Line:
 
 
 def column(left: float, right: float, n_lines: int = 20) -> list[Line]:
-    """Indented first lines and short last ones among full lines."""
+    """Lines of a column: indented first lines and short last lines among full ones."""
     kinds = [(12, 0), (0, 0), (0, 0), (0, -150)]
     return [line(left + kinds[n % 4][0], right + kinds[n % 4][1]) for n in range(n_lines)]
 
@@ -30,7 +32,7 @@ def test_indents_are_no_columns() -> None:
     assert column_starts([*column(72, 540), *(line(110, 500) for _ in range(20))]) == [72]
 
 
-def test_narrow_cells_of_a_table_are_no_columns() -> None:
+def test_narrow_cells_of_a_table_make_few_columns() -> None:
     cells = [line(72 + 50 * n, 100 + 50 * n) for n in range(9) for _ in range(8)]
     assert len(column_starts(cells)) < 6
 

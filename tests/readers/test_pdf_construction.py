@@ -1,4 +1,4 @@
-"""PDFs whose print is hard to read in order."""
+"""PDFs whose text is hard to read in order: columns, line numbers, figures, titles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_line_numbers_are_left_out(make_pdf: MakePdf) -> None:
 
 @pytest.mark.parametrize("margin", [[40.0, 40.0], [420.0, 420.0], [40.0, 420.0]], ids=["left", "right", "outer"])
 def test_numbers_of_a_printed_book_are_left_out(make_pdf: MakePdf, margin: list[float]) -> None:
-    """A page number stands in the column of the numbers, and letters mark the last lines."""
+    """Page numbers are in the column of the line numbers, and letters mark the last lines."""
     labels = [*map(str, range(1, 14)), "S14", "R15"]
     book: list[list[Print]] = []
     paragraphs: list[list[str]] = []
@@ -164,7 +164,7 @@ def test_labels_of_a_figure_are_no_headings(make_pdf: MakePdf) -> None:
     assert [section.heading for section in document.sections if section.heading] == ["Results of the study"]
 
 
-def test_a_picture_with_hardly_any_text_asks_for_ocr() -> None:
+def test_a_picture_with_hardly_any_text_is_refused_with_advice_to_run_ocr() -> None:
     words, drawing = b"BT /F1 10 Tf 72 700 Td (Scanned by a machine) Tj ET ", b"72 72 400 400 re f"
     with pytest.raises(
         DocumentError, match=r"its page has only 20 characters in its text layer \(scanned\?\); run OCR"

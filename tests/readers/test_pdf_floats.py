@@ -1,3 +1,5 @@
+"""Captions and footnotes of a PDF are moved behind the sentence that they interrupt."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ def line(text: str, *, right: float = 500, size: float = 10) -> Line:
 
 
 def ordered(lines: Sequence[Line], *, headings: frozenset[int] = frozenset()) -> list[list[int]]:
-    """Each line is a paragraph."""
+    """The order of paragraphs of one line each."""
     paragraphs = [range(number, number + 1) for number in range(len(lines))]
     return floats_last(paragraphs, lines, [500.0] * len(lines), 10, headings)
 
@@ -20,7 +22,7 @@ OPEN, REST = line("improve the ranking of results (e.g., Xiong et al.,"), line("
 CAPTION, NOTE, LABEL = line("Figure 1: Part of the graph."), line("1 A footnote.", size=8), line("Author", right=110)
 
 
-def test_a_sentence_goes_on_before_the_figure() -> None:
+def test_a_sentence_is_completed_before_the_figure() -> None:
     assert ordered([OPEN, LABEL, CAPTION, REST]) == [[0, 3], [1], [2]]
     assert ordered([OPEN, NOTE, REST]) == [[0, 2], [1]]
 
@@ -33,7 +35,7 @@ def test_a_sentence_may_be_interrupted_twice() -> None:
     ]
 
 
-def test_what_ends_a_sentence_or_is_short_is_complete() -> None:
+def test_lines_that_end_a_sentence_or_are_short_or_small_are_complete() -> None:
     for first in (line("The sentence ends here, in full."), line("a verse and", right=200), line("a note and", size=8)):
         assert ordered([first, CAPTION, REST]) == [[0], [1], [2]]
 
@@ -43,7 +45,7 @@ def test_nothing_moves_across_a_heading_or_a_paragraph() -> None:
     assert ordered([OPEN, line("Another paragraph of the text."), REST]) == [[0], [1], [2]]
 
 
-def test_a_capital_or_a_formula_does_not_go_on() -> None:
+def test_a_capital_or_a_formula_does_not_continue_a_sentence() -> None:
     assert ordered([OPEN, CAPTION, line("New sentence.")]) == [[0], [1], [2]]
     assert ordered([OPEN, CAPTION, line("f(x) = 0")]) == [[0], [1], [2]]
 

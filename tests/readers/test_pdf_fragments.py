@@ -1,3 +1,5 @@
+"""Fragments of one line of a PDF are joined."""
+
 from __future__ import annotations
 
 from engine.readers.pdf_fragments import rejoined

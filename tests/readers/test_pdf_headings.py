@@ -1,3 +1,5 @@
+"""Headings of a PDF by its outline, by type, and by known titles."""
+
 from __future__ import annotations
 
 import pytest
@@ -13,7 +15,7 @@ def line(text: str, y: float, size: float = 10) -> Line:
 
 
 def page(*texts: str, size: float = 10) -> list[Line]:
-    """Lines among others of body text."""
+    """Lines after ten lines of body text."""
     lines = [line(BODY, 760 - 12 * number) for number in range(10)]
     return [*lines, *(line(text, 600 - 40 * number, size) for number, text in enumerate(texts))]
 

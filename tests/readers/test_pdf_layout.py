@@ -1,3 +1,5 @@
+"""Lines of a PDF become paragraphs."""
+
 from __future__ import annotations
 
 from engine.readers.pdf_layout import body_size, breaks_line, joined, starts_paragraph
@@ -56,6 +58,6 @@ def test_a_word_and_a_full_stop_are_no_item() -> None:
     assert starts(line("the parts are:", 700), line("a. the first", 688))
 
 
-def test_a_second_line_left_of_an_indented_short_one_goes_on() -> None:
+def test_a_line_left_of_an_indented_short_one_continues_its_paragraph() -> None:
     assert not starts(line("The data from the flight", 700, left=84, right=440), line("recorders of", 688))
     assert starts(line("[1] A. Author. 2001", 700, left=84, right=300), line("[2] B. Author", 688))

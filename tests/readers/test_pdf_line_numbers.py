@@ -1,3 +1,5 @@
+"""Line numbers of a PDF are left out, and other numbers stay."""
+
 from __future__ import annotations
 
 import pytest
@@ -17,7 +19,7 @@ def text_lines(page: int = 0) -> list[Line]:
 
 
 def numbers(page: int = 0, *, first: int = 1, right: float = 60) -> list[Line]:
-    """Aligned at the right."""
+    """Line numbers, aligned at the right."""
     return [
         line(str(value), 700 - 12 * number, page=page, left=right - 5 * len(str(value)), right=right)
         for number, value in enumerate(range(first, first + len(WORDS)))
@@ -57,7 +59,7 @@ def test_a_column_of_a_table_stays() -> None:
     assert without_line_numbers([*text_lines(), *table]) == [*text_lines(), *table]
 
 
-def test_numbers_that_do_not_count_stay() -> None:
+def test_numbers_out_of_sequence_stay() -> None:
     scores = [line(str(value), 700 - 12 * n, left=50, right=60) for n, value in enumerate([31, 17, 42, 42, 18, 95, 60])]
     assert without_line_numbers([*text_lines(), *scores]) == [*text_lines(), *scores]
 

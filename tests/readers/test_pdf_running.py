@@ -1,3 +1,5 @@
+"""Running heads and page numbers of a PDF are left out."""
+
 from __future__ import annotations
 
 from engine.readers.pdf_lines import Line
@@ -39,7 +41,7 @@ def test_slides_of_few_lines_stay_whole() -> None:
     assert without_running_heads(slides) == slides
 
 
-def test_a_title_is_not_the_running_head_of_its_words() -> None:
+def test_a_title_with_the_words_of_the_running_head_stays() -> None:
     lines = [line("On Pumps", 770, page=page, size=10 if page else 18) for page in range(5)]
     lines += [one for page in range(5) for one in body(page, 5)]
     kept = without_running_heads(sorted(lines, key=lambda line: line.page))
@@ -66,7 +68,7 @@ def test_a_page_number_among_other_lines_of_a_foot_is_left_out() -> None:
     assert sum(one.text.startswith("Some words") for one in kept) == 6
 
 
-def test_numbers_that_do_not_count_with_the_pages_stay() -> None:
+def test_numbers_that_do_not_follow_the_pages_stay() -> None:
     values = [3, 14, 15, 92, 65]
     pages = [[line(f"{value} cells {letters(page)}", 640, page=page), *body(page)] for page, value in enumerate(values)]
     pages = [[line(f"A heading {'abcde'[page]}", 660, page=page), *lines] for page, lines in enumerate(pages)]

@@ -1,3 +1,5 @@
+"""Reading of files by their suffix: packed files, limits, and files that cannot be read."""
+
 from __future__ import annotations
 
 import gzip
@@ -16,7 +18,7 @@ def reason_of(path: Path) -> str:
     return result.reason
 
 
-def test_the_suffix_tells_the_format(tmp_path: Path) -> None:
+def test_the_suffix_determines_the_format(tmp_path: Path) -> None:
     path = tmp_path / "a.MD"
     path.write_text("# Title\n\ntext")
     (document,) = read_file(path)
@@ -38,12 +40,12 @@ def test_packed_lines_are_streamed() -> None:
     assert [item.doc_id for item in read_bytes(data, "c.jsonl.gz")] == ["1", "2"]
 
 
-def test_readable_is_what_has_a_format() -> None:
+def test_files_with_a_known_suffix_are_readable() -> None:
     assert is_readable(Path("a.txt")) and is_readable(Path("a.TeX.gz"))
     assert not is_readable(Path("a.gz")) and not is_readable(Path("a.py")) and not is_readable(Path("txt"))
 
 
-def test_an_unknown_format_names_the_known_ones() -> None:
+def test_the_error_for_an_unknown_format_names_the_known_ones() -> None:
     (result,) = read_bytes(b"x", "a.py")
     assert isinstance(result, Unreadable)
     assert ".txt" in result.reason

@@ -1,3 +1,5 @@
+"""reStructuredText: sections, directives, roles, metadata, and broken markup."""
+
 from __future__ import annotations
 
 import itertools
@@ -61,7 +63,7 @@ def test_unknown_directives_keep_argument_and_body() -> None:
     )
 
 
-def test_bodies_for_programs_are_left_out() -> None:
+def test_directives_without_text_for_readers_are_left_out() -> None:
     markup = (
         ".. index:: pump\n.. raw:: html\n\n   <hr>\n\n.. meta::\n   :keywords: x\n\n.. contents::\n\n"
         ".. toctree::\n   :maxdepth: 2\n   :caption: Chapters\n\n   intro\n   First steps <first>\n\n"
@@ -121,7 +123,7 @@ def test_broken_markup_keeps_its_text() -> None:
         "".join(f"{' ' * depth}deep\n\n" for depth in range(400)),
     ],
 )
-def test_what_docutils_refuses_is_plain_text(markup: str) -> None:
+def test_markup_that_docutils_refuses_is_plain_text(markup: str) -> None:
     assert text_of(markup) == markup
 
 

@@ -1,4 +1,4 @@
-"""What holds for every reader: sections tile the text, and a heading stands in its section."""
+"""Properties of every reader: sections cover the text without gaps, and a heading is in its section."""
 
 from __future__ import annotations
 

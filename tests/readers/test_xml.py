@@ -1,3 +1,5 @@
+"""JATS and TEI documents, and XML that is refused."""
+
 from __future__ import annotations
 
 import pytest
@@ -81,7 +83,7 @@ def test_files_are_not_included() -> None:
     assert "root" not in read(data, "a", "a.xml").text
 
 
-def test_other_xml_is_named_by_its_root() -> None:
+def test_the_error_for_other_xml_names_its_root() -> None:
     with pytest.raises(DocumentError, match="root <svg>, neither JATS"):
         read(b'<svg xmlns="http://www.w3.org/2000/svg"/>', "a", "a.xml")
 
@@ -92,7 +94,7 @@ def test_broken_xml_is_refused(data: bytes) -> None:
         read(data, "a", "a.xml")
 
 
-def test_a_bulk_file_is_refused_with_the_way_out() -> None:
+def test_a_bulk_file_is_refused_with_advice_to_split_it() -> None:
     one = b'<?xml version="1.0" encoding="UTF-8"?>\n<us-patent-grant><abstract><p>x</p></abstract></us-patent-grant>\n'
     with pytest.raises(DocumentError, match=r"holds 3 XML documents.*split it before each line"):
         read(one * 3, "a", "ipg150303.xml")
