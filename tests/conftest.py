@@ -57,7 +57,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """End what tests started for all of them."""
+    """End the Ray cluster that tests share."""
     end_ray_cluster()
 
 

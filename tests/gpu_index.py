@@ -1,4 +1,4 @@
-"""An index of random vectors with chosen numbers of chunks, and what a GPU would search it with."""
+"""An index of random vectors with chosen numbers of chunks, for tests of search on GPUs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def drawn_rows(n: int, seed: int) -> Vectors:
 
 
 def drawn_document(number: int, n_chunks: int) -> tuple[Document, EncodedDocument]:
-    """Chunks around a middle of their own; every third document is near the one before."""
+    """Chunks around a centre of their own; three documents in a row are near each other."""
     text = "w " * n_chunks
     rows = drawn_rows(n_chunks, number - number % 3)
     rows = unit(rows + 0.3 * drawn_rows(n_chunks, 10_000 + number))
@@ -34,7 +34,7 @@ def drawn_document(number: int, n_chunks: int) -> tuple[Document, EncodedDocumen
 
 
 def write_index(folder: Path, sizes: Sequence[int], *, factory: str | None = "Flat", first: int = 0) -> Path:
-    """An index of documents of so many chunks each; without a factory no generation."""
+    """An index of documents with these numbers of chunks; without a factory it has no generation."""
     with Writer(folder) as writer:
         writer.claim({"name": "drawn", "fingerprint": "d" * 32, "width": WIDTH})
         drawn = [drawn_document(first + number, size) for number, size in enumerate(sizes)]

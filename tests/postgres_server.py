@@ -24,7 +24,7 @@ _schemas = count()
 
 
 def new_address() -> Address:
-    """A schema that is not there yet, of a server that is started for the first test that needs one.
+    """A new schema on the server, which is started for the first test that needs it.
 
     Skips the test where the packages are missing, or the server does not start.
     """
@@ -32,7 +32,7 @@ def new_address() -> Address:
 
 
 def use_server(monkeypatch: pytest.MonkeyPatch, database: str) -> None:
-    """Let addresses without a host mean the server, and make a database there; skips the test where there is none."""
+    """Make addresses without a host refer to the server, and create a database; skip the test without a server."""
     url = server_url()
     import psycopg
 
@@ -44,7 +44,7 @@ def use_server(monkeypatch: pytest.MonkeyPatch, database: str) -> None:
 
 
 def server_url() -> str:
-    """The database of the server; skips the test where there is none."""
+    """The database of the server; skips the test where no server can be started."""
     for package in ("psycopg", "pgvector", _PACKAGE):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -56,7 +56,7 @@ def server_url() -> str:
 
 @cache
 def _started() -> Path | str:
-    """The folder of the server's socket; why there is none."""
+    """The folder of the socket of the server, or the reason why no server can be started."""
     programs = _programs()
     if programs is None:
         return f"{_PACKAGE} has no programs"
@@ -82,7 +82,7 @@ def _programs() -> Path | None:
 
 
 def _server_user() -> str | None:
-    """Whom the server runs as; None for the user of the tests."""
+    """The user that the server runs as; None for the user of the tests."""
     return pwd.getpwnam("nobody").pw_name if os.geteuid() == 0 else None
 
 

@@ -1,4 +1,4 @@
-"""FAISS on the CPU in the part of FAISS on GPUs, with what that cannot do; it answers as one would, only later.
+"""FAISS on the CPU in place of FAISS on GPUs, with the same limits and results, only slower.
 
 It takes the types that GPU FAISS takes, rounds flat vectors and the queries for them to
 float16, refuses selectors, and more than `MOST` vectors or lists a query.
@@ -19,14 +19,14 @@ from engine.store.replica import MOST
 
 
 class StandInGpus:
-    """As many GPUs as are asked for, each with as much room."""
+    """A given number of GPUs, each with a given free memory."""
 
     def __init__(self, n: int = 1, free_bytes: int = 64 << 30) -> None:
-        """Pretend.
+        """Create the stand-ins.
 
         Args:
-            n: GPUs.
-            free_bytes: of each, whatever is placed there.
+            n: number of GPUs.
+            free_bytes: free memory of each, whatever is placed there.
         """
         self.numbers: Sequence[int] = range(n)
         self._free_bytes = free_bytes
@@ -77,7 +77,7 @@ class CappedIndex:
         """As of FAISS.
 
         Raises:
-            RuntimeError: a GPU would not do that.
+            RuntimeError: a GPU would refuse the search.
         """
         nprobe = getattr(params, "nprobe", 0)
         if k > MOST or nprobe > MOST:

@@ -26,7 +26,7 @@ VALIDATOR = Draft202012Validator(strict(result_schema()))
 
 
 def check(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value itself, which is valid, and whose parts sum to the scores."""
+    """Return the value, after checking that it is valid and that its parts sum to the scores."""
     errors = [f"{error.json_path}: {error.message:.200}" for error in VALIDATOR.iter_errors(value)]
     assert errors == []
     for hit in hits_of(value):

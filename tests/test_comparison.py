@@ -1,4 +1,4 @@
-"""Two documents compared: as a search would score them with an index, and by themselves without."""
+"""Comparison of two documents: with an index as a search scores them, and without one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_weight_moves_the_score_towards_its_section() -> None:
     assert fox < plain < river
 
 
-def test_a_skipped_kind_is_as_a_weight_of_0() -> None:
+def test_skipping_a_kind_equals_a_weight_of_0() -> None:
     query = make_document("q", [("Body", "the long river runs"), ("Appendix", "an old house stands there")])
     skipped = compare_alone(query, TARGET, FakeEncoder(), skip=["appendix"])
     assert skipped.pairs == compare_alone(query, TARGET, FakeEncoder(), weights={"appendix": 0}).pairs
@@ -85,10 +85,10 @@ def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
     build(tmp_path / "i.lm", [target, *make_corpus(6)], encoder=FakeEncoder())
     with Index.open(tmp_path / "i.lm", encoder=FakeEncoder()) as index:
         (hit,) = (hit for hit in index.search(query, k=9, skip=["appendix"]) if hit.doc_id == "t")
-        beside = index.compare(query, "t", skip=["appendix"])
-    assert beside.score == hit.score
-    assert [pair.contribution for pair in beside.pairs] == [pair.contribution for pair in hit.pairs]
-    _parts_sum_to_the_score(beside)
+        by_index = index.compare(query, "t", skip=["appendix"])
+    assert by_index.score == hit.score
+    assert [pair.contribution for pair in by_index.pairs] == [pair.contribution for pair in hit.pairs]
+    _parts_sum_to_the_score(by_index)
 
 
 def test_without_an_index_the_matching_sections_come_first() -> None:

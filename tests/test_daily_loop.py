@@ -1,4 +1,4 @@
-"""`pytest` without arguments, in a folder of its own with the hook of our tests."""
+"""`pytest` without arguments, in a folder of its own with the hook of tests/conftest.py."""
 
 from __future__ import annotations
 

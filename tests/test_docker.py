@@ -54,12 +54,12 @@ def is_ignored(name: str) -> bool:
     return bool(fitting) and not fitting[-1].startswith("!")
 
 
-def test_every_copied_name_exists_and_is_sent() -> None:
+def test_every_copied_name_exists_and_is_not_ignored() -> None:
     assert len(copied()) == 8
     assert [name for name in copied() if not (ROOT / name).exists() or is_ignored(name)] == []
 
 
-def test_all_else_stays_out() -> None:
+def test_files_that_the_image_does_not_need_are_ignored() -> None:
     assert all(map(is_ignored, (".git", ".venv", "tests", "benchmarks", "demo", "papers.lm", "docs", "Makefile")))
 
 

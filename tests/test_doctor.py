@@ -1,4 +1,4 @@
-"""What the machine offers, as far as it is about GPUs."""
+"""The checks of GPUs that `longmatch doctor` makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.store.ann import Ids
 from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 
-def test_gpus_that_find_what_the_cpu_finds_are_named_with_their_room() -> None:
+def test_gpus_that_find_what_the_cpu_finds_are_listed_with_their_free_memory() -> None:
     detail = try_search(StandInGpus(2, free_bytes=5 << 30))
     assert detail.startswith("as on the CPU within ")
     assert detail.endswith("of a similarity; stand-in 0, 5.0 GiB free, stand-in 1, 5.0 GiB free")
@@ -36,7 +36,7 @@ def test_gpus_that_find_something_else_are_an_error() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
-def test_without_a_gpu_the_doctor_says_that_the_cpu_searches() -> None:
+def test_without_a_gpu_the_doctor_reports_that_the_cpu_searches() -> None:
     for check in examine():
         if check.name == "gpu search":
             assert (check.is_well, check.detail) == (True, "none, torch sees no GPU; indexes are searched on the CPU")

@@ -1,4 +1,4 @@
-"""Documents made of a text, and the pages of a span."""
+"""Documents made from a text, and the page numbers of a span."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_text_has_the_sections_of_the_same_text_file() -> None:
     assert [section.heading for section in made.sections] == ["Introduction", "Methods"]
 
 
-def test_a_text_keeps_what_it_is_given() -> None:
+def test_given_title_metadata_and_id_are_kept() -> None:
     made = Document.from_text("Words.", title="On  words", metadata={"year": 2020}, doc_id="a")
     assert (made.doc_id, made.title, made.text, made.metadata, made.source) == (
         "a",
@@ -69,7 +69,7 @@ def test_a_title_is_the_beginning_of_the_text(text: str, title: str) -> None:
         ({"text": "x" * 40_000_000}, "the text is 40,000,000 bytes, the limit is 33,554,432; split it"),
     ],
 )
-def test_what_is_no_text_is_refused(arguments: dict[str, Any], message: str) -> None:
+def test_empty_too_long_and_non_text_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(DocumentError) as raised:
         Document.from_text(**arguments)
     assert str(raised.value).startswith(message)

@@ -1,4 +1,4 @@
-"""The worst words stay out of what strangers read: pages, help texts and messages."""
+"""Refused words are not in pages, help texts and messages."""
 
 from __future__ import annotations
 

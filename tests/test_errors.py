@@ -1,4 +1,4 @@
-"""One base class, its leaves, and the tree that shows them."""
+"""The base class of errors, its leaves, and the tree in the docstring that shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_tree_in_the_docstring_shows_all_errors() -> None:
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_every_error_says_when_it_is_raised(leaf: type[EngineError]) -> None:
+def test_the_docstring_of_every_error_states_when_it_is_raised(leaf: type[EngineError]) -> None:
     assert re.match(r"(Raised|Base) ", leaf.__doc__ or "")
 
 

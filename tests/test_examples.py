@@ -1,4 +1,4 @@
-"""The examples run as their first lines say, on few documents."""
+"""The examples in examples/ run on a few documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Proposals that cite each other."""
+    """A folder of proposals that cite each other."""
     folder = tmp_path / "demo/corpus/eips"
     folder.mkdir(parents=True)
     for file in sorted(EIPS.glob("*.md")):
@@ -28,7 +28,9 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_filter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_filter_example_counts_matching_documents(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("filter.py", monkeypatch, folder)
     printed = capsys.readouterr().out
     n_documents = len(list(folder.iterdir()))
@@ -37,7 +39,7 @@ def test_filter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 @pytest.mark.slow
-def test_notebook(
+def test_the_notebook_example_prints_sums_of_parts_equal_to_scores(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pandas")
@@ -48,7 +50,7 @@ def test_notebook(
 
 
 @pytest.mark.slow
-def test_train_own(
+def test_the_training_example_saves_an_encoder(
     folder: Path,
     tmp_path: Path,
     bert_folder: Path,

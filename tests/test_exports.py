@@ -1,4 +1,4 @@
-"""`__all__` is sorted, and true."""
+"""`__all__` of each package is sorted, short, and equals what its modules define."""
 
 from __future__ import annotations
 

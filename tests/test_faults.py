@@ -149,7 +149,7 @@ def test_a_failing_write_ends_a_run_with_the_file_and_a_next_step(
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EMFILE])
-def test_a_shard_that_may_not_be_opened_is_not_taken_for_a_lost_one(
+def test_a_shard_that_cannot_be_opened_is_not_reported_as_missing(
     folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Path.open
@@ -199,7 +199,7 @@ def test_no_command_ends_with_a_traceback_when_files_cannot_be_opened(
     assert "Too many open files; raise the limit of open files: ulimit -n 4096" in ended.stderr
 
 
-def test_a_source_of_documents_may_raise_what_it_likes(tmp_path: Path) -> None:
+def test_errors_of_a_source_of_documents_are_raised_unchanged(tmp_path: Path) -> None:
     def documents() -> Any:  # noqa: ANN401
         yield make_corpus(1)[0]
         raise LookupError("the caller's own")

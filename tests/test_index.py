@@ -1,4 +1,4 @@
-"""The public face of an index folder."""
+"""The public methods of an open index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
 
-def test_counts_are_those_of_what_can_be_found(index: Index, corpus: list[Document]) -> None:
+def test_counts_are_those_of_the_indexed_documents_and_chunks(index: Index, corpus: list[Document]) -> None:
     encoded = FakeEncoder().encode(corpus)
     assert index.n_documents == len(corpus)
     assert index.n_chunks == sum(len(one.chunks) for one in encoded)
@@ -41,7 +41,7 @@ def test_a_section_matrix_holds_the_cosine_of_each_pair(index: Index, corpus: li
     assert (matrix.query, matrix.target) == (corpus[4], corpus[9])
 
 
-def test_a_section_matrix_by_name_is_that_of_the_file(index: Index, corpus: list[Document]) -> None:
+def test_a_section_matrix_by_id_equals_that_of_the_document(index: Index, corpus: list[Document]) -> None:
     by_name = index.section_matrix("doc004", "doc009")
     assert np.array_equal(by_name.cosines, index.section_matrix(corpus[4], "doc009").cosines)
 
@@ -80,7 +80,7 @@ def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, 
         lambda index, doc_id: index.rank_id(doc_id, k=3),
     ],
 )
-def test_an_unknown_name_is_refused_with_names_like_it(index: Index, ask: object) -> None:
+def test_an_unknown_id_is_refused_with_similar_ids(index: Index, ask: object) -> None:
     with pytest.raises(QueryError) as raised:
         ask(index, "oc05")  # type: ignore[operator]
     assert str(raised.value) == (
@@ -88,7 +88,7 @@ def test_an_unknown_name_is_refused_with_names_like_it(index: Index, ask: object
     )
 
 
-def test_an_unknown_name_like_no_other_says_where_they_are_listed(index: Index) -> None:
+def test_an_unknown_id_without_similar_ids_is_refused_with_the_command_that_lists_ids(index: Index) -> None:
     with pytest.raises(QueryError) as raised:
         index.document("100%")
     assert str(raised.value) == (
@@ -141,7 +141,7 @@ def test_a_path_may_be_text(built_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_question_by_id_loads_no_torch(built_folder: Path) -> None:
+def test_a_search_by_id_loads_no_torch(built_folder: Path) -> None:
     code = (
         "import sys; from engine.index import Index; "
         f"print(len(Index.open({str(built_folder)!r}).search_id('doc003').hits), 'torch' in sys.modules)"

@@ -1,4 +1,4 @@
-"""Imports point one way: benchmarks -> longmatch -> indexer -> engine; inside a package there is no circle."""
+"""Imports point one way: benchmarks -> longmatch -> indexer -> engine; inside a package there is no cycle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BELOW = {
     "longmatch": {"engine", "indexer"},
     "benchmarks": {"engine", "indexer", "longmatch"},
 }
-ROOMS = [*BELOW, "tests", "demo"]
+FOLDERS = [*BELOW, "tests", "demo"]
 IS_TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
@@ -47,7 +47,7 @@ def imports(tree: ast.AST, *, module: str, is_package: bool) -> Iterator[str]:
 
 def imported_modules(package: str, *, at_top_only: bool = False) -> dict[str, set[str]]:
     """For each module of a package the modules of this project that it imports."""
-    known = {name for room in BELOW for name in modules(room)}
+    known = {name for other in BELOW for name in modules(other)}
     graph = {}
     for module, file in modules(package).items():
         tree = ast.parse(file.read_text())
@@ -66,13 +66,13 @@ def _longest(name: str, known: set[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", BELOW)
-def test_a_package_imports_only_itself_and_what_lies_below(package: str) -> None:
+def test_a_package_imports_only_itself_and_packages_below_it(package: str) -> None:
     allowed = BELOW[package] | {package}
     wrong = [
         f"{module} imports {name}"
         for module, file in modules(package).items()
         for name in imports(ast.parse(file.read_text()), module=module, is_package=file.name == "__init__.py")
-        if name.split(".")[0] in ROOMS and name.split(".")[0] not in allowed
+        if name.split(".")[0] in FOLDERS and name.split(".")[0] not in allowed
     ]
     assert wrong == []
 
@@ -85,7 +85,7 @@ def test_no_package_imports_in_a_circle(package: str) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_command_line_imports_training() -> None:
+def test_no_module_of_engine_outside_training_imports_training() -> None:
     users = {
         module
         for module, found in imported_modules("engine").items()

@@ -1,4 +1,4 @@
-"""A deferred value is what a whole one is."""
+"""A deferred value behaves like a complete one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020},
 
 
 class Maker:
-    """Counts how often it is asked."""
+    """Counts how often it is called."""
 
     def __init__(self) -> None:
-        self.n_asked = 0
+        self.n_calls = 0
 
     def __call__(self) -> Mapping[str, Any]:
-        self.n_asked += 1
+        self.n_calls += 1
         return {"text": WHOLE.text, "sections": WHOLE.sections}
 
 
@@ -31,14 +31,14 @@ def later(make: Maker) -> Document:
     return deferred(Document, make, doc_id="d", title="Title", metadata={"year": 2020}, source="d.txt", pages=(0,))
 
 
-def test_fields_are_made_once_and_when_they_are_read() -> None:
+def test_fields_are_computed_once_on_first_access() -> None:
     make = Maker()
     document = later(make)
-    assert (document.doc_id, document.metadata, make.n_asked) == ("d", {"year": 2020}, 0)
-    assert (document.text, document.sections, document.text, make.n_asked) == ("text", WHOLE.sections, "text", 1)
+    assert (document.doc_id, document.metadata, make.n_calls) == ("d", {"year": 2020}, 0)
+    assert (document.text, document.sections, document.text, make.n_calls) == ("text", WHOLE.sections, "text", 1)
 
 
-def test_a_deferred_value_equals_prints_copies_and_pickles_as_a_whole_one() -> None:
+def test_a_deferred_value_compares_prints_copies_and_pickles_like_a_complete_one() -> None:
     assert later(Maker()) == WHOLE == later(Maker())
     assert replace(WHOLE, text="other") != later(Maker())
     assert repr(later(Maker())) == repr(WHOLE)
@@ -48,15 +48,15 @@ def test_a_deferred_value_equals_prints_copies_and_pickles_as_a_whole_one() -> N
         assert again(later(Maker())) == WHOLE
 
 
-def test_a_wrong_name_is_an_error_before_and_after() -> None:
+def test_an_unknown_attribute_is_an_error_and_computes_nothing() -> None:
     make = Maker()
     for document in (later(make), WHOLE):
         with pytest.raises(AttributeError, match="'Document' object has no attribute 'txt'"):
             document.txt  # type: ignore[attr-defined]  # noqa: B018
-    assert make.n_asked == 0
+    assert make.n_calls == 0
 
 
-def test_an_error_of_making_is_raised_each_time() -> None:
+def test_an_error_of_the_maker_is_raised_on_each_access() -> None:
     def fail() -> Mapping[str, Any]:
         raise ValueError("torn")
 
@@ -66,7 +66,7 @@ def test_an_error_of_making_is_raised_each_time() -> None:
             document.text  # noqa: B018
 
 
-def test_what_it_was_made_of_is_let_go() -> None:
+def test_the_maker_is_released_after_the_first_access() -> None:
     make = Maker()
     document = later(make)
     assert document.text == "text"

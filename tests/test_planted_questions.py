@@ -1,4 +1,4 @@
-"""Sections planted in documents of the demo corpus are named by containment and novelty, and missing ones are not."""
+"""Sections planted in documents of the demo corpus are found by containment and novelty, and others are not."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CONTAINED = 0.5  # score from which on a section counts as contained
 
 @dataclass(frozen=True)
 class Planted:
-    """A corpus, the drafts that are not in it, and where it holds sections of them."""
+    """An index, the drafts that are not in it, and the documents in it that hold sections of the drafts."""
 
     index: longmatch.Index
     drafts: list[Document]
-    homes: dict[tuple[str, int], str | None]  # of each long section the document that got it; None for the others
+    homes: dict[tuple[str, int], str | None]  # of each long section the document that it was planted in, or None
 
 
 def long_sections(document: Document) -> list[int]:
@@ -71,7 +71,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
         yield Planted(index, drafts, homes)
 
 
-def test_novelty_names_planted_and_missing_sections(planted: Planted) -> None:
+def test_novelty_finds_planted_sections_with_high_precision_and_recall(planted: Planted) -> None:
     judged = []
     for draft in planted.drafts:
         for one in planted.index.novelty(draft):

@@ -63,13 +63,13 @@ def test_a_search_records_encoder_and_index(index: Index, built_folder: Path, co
     assert (found.index.path, found.index.n_documents, found.index.generation) == (str(built_folder), 60, 1)
 
 
-def test_a_search_by_id_leaves_itself_out_of_what_it_records(index: Index) -> None:
+def test_a_search_by_id_does_not_record_its_query_among_documents_left_out(index: Index) -> None:
     found = origin_of(index.search_id("doc003", without="doc004"))
     assert found.is_indexed and found.parameters["without"] == ["doc004"]
 
 
 @pytest.mark.slow
-def test_a_text_is_kept_and_a_file_is_not(index: Index, corpus: list[Document]) -> None:
+def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: Index, corpus: list[Document]) -> None:
     kept = check(index.search(replace(corpus[3], source="")).to_dict())["query"]["document"]
     assert kept["text"] == corpus[3].text
     assert [section["heading"] for section in kept["sections"]] == [one.heading for one in corpus[3].sections]
@@ -104,7 +104,7 @@ def fingerprint(folder: Path) -> str:
         return index_state(snapshot).fingerprint
 
 
-def test_the_fingerprint_is_that_of_the_contents_wherever_they_lie(folder: Path, tmp_path: Path) -> None:
+def test_a_copy_of_an_index_has_the_same_fingerprint(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "copy.lm")
     assert fingerprint(tmp_path / "copy.lm") == fingerprint(folder)
 

@@ -25,7 +25,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 COMMAND = re.compile(r"^(?:\$ |\t\$\(BIN\)/|    )?longmatch ((?:[^\n\\]|\\\n)*)$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVER_PAGE = "docs/how-to/postgres.md"  # its commands need a server of PostgreSQL
-NEEDED = {  # by the Python of a page
+NEEDED = {  # packages that the Python of a page needs
     "docs/how-to/exports.md": ("pyarrow",),
     "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
     "docs/how-to/plots.md": ("matplotlib",),
@@ -98,7 +98,7 @@ def test_every_example_of_a_command_parses(name: str) -> None:
 
 @cache
 def output_of(command: str) -> str:
-    """Of a command in the workspace; each runs once, so that pages share an index."""
+    """The output of a command in the workspace; each runs once, so that pages share an index."""
     return CliRunner().invoke(main, shlex.split(command)).stdout
 
 

@@ -1,4 +1,4 @@
-"""Searches are repeated from their stored results, and are equal on the same index."""
+"""Searches are repeated from stored results, and are equal on the same index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_fifty_stored_results_are_equal_on_the_same_index(index: Index, tmp_path
     assert [replay(index, one, None).is_equal for one in recorded] == [True] * 50
 
 
-def test_a_text_is_searched_again_as_it_was_cut(built_folder: Path) -> None:
+def test_a_stored_text_is_replayed_with_an_equal_result(built_folder: Path) -> None:
     with PublicIndex.open(built_folder, encoder=FakeEncoder()) as index:
         text = "# One\n\ncommon1 topic3word4 common2\n\n# Two\n\ntopic3word7 common5\n"
         recorded = json.loads(json.dumps(index.search(text, k=4).to_dict()))
@@ -43,7 +43,7 @@ def test_all_parameters_are_those_of_the_record(index: Index, corpus: list[Docum
     assert replay(index, result.to_dict(), corpus[3]).reasons == ()
 
 
-def test_a_document_left_out_may_be_gone(tmp_path: Path) -> None:
+def test_a_document_that_was_left_out_may_be_missing_from_the_index(tmp_path: Path) -> None:
     documents = [make_document(f"d{number}", f"fox and river {number}") for number in range(3)]
     build(tmp_path / "x.lm", documents, encoder=FakeEncoder())
     query = make_document("q", "fox and river")

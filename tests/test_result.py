@@ -1,4 +1,4 @@
-"""What a search returns, as plain values."""
+"""Results of a search: plain values, hits, snippets, tables, and section matrices."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_rest_sums_the_pairs_that_are_not_listed(n_pairs: int | None) -> None:
         assert hit["parts"][-1]["word_contribution"] == 0.1
 
 
-def test_a_hit_has_the_names_of_its_document() -> None:
+def test_a_hit_has_id_title_and_metadata_of_its_document() -> None:
     assert (HIT.doc_id, HIT.title, HIT.metadata) == ("t", "Target", {"year": 2020})
 
 
@@ -247,8 +247,10 @@ def test_a_table_has_one_row_a_hit() -> None:
 
 
 def test_metadata_never_take_the_place_of_rank_or_score() -> None:
-    liar = replace(TARGET, metadata={"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "status": "z", "year": 1})
-    (row,) = replace(RESULT, hits=(replace(HIT, document=liar),)).to_pandas().to_dict("records")
+    misleading = replace(
+        TARGET, metadata={"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "status": "z", "year": 1}
+    )
+    (row,) = replace(RESULT, hits=(replace(HIT, document=misleading),)).to_pandas().to_dict("records")
     assert (row["rank"], row["score"], row["doc_id"], row["title"]) == (1, HIT.score, "t", "Target")
     assert (row["status"], row["year"]) == ("estimated", 1)
 
@@ -277,7 +279,7 @@ def test_a_table_of_parts_has_one_row_a_part() -> None:
         (lambda: MATRIX.to_pandas(), "SectionMatrix.to_pandas()"),
     ],
 )
-def test_a_missing_pandas_is_named_with_its_extra(
+def test_a_missing_pandas_raises_an_error_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch, call: Callable[[], object], name: str
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

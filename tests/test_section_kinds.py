@@ -1,3 +1,5 @@
+"""Kinds of sections: references, acknowledgements, appendices, boilerplate, and body."""
+
 from __future__ import annotations
 
 import pytest
@@ -38,7 +40,7 @@ def document(*parts: tuple[str, str]) -> Document:
         ("Références bibliographiques", CITED, SectionKind.REFERENCES),
         ("参考文献", CITED, SectionKind.REFERENCES),
         ("Список литературы", CITED, SectionKind.REFERENCES),
-        ("The rest", CITED, SectionKind.REFERENCES),  # by its text alone
+        ("The rest", CITED, SectionKind.REFERENCES),  # detected by its text alone
         ("References", BODY, SectionKind.BODY),  # of a programming language
         ("Notes", RELATED, SectionKind.BODY),
         ("2 Related work", RELATED, SectionKind.BODY),
@@ -59,7 +61,7 @@ def test_a_section_at_the_end_has_a_kind(heading: str, body: str, kind: SectionK
     assert section_kinds(made) == (SectionKind.BODY, kind)
 
 
-def test_a_statement_in_the_middle_is_a_topic() -> None:
+def test_a_copyright_section_in_the_middle_is_body() -> None:
     made = document(
         ("1 Rights", BODY * 4), ("Copyright", "Copyright (c) 2019 marks a work. " * 8), ("3 Uses", BODY * 8)
     )
@@ -87,7 +89,7 @@ def test_a_conclusion_that_runs_into_citations_stays_body() -> None:
     assert section_kinds(made)[1] is SectionKind.BODY
 
 
-def test_neighbours_are_one_stretch() -> None:
+def test_neighbouring_sections_are_one_stretch() -> None:
     made = document(("1 Pumps", BODY), ("References", CITED), ("Acknowledgments", THANKS), ("2 Valves", BODY))
     (stretch,) = stretches_of(made, {SectionKind.REFERENCES, SectionKind.ACKNOWLEDGEMENTS})
     assert made.text[stretch.start : stretch.stop].startswith("References\n\nD. W. K. Andrews")

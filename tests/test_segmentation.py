@@ -1,4 +1,4 @@
-"""Cuts keep the whole text, whatever it is."""
+"""Sections, windows and sentences of any text: no character is lost."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_a_path_holds_the_headings_above() -> None:
     assert [section.path for section in divide(text, headings)] == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D")]
 
 
-def test_a_tiny_section_joins_what_follows_under_the_larger_heading() -> None:
+def test_a_tiny_section_joins_the_next_section_under_the_heading_of_the_larger_one() -> None:
     text = "A\n" + "B\n" + "b" * 300
     assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (Section("B", ("B",), 0, len(text), n_merged=2),)
 
 
-def test_a_tiny_last_section_joins_what_precedes() -> None:
+def test_a_tiny_last_section_joins_the_section_before_it() -> None:
     text = "A\n" + "a" * 300 + "\nB\nbye"
     assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (Section("A", ("A",), 0, len(text), n_merged=2),)
 
@@ -163,7 +163,7 @@ def test_windows_of_no_sentence_are_none() -> None:
     assert fill_windows([], 10) == []
 
 
-def test_a_sentence_over_capacity_runs_on() -> None:
+def test_a_sentence_over_capacity_is_split_into_windows() -> None:
     assert fill_windows([3, 25], 10) == [
         TokenWindow(0, 3),
         TokenWindow(3, 13),

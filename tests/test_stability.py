@@ -1,6 +1,6 @@
 """A score depends on query, document and reference alone: not on k, page, filter, index type, threads or additions.
 
-On 2,600 documents under coarse codes in lists, of which few are looked into.
+The index holds 2,600 documents as coarse codes in lists, of which few are searched.
 """
 
 from __future__ import annotations
@@ -87,15 +87,15 @@ def test_a_filter_changes_no_score(index: Index, doc_id: str, where: str, monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("doc_id", QUERIES)
 def test_threads_change_no_digit(index: Index, doc_id: str) -> None:
-    answers = []
+    rankings = []
     for n_threads in (1, 2):
         faiss.omp_set_num_threads(n_threads)
         with threadpool_limits(n_threads):
-            answers.append([ranked(index, doc_id, 200), ranked(index, doc_id, 200, exact=True)])
-    assert answers[0] == answers[1]
+            rankings.append([ranked(index, doc_id, 200), ranked(index, doc_id, 200, exact=True)])
+    assert rankings[0] == rankings[1]
 
 
-def test_copies_stand_beside_each_other_by_name(index: Index) -> None:
+def test_documents_of_equal_score_are_ordered_by_id(index: Index) -> None:
     hits = ranked(index, "doc003", 3_000, exact=True)
     names, scores = [name for name, _ in hits], dict(hits)
     for at, name in enumerate(names):

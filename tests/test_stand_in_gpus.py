@@ -1,3 +1,5 @@
+"""The stand-in for GPUs refuses what GPUs refuse, and searches like them."""
+
 from __future__ import annotations
 
 import faiss
@@ -8,7 +10,7 @@ from tests.gpu_index import WIDTH, drawn_rows
 from tests.stand_in_gpus import StandInGpus
 
 
-def test_what_a_gpu_would_refuse_is_refused() -> None:
+def test_searches_and_indexes_that_a_gpu_refuses_are_refused() -> None:
     flat = StandInGpus().place(faiss.IndexFlatIP(WIDTH), 0)
     flat.add(drawn_rows(50, 0))
     query = drawn_rows(1, 1)
@@ -23,7 +25,7 @@ def test_what_a_gpu_would_refuse_is_refused() -> None:
             StandInGpus().place(index, 0)
 
 
-def test_flat_vectors_that_are_there_come_along() -> None:
+def test_a_flat_index_is_placed_with_its_vectors() -> None:
     flat = faiss.IndexFlatIP(WIDTH)
     flat.add(drawn_rows(50, 0))
     placed = StandInGpus().place(flat, 0)

@@ -60,7 +60,7 @@ def test_a_candidate_that_was_not_encoded_makes_a_result_partial(sparse: Index, 
     assert result.status is Status.PARTIAL
 
 
-def test_a_search_that_uses_no_vectors_misses_none(sparse: Index, corpus: list[Document]) -> None:
+def test_a_search_by_words_alone_is_never_partial(sparse: Index, corpus: list[Document]) -> None:
     assert sparse.search(corpus[3], k=60, scoring=BY_WORDS).status is not Status.PARTIAL
 
 

@@ -1,4 +1,4 @@
-"""Documents that try an encoder, and folders of one of each kind."""
+"""Documents that test an encoder, and a folder of an encoder of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAVED = {"mean": "mean", "smith": "smith fixed attention", "colde": "colde fixed
 
 @pytest.fixture(scope="session")
 def documents() -> list[Document]:
-    """One that is long and has an empty section, one of one word, one of one section, one of odd characters."""
+    """A long document with an empty section, one of one word, one of one section, one with odd characters."""
     long = [
         ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 6),
         ("", " \n "),
@@ -42,5 +42,5 @@ def saved(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 @pytest.fixture
 def take(saved: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
-    """A copy of a folder, to be tampered with."""
+    """A function that copies the folder of a kind, to be tampered with."""
     return lambda kind: Path(shutil.copytree(saved[kind], tmp_path / "taken"))

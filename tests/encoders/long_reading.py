@@ -1,4 +1,4 @@
-"""What a process takes to encode one very long document; run by tests in a process of its own."""
+"""Measures the memory that encoding one very long document takes; run by tests in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SENTENCE = "The quick brown fox jumps over the lazy old dog. "  # 10 words
 
 
 def long_reading(encoder_folder: Path, answer: Path) -> None:
-    """Write the tokens read, the chunks, and by how many MiB the process grew at its peak."""
+    """Write the number of tokens read, of chunks, and of MiB by which the process grew at its peak."""
     encoder = load_encoder(str(encoder_folder), device="cpu", dtype=torch.float32)
     encoder.encode([make_document("short", _SENTENCE * 40)])  # what is allocated once
     before = _memory_mib("VmRSS")

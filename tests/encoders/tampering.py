@@ -1,4 +1,4 @@
-"""What tests of tampered folders share."""
+"""Helpers for tests of tampered encoder folders."""
 
 from __future__ import annotations
 

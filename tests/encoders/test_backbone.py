@@ -1,4 +1,4 @@
-"""Loading a backbone, and its vectors against the plain forward pass."""
+"""Loading of a backbone; its vectors are compared with the plain forward pass."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_padding_and_batching_change_nothing_and_order_is_kept(backbone: Backbon
     np.testing.assert_allclose(backbone.encode(sequences, budget), alone, atol=2e-6)
 
 
-def test_rows_made_otherwise_come_in_the_order_given(backbone: Backbone) -> None:
+def test_rows_of_another_pooling_come_in_the_order_given(backbone: Backbone) -> None:
     sequences = [ids for ids, _ in backbone.tokenize(["fox", "the old river bank", "dog and fox"])]
 
     def last(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -45,7 +45,7 @@ def test_rows_made_otherwise_come_in_the_order_given(backbone: Backbone) -> None
         torch.testing.assert_close(row, hidden[0, -1], atol=2e-6, rtol=1e-4)
 
 
-def test_no_sequence_has_no_vector(backbone: Backbone) -> None:
+def test_no_sequences_give_no_vectors(backbone: Backbone) -> None:
     assert backbone.encode([], 64).shape == (0, 32)
     assert backbone.tokenize([]) == []
 
@@ -60,7 +60,7 @@ def test_long_texts_are_tokenized_whole(backbone: Backbone) -> None:
     assert len(backbone.tokenize(["fox " * 5000])[0][0]) == 5000
 
 
-def test_special_tokens_are_counted_out_of_the_window(backbone: Backbone) -> None:
+def test_special_tokens_are_subtracted_from_the_window(backbone: Backbone) -> None:
     assert (len(backbone.tokenizer.prefix), len(backbone.tokenizer.suffix), backbone.max_tokens, backbone.width) == (
         1,
         1,

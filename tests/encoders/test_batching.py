@@ -1,4 +1,4 @@
-"""Batches under a budget of padded tokens, and what becomes of one that a GPU has no room for."""
+"""Batches under a budget of padded tokens, and batches that do not fit on the GPU."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_batch_that_does_not_fit_is_read_in_halves_and_so_are_all_later_ones()
     assert gpu.n_refused == 1
 
 
-def test_what_was_read_before_is_not_read_again() -> None:
+def test_batches_read_before_one_that_does_not_fit_are_not_read_again() -> None:
     gpu = SmallGpu(room=9)
     first_short_ones = [[4, 0], [1, 2, 3]]
 
@@ -89,7 +89,7 @@ def test_what_was_read_before_is_not_read_again() -> None:
     assert gpu.read_batches == [[4, 0], [1], [2], [3]]
 
 
-def test_one_sequence_that_does_not_fit_ends_with_the_next_step() -> None:
+def test_one_sequence_that_does_not_fit_raises_an_error_with_the_next_step() -> None:
     with pytest.raises(BudgetExceeded) as raised:
         read(SmallGpu(room=8), BatchReader())
     assert str(raised.value) == (

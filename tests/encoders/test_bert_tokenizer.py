@@ -1,4 +1,4 @@
-"""The tokenizer of a plain BERT read without transformers: the same tokens, and what is left to transformers."""
+"""The tokenizer of a plain BERT read without transformers: equal tokens, and tokenizers left to transformers."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_tokens_are_those_of_transformers(folder: Path) -> None:
     tokenizer = Tokenizer(folder)
     want = tokenizer.fast(TEXTS, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     assert tokenizer.tokenize(TEXTS) == list(zip(want["input_ids"], want["offset_mapping"], strict=True))
-    dressed = tokenizer.fast("a")["input_ids"]
-    assert [*tokenizer.prefix, *tokenizer.tokenize(["a"])[0][0], *tokenizer.suffix] == dressed
+    with_special_tokens = tokenizer.fast("a")["input_ids"]
+    assert [*tokenizer.prefix, *tokenizer.tokenize(["a"])[0][0], *tokenizer.suffix] == with_special_tokens
 
 
-def test_numbers_are_those_of_transformers(folder: Path) -> None:
+def test_vocabulary_size_length_and_special_ids_are_those_of_transformers(folder: Path) -> None:
     tokenizer = Tokenizer(folder)
     fast = tokenizer.fast
     assert tokenizer.vocabulary_size == len(fast)
@@ -107,7 +107,7 @@ def _prefixed(content: Any) -> None:  # noqa: ANN401
     content["model"]["continuing_subword_prefix"] = "@@"
 
 
-def _undressed(content: Any) -> None:  # noqa: ANN401
+def _without_special_tokens(content: Any) -> None:  # noqa: ANN401
     content["post_processor"] = None
 
 
@@ -116,7 +116,7 @@ def _swapped(content: Any) -> None:  # noqa: ANN401
     own["cls"], own["sep"] = own["sep"], own["cls"]
 
 
-@pytest.mark.parametrize("change", [_cased, _split, _added, _prefixed, _undressed, _swapped])
+@pytest.mark.parametrize("change", [_cased, _split, _added, _prefixed, _without_special_tokens, _swapped])
 def test_another_tokenizer_is_left_to_transformers(take: Take, change: Callable[[Any], None]) -> None:
     folder = take("backbone")
     assert read_tokenizer(folder, BERT) is not None

@@ -121,7 +121,7 @@ def test_with_ids_follow_the_state_of_a_chunk_is_the_same_wherever_it_stands(enc
     torch.testing.assert_close(shuffled, states[[2, 0, 1]], atol=1e-6, rtol=0)
 
 
-def test_with_ids_new_the_state_of_a_chunk_tells_of_its_new_place(encoder: ColdeEncoder) -> None:
+def test_with_ids_new_the_state_of_a_chunk_depends_on_its_new_place(encoder: ColdeEncoder) -> None:
     with torch.inference_mode():
         states, shuffled = encoder.section_states([place([A])[0], place([(A[2], A[0], A[1])])[0]])
     assert (shuffled - states[[2, 0, 1]]).abs().amax(dim=1).min() > 1e-3
@@ -130,8 +130,8 @@ def test_with_ids_new_the_state_of_a_chunk_tells_of_its_new_place(encoder: Colde
 def test_with_ids_follow_two_sections_change_places_and_nothing_else(encoder: ColdeEncoder) -> None:
     placed = place([A, B])
     torch.testing.assert_close(vectors(encoder, placed[::-1]), vectors(encoder, placed).flip(0), atol=1e-6, rtol=0)
-    honest = vectors(encoder, place([B, A]))  # ids_new: what stood second is now called first
-    assert (honest - vectors(encoder, placed).flip(0)).abs().max() > 1e-3
+    renumbered = vectors(encoder, place([B, A]))  # ids_new: the section that was second now has number 0
+    assert (renumbered - vectors(encoder, placed).flip(0)).abs().max() > 1e-3
 
 
 def test_with_ids_follow_shuffled_chunks_are_seen_by_the_lstm_alone(bert_folder: Path, encoder: ColdeEncoder) -> None:
@@ -142,7 +142,7 @@ def test_with_ids_follow_shuffled_chunks_are_seen_by_the_lstm_alone(bert_folder:
     assert (vectors(encoder, [section]) - vectors(encoder, [permuted(section)])).abs().max() > 1e-4
 
 
-def test_without_positions_it_does_not_matter_when_ids_are_given(bert_folder: Path) -> None:
+def test_without_positions_ids_given_before_or_after_a_shuffle_make_the_same_vectors(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, without_positions=True))
     follow, new = permuted(place([A])[0]), place([(A[2], A[0], A[1])])[0]
     torch.testing.assert_close(vectors(encoder, [follow]), vectors(encoder, [new]), atol=1e-6, rtol=0)
@@ -225,7 +225,7 @@ def test_in_training_a_section_is_cut_from_its_own_first_token(bert_folder: Path
         assert {len(chunk.token_ids) for chunk in part[:-1]} <= {12}
 
 
-def test_the_released_reads_ten_chunks_of_each_section_in_training(bert_folder: Path) -> None:
+def test_the_released_variant_reads_ten_chunks_of_each_section_in_training(bert_folder: Path) -> None:
     config = ColdeConfig(Variant.RELEASED, chunk_tokens=12, lstm_width=16, projection_width=24)
     encoder = tiny_colde(bert_folder, config)
     segmented = encoder.segment(make_document("d", "fox " * 500))
@@ -234,12 +234,12 @@ def test_the_released_reads_ten_chunks_of_each_section_in_training(bert_folder: 
 
 
 @pytest.mark.parametrize(("variant", "most"), [(Variant.PAPER, 64), (Variant.RELEASED, 10), (Variant.FIXED, 16)])
-def test_the_most_chunks_in_training_are_those_of_the_variant(variant: Variant, most: int) -> None:
+def test_the_limit_of_chunks_in_training_depends_on_the_variant(variant: Variant, most: int) -> None:
     assert ColdeConfig(variant).training_chunks == most
     assert ColdeConfig(variant, max_chunks=3).training_chunks == 3
 
 
-def test_the_released_reads_ten_chunks_and_its_coverage_says_so(bert_folder: Path) -> None:
+def test_the_released_variant_reads_ten_chunks_and_coverage_counts_them(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     encoded = encoder.encode([make_document("d", "fox " * 300)])[0]
     assert (encoded.coverage.tokens_read, encoded.coverage.tokens_total) == (120, 300)
@@ -247,7 +247,7 @@ def test_the_released_reads_ten_chunks_and_its_coverage_says_so(bert_folder: Pat
     assert encoder.encode([make_document("d", "fox " * 100)])[0].coverage.share == 1
 
 
-def test_the_released_adds_section_and_chunk_numbers_to_every_token_id(bert_folder: Path) -> None:
+def test_the_released_variant_adds_section_and_chunk_numbers_to_every_token_id(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     bert = AutoModel.from_pretrained(bert_folder).eval()
     tokenizer = encoder.backbone.tokenizer
@@ -266,7 +266,7 @@ def test_shifted_ids_stay_in_the_vocabulary(bert_folder: Path) -> None:
     assert torch.isfinite(states).all()
 
 
-def test_long_sections_end_after_the_most_chunks_in_training_only(bert_folder: Path) -> None:
+def test_long_sections_are_cut_at_max_chunks_in_training_only(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, max_chunks=2))
     segmented = encoder.segment(make_document("d", "fox " * 100))
     assert [[len(chunk.token_ids) for chunk in part] for part in encoder.split(segmented, 2)] == [[12, 12], [12, 12]]

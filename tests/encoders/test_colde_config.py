@@ -1,4 +1,4 @@
-"""The values that make a CoLDE."""
+"""The configuration of CoLDE: properties of its variants, and values that are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.errors import EncoderError
 RELEASED = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST, dropout=0.0)
 
 
-def test_what_the_ablations_leave_out() -> None:
+def test_ablations_leave_out_attention_and_tables() -> None:
     assert (ColdeConfig().has_attention, ColdeConfig().has_tables, ColdeConfig().shifts_ids) == (True, True, False)
     without = ColdeConfig(without_lstm=True, without_positions=True)
     assert (without.has_attention, without.has_tables, without.shifts_ids) == (False, False, False)

@@ -1,4 +1,4 @@
-"""An explanation against plain loops over chunks and sections."""
+"""Explanations of CoLDE are compared with plain loops over chunks and sections."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_mutual_attention_is_the_mean_of_both_directions(encoder: ColdeEncoder, 
     np.testing.assert_allclose(explanation.mutual_attention, back.mutual_attention.T, atol=1e-6)
 
 
-def test_section_scores_equal_the_printed_sum(explanation: Explanation) -> None:
+def test_section_scores_equal_the_sum_of_the_paper(explanation: Explanation) -> None:
     for i in range(3):
         rows = [q for q, chunk in enumerate(explanation.query_chunks) if chunk.section == i]
         for j in range(3):
@@ -89,7 +89,7 @@ def test_section_scores_equal_the_printed_sum(explanation: Explanation) -> None:
             assert explanation.section_scores[i, j] == pytest.approx(sum(sums) / len(sums), abs=1e-6)
 
 
-def test_section_scores_sum_to_what_all_chunks_give_together(explanation: Explanation) -> None:
+def test_section_scores_weighted_by_chunks_sum_to_the_score_of_all_chunks(explanation: Explanation) -> None:
     counts = np.bincount([chunk.section for chunk in explanation.query_chunks])
     together = float((counts[:, None] * explanation.section_scores).sum() / counts.sum())
     assert together == pytest.approx(float(explanation.weighted.sum(axis=1).mean()), abs=1e-6)
@@ -150,7 +150,7 @@ def test_a_document_resembles_itself(encoder: ColdeEncoder) -> None:
     np.testing.assert_allclose(np.diag(own.chunks), 1, atol=1e-5)
 
 
-def test_of_the_paper_each_headed_section_is_cut_by_itself(bert_folder: Path) -> None:
+def test_in_the_paper_variant_each_headed_section_is_cut_by_itself(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER, chunk_tokens=20))
     own = explain(encoder, QUERY, TARGET)
     assert len(own.query_chunks) < len(explain(tiny_colde(bert_folder), QUERY, TARGET).query_chunks)
@@ -181,7 +181,7 @@ def test_every_picture_can_be_drawn(explanation: Explanation, picture: Picture) 
     assert explanation.to_png(picture).startswith(b"\x89PNG\r\n")
 
 
-def test_without_matplotlib_a_picture_names_what_to_install(
+def test_without_matplotlib_a_picture_raises_an_error_with_the_install_command(
     explanation: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

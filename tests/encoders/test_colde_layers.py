@@ -29,7 +29,7 @@ def layers_of(config: ColdeConfig) -> ColdeLayers:
 
 
 def padded(*lengths: int) -> tuple[Tensor, Tensor]:
-    """Random states; what is padding holds noise, not zeros."""
+    """Random states; padding holds noise, not zeros."""
     states = torch.randn(len(lengths), max(lengths), WIDTH)
     return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
@@ -67,9 +67,9 @@ def lstm_by_hand(lstm: nn.LSTM, rows: Tensor, *, suffix: str) -> Tensor:
     outputs = []
     for row in reversed(rows) if suffix else rows:
         gates = w_in @ row + b_in + w_hidden @ hidden + b_hidden
-        take, forget, new, give = gates.chunk(4)
-        cell = forget.sigmoid() * cell + take.sigmoid() * new.tanh()
-        hidden = give.sigmoid() * cell.tanh()
+        input_gate, forget_gate, candidate, output_gate = gates.chunk(4)
+        cell = forget_gate.sigmoid() * cell + input_gate.sigmoid() * candidate.tanh()
+        hidden = output_gate.sigmoid() * cell.tanh()
         outputs.append(hidden)
     return torch.stack(outputs[::-1] if suffix else outputs)
 
@@ -196,7 +196,7 @@ def test_chunk_numbers_beyond_the_largest_trained_are_clamped_to_it() -> None:
     assert positions.largest.item() == 3
 
 
-def test_a_pooler_of_our_own_is_made_where_it_is_asked_for() -> None:
+def test_a_pooler_is_created_only_on_request() -> None:
     assert ColdeLayers(WIDTH, SMALL).pooler is None
     pooler = ColdeLayers(WIDTH, ColdeConfig(heads=2, pooling=Pooling.CLS), own_pooler=True).pooler
     assert pooler is not None and pooler.weight.shape == (WIDTH, WIDTH)

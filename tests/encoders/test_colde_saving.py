@@ -73,7 +73,7 @@ def test_weights_can_be_written_at_another_precision(encoder: ColdeEncoder, tmp_
     assert float(loaded.encode([document])[0].document @ encoder.encode([document])[0].document) > 0.99
 
 
-def test_the_fingerprint_tells_what_changes_vectors_and_nothing_else(bert_folder: Path) -> None:
+def test_the_fingerprint_depends_on_settings_that_change_vectors_and_on_no_others(bert_folder: Path) -> None:
     same = [
         replace(COLDE, temperature=0.1),
         replace(COLDE, freeze=Freeze.ALL_BUT_LAST),

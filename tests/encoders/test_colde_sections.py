@@ -1,4 +1,4 @@
-"""Numbers of chunks, and documents split into sections."""
+"""Numbers of sections and chunks, and documents split into sections for training."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ LENGTHS = [3, 40, 1, 17, 40, 0, 39, 40, 2, 25]
 
 @pytest.fixture(params=["fused", "plain"])
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linear layers as this processor multiplies them, and as one without oneDNN does."""
+    """Linear layers as this processor multiplies them, and as a processor without oneDNN does."""
     if request.param == "plain":
         monkeypatch.setattr(cpu_bert, "_fuses", lambda dtype: False)
 
@@ -110,7 +110,7 @@ def test_tokens_may_be_missing_anywhere() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_scores_whose_powers_are_no_floats_are_read_all_the_same(dtype: torch.dtype) -> None:
+def test_attention_scores_that_overflow_give_finite_hidden_states(dtype: torch.dtype) -> None:
     model, (ids, mask) = make_bert(dtype, scale=4.0), batch([24, 24, 9])
     found = CpuBert(model).hidden_states(ids, mask)
     assert found.isfinite().all()
@@ -118,12 +118,12 @@ def test_scores_whose_powers_are_no_floats_are_read_all_the_same(dtype: torch.dt
         torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-4, rtol=1e-4)
 
 
-def test_nothing_is_read_of_no_tokens() -> None:
+def test_sequences_without_tokens_have_zero_hidden_states() -> None:
     ids, mask = batch([2, 2])
     assert not CpuBert(make_bert()).hidden_states(ids, torch.zeros_like(mask)).any()
 
 
-def test_positions_end_where_the_model_has_no_more() -> None:
+def test_sequences_as_long_as_the_position_table_are_read() -> None:
     model, (ids, mask) = make_bert(), batch([41, 45])
     model.embeddings.position_embeddings.weight = nn.Parameter(
         model.embeddings.position_embeddings.weight[:45], requires_grad=False
@@ -178,7 +178,7 @@ def test_changed_weights_are_seen(change: Callable[[BertModel], None]) -> None:
     torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
 
 
-def test_rounding_there_and_back_is_seen(bert_folder: Path) -> None:
+def test_rounding_to_bfloat16_and_back_takes_effect(bert_folder: Path) -> None:
     with torch.inference_mode(False):
         backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     ids, mask = torch.randint(0, 90, (3, 9)), torch.ones(3, 9, dtype=torch.bool)

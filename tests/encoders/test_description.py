@@ -1,4 +1,4 @@
-"""Configurations as JSON: there and back, and what is refused on the way."""
+"""Configurations of encoders as JSON: written, read back, and refused where they are damaged."""
 
 from __future__ import annotations
 
@@ -83,25 +83,25 @@ def test_a_value_of_another_kind_is_refused(name: str, value: Any, wanted: str) 
     assert str(raised.value) == f"f.json: {name} is {value!r}, not {wanted}; save the encoder again"
 
 
-def test_a_whole_number_will_do_for_a_float() -> None:
+def test_a_whole_number_is_accepted_for_a_float() -> None:
     made = read_configuration(Sizes, {"heads": 4, "dropout": 0, "tied": True, "pooling": "cls"}, Path("f.json"))
     assert (made.dropout, type(made.dropout), made.pooling) == (0.0, float, Pooling.CLS)
 
 
-def test_what_the_configuration_itself_refuses_names_the_file() -> None:
+def test_an_error_of_the_configuration_itself_names_the_file() -> None:
     with pytest.raises(EncoderError) as raised:
         read_configuration(Sizes, {"heads": 7, "dropout": 0, "tied": True, "pooling": "cls"}, Path("f.json"))
     assert str(raised.value) == "f.json: heads is 7; take another number"
 
 
-def test_a_long_value_is_told_in_short() -> None:
+def test_a_long_value_is_shortened_in_the_error() -> None:
     with pytest.raises(EncoderError) as raised:
         read_configuration(Sizes, {"heads": "x" * 10_000}, Path("f.json"))
     assert len(str(raised.value)) < 200
 
 
 @pytest.mark.parametrize("content", ["", "{", "\xff", "[" * 100_000, "1" * 5000])
-def test_what_is_no_json_is_an_encoder_error(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_json_is_an_encoder_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "f.json").write_text(content, encoding="latin-1")
     with pytest.raises(EncoderError, match=r"f\.json cannot be read \(.*\); save the encoder again$"):
         read_json(tmp_path / "f.json")

@@ -1,4 +1,4 @@
-"""What every encoder promises, held against the slow truth: each kind and variant, as made and as loaded again."""
+"""Properties of every encoder: each kind and variant, new and loaded, is compared with a slow reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.encoders.tiny import ENCODERS
 from tests.fakes import make_document
 
 AGAIN = ", loaded"
-# Those that leave out what is in a document, as published: long sentences, or all but the first chunks.
+# Encoders that leave out text, as published: the ends of long sentences, or all but the first chunks.
 PARTIAL = ("smith paper", "smith released", "matchbert paper", "colde released")
 OVER_HEADINGS = ("colde paper", "colde released")  # a chunk ends where it is full
 WITHOUT_ATTENTION = ("mean", "matchbert", "colde released", "colde without lstm", "tde")  # these explain nothing
@@ -75,13 +75,13 @@ def tokenizer_of(encoder: TrainableEncoder) -> Tokenizer:
 def state_alone(encoder: TrainableEncoder, document: SegmentedDocument, number: int) -> Tensor:
     """(1, H), of one chunk that is read by itself."""
     ids = document.token_ids[number]
-    if isinstance(encoder, ColdeEncoder):  # whose states tell of the place of a chunk
+    if isinstance(encoder, ColdeEncoder):  # its states depend on the place of a chunk
         return encoder.section_states([(PlacedChunk(ids, 0, number),)])[0]
     return encoder.states([replace(document, chunks=document.chunks[number : number + 1], token_ids=(ids,))])[0]
 
 
-def slowly(encoder: TrainableEncoder, document: Document) -> Embedded:
-    """One document, a chunk at a time."""
+def embed_slowly(encoder: TrainableEncoder, document: Document) -> Embedded:
+    """Embed one document, a chunk at a time."""
     segmented = encoder.segment(document)
     with inference(encoder.module):
         states = torch.cat([state_alone(encoder, segmented, number) for number in range(len(segmented.chunks))])
@@ -91,13 +91,13 @@ def slowly(encoder: TrainableEncoder, document: Document) -> Embedded:
 @pytest.mark.slow
 def test_vectors_are_those_of_chunks_read_one_by_one(case: Case, documents: list[Document]) -> None:
     for document, encoded in zip(documents, case.encoded, strict=True):
-        slow = slowly(case.encoder, document)
+        slow = embed_slowly(case.encoder, document)
         np.testing.assert_allclose(encoded.chunks, slow.chunks[0].numpy(), atol=1e-5)
         np.testing.assert_allclose(encoded.document, slow.documents[0].numpy(), atol=1e-5)
 
 
 @pytest.mark.slow
-def test_company_and_order_never_change_a_vector(case: Case, documents: list[Document]) -> None:
+def test_other_documents_and_their_order_never_change_a_vector(case: Case, documents: list[Document]) -> None:
     for document, one, other in zip(documents, case.encoded, case.encoder.encode(documents[::-1])[::-1], strict=True):
         (alone,) = case.encoder.encode([document])
         for own in (one, other):
@@ -157,7 +157,7 @@ def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, document
             assert pieces == shown or not shown.isascii()
 
 
-def test_coverage_is_what_the_chunks_hold(case: Case, documents: list[Document]) -> None:
+def test_coverage_counts_the_tokens_of_the_chunks(case: Case, documents: list[Document]) -> None:
     tokenizer = tokenizer_of(case.encoder)
     for document, encoded in zip(documents, case.encoded, strict=True):
         bodies = [document.text[section.start : section.stop] for section in document.sections]
@@ -167,7 +167,7 @@ def test_coverage_is_what_the_chunks_hold(case: Case, documents: list[Document])
     assert (case.encoded[0].coverage.share < 1) is case.name.startswith(PARTIAL)
 
 
-def test_what_is_covered_is_every_token_in_order(case: Case, documents: list[Document]) -> None:
+def test_at_full_coverage_chunks_hold_every_token_in_order(case: Case, documents: list[Document]) -> None:
     tokenizer = tokenizer_of(case.encoder)
     for document in documents:
         segmented = case.encoder.segment(document)
@@ -272,7 +272,7 @@ def corpus() -> list[Document]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
+def test_search_with_every_encoder_finds_a_document_and_parts_sum_to_the_score(
     name: str, bert_folder: Path, corpus: list[Document], tmp_path: Path
 ) -> None:
     encoder = loaded(ENCODERS[name](bert_folder), tmp_path / "encoder")
@@ -290,7 +290,9 @@ def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
 
 
 @pytest.mark.slow
-def test_it_explains_matches_by_chunks_that_are_indexed_or_says_why_not(case: Case, documents: list[Document]) -> None:
+def test_an_encoder_explains_matches_by_indexed_chunks_or_raises_its_reason(
+    case: Case, documents: list[Document]
+) -> None:
     query, *targets = documents
     if case.name.startswith(WITHOUT_ATTENTION):
         assert case.encoder.cannot_explain

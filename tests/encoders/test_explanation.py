@@ -1,4 +1,4 @@
-"""Numbers of chunks against loops over their sections."""
+"""Explanations by chunks are compared with loops over their sections."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_strongest_pairs_come_first_and_equal_ones_in_reading_order() -> None:
     assert strongest_pairs(made, 0) == []
 
 
-def test_an_encoder_that_computes_nothing_names_those_that_do() -> None:
+def test_the_error_of_an_encoder_that_cannot_explain_names_kinds_that_can() -> None:
     encoder = FakeEncoder(name="plain")
     with pytest.raises(Exception, match=r"^encoder 'plain' computes nothing .* kinds colde and smith do: train one"):
         encoder.explain(QUERY, [TARGET])

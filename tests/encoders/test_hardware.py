@@ -1,4 +1,4 @@
-"""Precisions as processors multiply them, and float32 that stays it."""
+"""The precision that a processor multiplies in, and products of float32 that are not rounded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.encoders.backbone.hardware import default_dtype, set_up_kernels
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def restore_precision() -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     yield
     torch.set_float32_matmul_precision(precision)
@@ -38,7 +38,7 @@ def test_products_of_float32_are_as_exact_as_float32() -> None:
 
 
 @pytest.mark.parametrize(("error", "precision"), [(0.0, "medium"), (1e-2, "highest")])
-def test_rounded_products_are_not_allowed_where_they_are_rounded(
+def test_medium_precision_is_set_only_where_it_does_not_round_float32_products(
     error: float, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = torch.Tensor.__matmul__

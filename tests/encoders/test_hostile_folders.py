@@ -1,4 +1,4 @@
-"""Model folders that were made to harm: no code of theirs runs, and nothing is unpickled."""
+"""Malicious model folders: none of their code runs, and nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OWN_WEIGHTS = {"smith": "smith.safetensors", "colde": "colde.safetensors", "tde"
 # Code.
 
 
-def lay_code(folder: Path) -> Path:
-    """A module in the folder that leaves a trace when it is imported, and every entry that could lead to it."""
+def write_code(folder: Path) -> Path:
+    """Write a module that leaves a trace when it is imported, and every entry that could lead to it."""
     trace = folder / "trace"
     code = f"from pathlib import Path\nPath({str(trace)!r}).touch()\nclass Evil: pass\n"
     for name in ("evil.py", "modeling.py", "__init__.py", "conftest.py", "sitecustomize.py"):
@@ -44,7 +44,7 @@ def test_code_beside_a_known_model_is_never_run(
     take: Take, saved: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = take(kind)
-    trace = lay_code(folder)
+    trace = write_code(folder)
     monkeypatch.chdir(folder)
     assert_same_vectors(folder, saved[kind])
     assert not trace.exists()
@@ -54,7 +54,7 @@ def test_code_beside_a_known_model_is_never_run(
 @pytest.mark.parametrize("model_type", ["evil", "", None])
 def test_a_model_that_only_its_own_code_can_load_is_refused(take: Take, kind: str, model_type: str | None) -> None:
     folder = take(kind)
-    trace = lay_code(folder)
+    trace = write_code(folder)
     tamper(folder / "config.json", model_type=model_type)
     with pytest.raises(EncoderError, match="cannot be loaded as an encoder backbone"):
         load(folder)
@@ -64,7 +64,7 @@ def test_a_model_that_only_its_own_code_can_load_is_refused(take: Take, kind: st
 @pytest.mark.parametrize("kind", ["backbone", *KINDS])
 def test_a_tokenizer_class_of_the_folder_is_never_run(take: Take, kind: str) -> None:
     folder = take(kind)
-    trace = lay_code(folder)
+    trace = write_code(folder)
     tamper(folder / "tokenizer_config.json", tokenizer_class="Evil")
     try:
         load(folder)
@@ -78,7 +78,7 @@ def test_a_tokenizer_class_of_the_folder_is_never_run(take: Take, kind: str) -> 
 )
 def test_only_the_names_of_known_encoders_are_taken(take: Take, kind: object) -> None:
     folder = take("mean")
-    trace = lay_code(folder)
+    trace = write_code(folder)
     tamper(folder / CONFIG_FILE, encoder=kind)
     with pytest.raises(EncoderError) as raised:
         load(folder)
@@ -128,7 +128,7 @@ def imported(node: ast.AST) -> list[str]:
 
 
 @pytest.mark.slow
-def test_no_line_of_ours_trusts_code_or_pickles() -> None:
+def test_no_line_of_engine_and_indexer_trusts_code_or_pickles() -> None:
     root = Path(__file__).parents[2]
     sources = [file for package in ("engine", "indexer") for file in sorted((root / package).rglob("*.py"))]
     n_loads = 0
@@ -161,7 +161,7 @@ class Bomb:
 
 @pytest.fixture
 def bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """A pickle that goes off when it is read; and torch reads none at all."""
+    """A pickle that leaves a trace when it is read; `torch.load` raises an error."""
 
     def unpickled(*_: object, **__: object) -> None:
         raise AssertionError("something was unpickled")
@@ -209,7 +209,7 @@ def test_a_pickle_under_the_name_of_the_weights_is_refused(
 def test_an_index_of_weights_names_safetensors_of_the_folder_alone(take: Take, name: str, bomb: bytes) -> None:
     folder = take("backbone")
     weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").rename(folder / "other.safetensors")  # so that there is some
+    (folder / "model.safetensors").rename(folder / "other.safetensors")  # so that the folder holds safetensors
     (folder / "pytorch_model.bin").write_bytes(bomb)
     tamper(folder / "model.safetensors.index.json", metadata={}, weight_map=dict.fromkeys(weights, name))
     with pytest.raises(EncoderError, match=rf"names '{name}', only \*.safetensors beside it are read"):

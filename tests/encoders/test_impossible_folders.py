@@ -1,4 +1,4 @@
-"""Model folders of which nothing can be made: links that lead nowhere, sizes that none has, parts of two models."""
+"""Model folders that cannot be loaded: links that lead nowhere, impossible sizes, parts of two models."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_layers_that_are_not_in_both_configuration_and_weights_are_refused(take:
         load(folder)
 
 
-def test_weights_that_lack_some_are_refused_instead_of_random(take: Take) -> None:
+def test_missing_weights_are_refused_instead_of_drawn_at_random(take: Take) -> None:
     folder = take("backbone")
     weights = load_file(folder / "model.safetensors")
     lacking = "encoder.layer.1.output.dense.bias"

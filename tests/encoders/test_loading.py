@@ -1,4 +1,4 @@
-"""From a name to an encoder, and back from a saved folder."""
+"""Loading of encoders by name and from saved folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Pat
     assert loaded.fingerprint == mean_encoder.fingerprint
     one, other = loaded.encode(documents)[0], mean_encoder.encode(documents)[0]
     assert one.chunk_spans == other.chunk_spans
-    # The loaded one runs in bfloat16 where the processor has it.
+    # The loaded encoder runs in bfloat16 where the processor has it.
     assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
@@ -47,7 +47,7 @@ def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_bundled_encoder_is_the_default_and_faithful_in_half_the_bits() -> None:
+def test_the_bundled_encoder_is_the_default_and_accurate_at_the_default_precision() -> None:
     usual, precise = load_encoder(device="cpu"), load_encoder(BUNDLED_NAME, device="cpu", dtype=torch.float32)
     documents = [make_document("d", "Whole documents are asked for; sections of theirs meet sections of ours. " * 20)]
     one, other = usual.encode(documents)[0], precise.encode(documents)[0]
@@ -56,7 +56,7 @@ def test_the_bundled_encoder_is_the_default_and_faithful_in_half_the_bits() -> N
     assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
-def test_the_card_tells_window_and_weights(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+def test_the_card_states_window_and_checksum_of_the_weights(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     mean_encoder.save_pretrained(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "Chunks of 12 tokens" in card
@@ -89,7 +89,7 @@ def test_an_unknown_device_is_refused(bert_folder: Path, device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cuda:x", "cuda:-1", "cuda:", "cpu:zero"])
-def test_a_device_number_must_be_one(bert_folder: Path, device: str) -> None:
+def test_a_malformed_device_number_is_refused(bert_folder: Path, device: str) -> None:
     with pytest.raises(EncoderError, match=f"^device '{device}' is none of"):
         load_encoder(str(bert_folder), device=device)
 

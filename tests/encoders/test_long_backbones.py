@@ -85,7 +85,7 @@ def test_max_tokens_is_what_can_be_read(make: Make, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", [1, 100, 100_000])
-def test_company_never_changes_a_vector(make: Make, kind: str, budget: int) -> None:
+def test_other_sequences_of_a_batch_never_change_a_vector(make: Make, kind: str, budget: int) -> None:
     backbone = make(kind)
     mixed = sequences(1, 3, 6, 7, 20, 26, 27, 30, 33, 40, 41, 44, backbone.max_tokens, 2)
     alone = np.concatenate([backbone.encode([sequence], 1) for sequence in mixed])
@@ -93,7 +93,7 @@ def test_company_never_changes_a_vector(make: Make, kind: str, budget: int) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_read_before_never_changes_a_vector(make: Make, kind: str) -> None:
+def test_sequences_read_before_never_change_a_vector(make: Make, kind: str) -> None:
     backbone = make(kind)
     long, short = sequences(backbone.max_tokens, 5)
     first = backbone.encode([long], 1)
@@ -153,7 +153,7 @@ def test_bigbird_is_sparse_where_long_and_full_where_short(make: Make, training:
     assert attention.full.training is training
 
 
-def test_both_ways_of_bigbird_train_the_same_weights(make: Make) -> None:
+def test_sparse_and_full_attention_of_bigbird_share_their_weights(make: Make) -> None:
     backbone = make("bigbird")
     before = backbone.encode(sequences(8), 1)
     backbone.pool(sequences(8, 40), 100).square().sum().backward()
@@ -177,7 +177,7 @@ def test_a_saved_backbone_reads_the_same(make: Make, tmp_path: Path, kind: str) 
 
 
 def gradients(backbone: Backbone, lengths: tuple[int, ...]) -> tuple[dict[str, Tensor], int]:
-    """Of all weights, and how often a linear layer was computed."""
+    """The gradients of all weights, and how often a linear layer was computed."""
     calls: list[str] = []
     modules = [module for model in backbone._attention.models for module in model.modules()]
     linear = [module for module in modules if isinstance(module, torch.nn.Linear)]
@@ -215,14 +215,14 @@ def test_checkpointing_leaves_encoding_as_it_is(make: Make) -> None:
     np.testing.assert_array_equal(backbone.encode(sequences(9, 30), 60), before)
 
 
-def test_a_model_that_cannot_checkpoint_says_so(make: Make) -> None:
+def test_a_model_that_cannot_checkpoint_raises_an_error(make: Make) -> None:
     backbone = make("distilbert")
     backbone.model.supports_gradient_checkpointing = False
     with pytest.raises(EncoderError, match=r"is a distilbert, which cannot checkpoint gradients; train it without"):
         backbone.checkpoint_gradients(True)
 
 
-def test_mean_pooling_leaves_the_fingerprint_as_it_was(make: Make) -> None:
+def test_the_description_names_the_pooling_and_the_fingerprint_depends_on_it(make: Make) -> None:
     described = MeanEncoder(make("distilbert"), window_tokens=12)._config()
     assert described == {"encoder": "mean", "window_tokens": 12, "pooling": "mean"}
     assert (

@@ -11,7 +11,7 @@ from benchmarks.measuring.isolation import finish, start
 from tests.encoders.long_reading import N_WORDS, long_reading
 from tests.encoders.tiny import ENCODERS
 
-# All that two layers of 32 compute of 222,000 tokens would be 890 MiB; the tokens and their offsets alone are 65.
+# Two layers of width 32 over all 222,000 tokens at once would take 890 MiB; tokens and offsets alone take 65.
 MOST_MIB = 200
 
 

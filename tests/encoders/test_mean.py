@@ -72,7 +72,7 @@ def test_every_token_is_read_once_and_in_order(mean_encoder: MeanEncoder, long_d
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=300))
-def test_between_the_chunks_of_any_text_is_nothing_a_token_holds(mean_encoder: MeanEncoder, text: str) -> None:
+def test_text_between_the_chunks_has_no_token(mean_encoder: MeanEncoder, text: str) -> None:
     document = make_document("any", text)
     try:
         chunks = mean_encoder.segment(document).chunks
@@ -105,7 +105,9 @@ def test_sections_and_document_are_token_weighted_means(mean_encoder: MeanEncode
     np.testing.assert_allclose(np.linalg.norm(encoded.chunks, axis=1), 1, atol=1e-6)
 
 
-def test_vectors_do_not_depend_on_the_company(mean_encoder: MeanEncoder, long_document: Document) -> None:
+def test_vectors_do_not_depend_on_other_documents_or_their_order(
+    mean_encoder: MeanEncoder, long_document: Document
+) -> None:
     documents = [long_document, make_document("s", "Fox."), make_document("m", "the old house " * 30)]
     together = mean_encoder.encode(documents)
     backwards = mean_encoder.encode(documents[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""Weights in a file of their own: there and back, compared before they take memory, known again when rounded."""
+"""Weights in a file of their own: saved, loaded, checked before they take memory, and rounded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_weights_come_back(tmp_path: Path) -> None:
     assert loaded.linear.weight.requires_grad and loaded.linear.weight.device.type == "cpu"
 
 
-def test_another_precision_is_of_fractions_alone(tmp_path: Path) -> None:
+def test_another_precision_applies_to_floating_point_tensors_alone(tmp_path: Path) -> None:
     layers = Layers()
     layers.largest.fill_(257)  # which bfloat16 does not hold
     save_weights(layers.state_dict(), tmp_path / "w.safetensors", dtype=torch.bfloat16)
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_an_encoder_error(file: Path, content: bytes | None) -
         load_weights(Layers, file)
 
 
-def test_rounded_weights_are_known_as_those_of_the_files_until_they_are_trained() -> None:
+def test_rounded_weights_have_the_checksum_of_the_files_until_they_are_trained() -> None:
     layers = Layers()
     exact = module_sha256(layers)
     loaded = Loaded.rounded(layers, layers.bfloat16)

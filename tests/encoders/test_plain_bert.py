@@ -35,7 +35,7 @@ BUNDLED_FINGERPRINT = "89876130ff69bea6348ab97e8b804f8b"  # of every index that 
 
 @contextmanager
 def only_transformers() -> Iterator[None]:
-    """Every folder is read by transformers."""
+    """Within this context every folder is read by transformers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone_module, "load_plain_bert", lambda *_: None)
         patch.setattr(model_folder, "read_tokenizer", lambda *_: None)

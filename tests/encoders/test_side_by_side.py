@@ -1,4 +1,4 @@
-"""Batches that several threads read at once: the same rows, errors and numbers of threads as in turn."""
+"""Batches read by several threads at once: the same rows and errors as in turn, and the number of threads."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def rows_of(batch: Sequence[int]) -> Tensor:
     return torch.tensor([[position, 1.0] for position in batch])
 
 
-def read(reader_name: list[str], *, is_safe_in_threads: bool = True) -> list[float]:
+def read(thread_names: list[str], *, is_safe_in_threads: bool = True) -> list[float]:
     def noted(batch: Sequence[int]) -> Tensor:
-        reader_name.append(threading.current_thread().name)
+        thread_names.append(threading.current_thread().name)
         return rows_of(batch)
 
     rows = BatchReader().read(
@@ -43,11 +43,11 @@ def read(reader_name: list[str], *, is_safe_in_threads: bool = True) -> list[flo
     return found
 
 
-def test_batches_are_met_by_as_many_threads_as_there_are_at_once(two_threads: None) -> None:
-    meet = threading.Barrier(2)
+def test_as_many_batches_are_read_at_once_as_there_are_threads(two_threads: None) -> None:
+    barrier = threading.Barrier(2)
 
     def waiting(batch: Sequence[int]) -> Tensor:
-        meet.wait(timeout=30)
+        barrier.wait(timeout=30)
         assert torch.is_inference_mode_enabled()
         return torch.tensor([[float(torch.get_num_threads())]])
 
@@ -71,7 +71,7 @@ def test_rows_come_back_in_the_order_of_their_positions(two_threads: None) -> No
     assert all(name.startswith("longmatch-encode") for name in names)
 
 
-def test_what_is_not_safe_or_records_gradients_is_read_in_turn(two_threads: None) -> None:
+def test_unsafe_readers_and_readers_that_record_gradients_read_in_turn(two_threads: None) -> None:
     own = threading.current_thread().name
     in_training: list[str] = []
     assert read(in_training) == [0, 1, 2, 3, 4, 5]
@@ -81,7 +81,7 @@ def test_what_is_not_safe_or_records_gradients_is_read_in_turn(two_threads: None
     assert {*in_training, *unsafe} == {own}
 
 
-def test_one_batch_is_read_by_all_threads_together(two_threads: None) -> None:
+def test_a_single_batch_is_read_by_the_calling_thread(two_threads: None) -> None:
     names: list[str] = []
 
     def noted(batch: Sequence[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""SMITH as an encoder: blocks, windows, coverage, towers, company, saving."""
+"""SMITH as an encoder: blocks, windows, coverage, towers, precision, saving."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def smith(bert_folder: Path) -> SmithEncoder:
 
 
 @contextmanager
-def watched(module: nn.Module, passes: list[tuple[int, ...]]) -> Iterator[None]:
-    """Note the shape of what a module reads."""
+def record_shapes(module: nn.Module, passes: list[tuple[int, ...]]) -> Iterator[None]:
+    """Record the shapes of the inputs of a module in `passes`."""
 
     def note(_: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         passes.append(tuple(arguments[0].shape))
@@ -71,8 +71,8 @@ def test_wrapping_reads_every_token(bert_folder: Path) -> None:
     assert len(segmented.chunks) > SMITH.max_blocks
 
 
-def test_truncation_tells_how_little_it_read(bert_folder: Path) -> None:
-    tokens = 16  # of the sentence, of which a block holds 9
+def test_coverage_counts_the_tokens_that_truncation_read(bert_folder: Path) -> None:
+    tokens = 16  # in the sentence; a block holds 9 of them
     few = tiny_smith(bert_folder, SMITH_PAPER).segment(make_document("d", LONG_SENTENCE * 2)).coverage
     assert (few.tokens_read, few.tokens_total) == (2 * 9, 2 * tokens)
     many = tiny_smith(bert_folder, SMITH_RELEASED).segment(make_document("d", LONG_SENTENCE * 9)).coverage
@@ -114,7 +114,7 @@ def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: Smit
     windows: list[tuple[int, ...]] = []
     document = smith.module.document
     assert document is not None
-    with torch.inference_mode(), watched(smith.module.sentence, passes), watched(document, windows):
+    with torch.inference_mode(), record_shapes(smith.module.sentence, passes), record_shapes(document, windows):
         embedded = smith.embed([segmented])
     assert segmented.coverage.share == 1
     assert embedded.chunks.shape == (1, len(segmented.chunks), 32)
@@ -129,7 +129,7 @@ def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Docu
     assert float(first.document @ second.document) == pytest.approx(1, abs=1e-6)
 
 
-def test_the_released_has_one_tower_for_both_sides(bert_folder: Path, documents: list[Document]) -> None:
+def test_the_released_variant_has_one_tower_for_both_sides(bert_folder: Path, documents: list[Document]) -> None:
     encoder = tiny_smith(bert_folder, SMITH_RELEASED)
     assert len(encoder.module.heads) == 1  # no second layer that nothing trains and no search uses
     encoded = encoder.encode([documents[0]])[0]
@@ -137,7 +137,7 @@ def test_the_released_has_one_tower_for_both_sides(bert_folder: Path, documents:
     assert encoded.chunks.min() >= 0  # the ReLU
 
 
-def test_every_layer_of_the_released_is_trained_by_pairs(bert_folder: Path, documents: list[Document]) -> None:
+def test_every_layer_of_the_released_variant_is_trained_by_pairs(bert_folder: Path, documents: list[Document]) -> None:
     encoder = tiny_smith(bert_folder, SMITH_RELEASED)
     embedded = encoder.embed([encoder.segment(document) for document in documents])
     (embedded.documents[0] @ embedded.documents[1] - embedded.documents[0] @ embedded.documents[2]).backward()
@@ -176,7 +176,7 @@ def test_rounding_at_loading_keeps_the_fingerprint_and_the_file(smith: SmithEnco
     assert float(rounded.encode([document])[0].document @ smith.encode([document])[0].document) > 0.99
 
 
-def test_weights_are_saved_at_the_precision_asked_for(smith: SmithEncoder, tmp_path: Path) -> None:
+def test_weights_are_saved_at_the_given_precision(smith: SmithEncoder, tmp_path: Path) -> None:
     smith.save_pretrained(tmp_path / "half", dtype=torch.bfloat16)
     rounded = load_encoder(str(tmp_path / "half"), device="cpu", dtype=torch.float32)
     assert isinstance(rounded, SmithEncoder)
@@ -207,7 +207,7 @@ def test_dropout_is_no_part_of_the_fingerprint(bert_folder: Path, smith: SmithEn
     assert tiny_smith(bert_folder, replace(SMITH, max_blocks=3)).fingerprint != smith.fingerprint
 
 
-def test_the_card_tells_variant_and_sizes(smith: SmithEncoder, tmp_path: Path) -> None:
+def test_the_card_states_variant_and_sizes(smith: SmithEncoder, tmp_path: Path) -> None:
     smith.save_pretrained(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "variant\n`fixed`: 2 layers read blocks of 12 tokens,\n2 layers read up to 4 blocks together" in card

@@ -38,7 +38,7 @@ def released_by_hand(lengths: list[int], capacity: int) -> list[list[int]]:
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=12), st.integers(1, 12))
-def test_truncated_filling_is_the_released_one(lengths: list[int], capacity: int) -> None:
+def test_truncated_filling_equals_that_of_the_released_code(lengths: list[int], capacity: int) -> None:
     windows = fill_truncating(ends(lengths), capacity)
     assert [list(range(window.first, window.stop)) for window in windows] == released_by_hand(lengths, capacity)
 
@@ -47,7 +47,7 @@ def test_an_over_long_sentence_is_alone_and_cut() -> None:
     assert spans(fill_truncating(ends([3, 2, 9, 1]), 5)) == [(0, 5), (5, 10), (14, 15)]
 
 
-def test_the_paper_stops_at_the_most_blocks_of_a_document_whatever_its_sections() -> None:
+def test_the_paper_variant_stops_at_max_blocks_of_a_document_whatever_its_sections() -> None:
     config = SmithConfig(Variant.PAPER, block_tokens=8, max_blocks=3, overflow=Overflow.TRUNCATE)
     filling = BlockFilling(config)
     assert [spans(filling(ends([5, 5]))), spans(filling(ends([5, 5, 5]))), filling(ends([5]))] == [
@@ -80,7 +80,7 @@ def test_windows_are_cut_between_sections() -> None:
     assert spans(document_windows(blocks([3, 2, 4, 5]), 6)) == [(0, 5), (5, 9), (9, 14)]
 
 
-def test_a_section_that_no_window_holds_runs_on() -> None:
+def test_a_section_longer_than_a_window_is_split() -> None:
     assert spans(document_windows(blocks([2, 9, 1]), 4)) == [(0, 2), (2, 6), (6, 10), (10, 12)]
 
 

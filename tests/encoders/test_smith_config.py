@@ -1,4 +1,4 @@
-"""The sizes of a SMITH: what the paper names, and what does not fit."""
+"""The configuration of SMITH: the sizes of the paper, and sizes that are refused."""
 
 from __future__ import annotations
 

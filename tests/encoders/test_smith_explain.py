@@ -54,7 +54,7 @@ def test_attention_is_that_of_the_layers_of_transformers(bert_folder: Path) -> N
         np.testing.assert_allclose(mine.numpy(), theirs[0].mean(dim=0).numpy(), atol=1e-6)
 
 
-def test_rollout_passes_half_of_each_layer_on() -> None:
+def test_rollout_averages_each_layer_with_the_identity() -> None:
     first, second = (torch.rand((3, 3), generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
     layers = [one / one.sum(dim=1, keepdim=True) for one in (first, second)]
     expected = np.zeros((3, 3))
@@ -80,9 +80,9 @@ def test_both_halves_of_a_fixed_document_vector_count_the_same(bert_folder: Path
     module = tiny_smith(bert_folder, replace(SMITH, combination=combination)).module
     blocks, mask = _blocks(4), torch.ones((1, 4), dtype=torch.bool)
     with torch.inference_mode():
-        beside = module.attention(blocks[None], mask)[0] if module.attention else torch.full((4,), 0.25)
+        combined = module.attention(blocks[None], mask)[0] if module.attention else torch.full((4,), 0.25)
         assert module.document is not None
-        expected = (beside + rollout(module.document.attention(blocks))[0]) / 2
+        expected = (combined + rollout(module.document.attention(blocks))[0]) / 2
         np.testing.assert_allclose(module.block_weights(blocks).numpy(), expected.numpy(), atol=1e-6)
 
 
@@ -95,7 +95,7 @@ def test_a_half_counts_by_its_share_of_the_squared_length(bert_folder: Path, con
         attended = rollout(module.document.attention(blocks))[0].numpy()
         (document,) = module.documents(blocks[None], torch.ones((1, 4), dtype=torch.bool))[0].numpy()
         share = float((document[:32] ** 2).sum())
-        assert 0.5 < share < 1  # of a sum, which is longer than the unit vector beside it
+        assert 0.5 < share < 1  # of a sum, which is longer than the unit vector in the other half
         expected = share / 4 + (1 - share) * attended
         np.testing.assert_allclose(module.block_weights(blocks).numpy(), expected, atol=1e-5)
 

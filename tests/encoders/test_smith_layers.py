@@ -31,8 +31,8 @@ TINY = SmithConfig(
 VOCABULARY = 30
 
 
-def made(config: SmithConfig = TINY, *, seed: int = 0) -> SmithModule:
-    """With weights ten times as large as at the start, where all vectors are nearly alike."""
+def make_module(config: SmithConfig = TINY, *, seed: int = 0) -> SmithModule:
+    """A module with weights ten times the initial ones, with which all vectors would be nearly alike."""
     module = SmithModule(config, VOCABULARY, seed=seed).eval()
     with torch.no_grad():
         for weights in module.parameters():
@@ -60,8 +60,8 @@ def layer_by_hand(weights: Mapping[str, Tensor], name: str, states: Tensor, head
             scores = (key[:, columns] @ query[row, columns]) / math.sqrt(size)
             attended[row, columns] = scores.softmax(0) @ value[:, columns]
     states = norm("attention.output.LayerNorm", states + dense("attention.output.dense", attended))
-    grown = gelu(dense("intermediate.dense", states), approximate="tanh")
-    return norm("output.LayerNorm", states + dense("output.dense", grown))
+    intermediate = gelu(dense("intermediate.dense", states), approximate="tanh")
+    return norm("output.LayerNorm", states + dense("output.dense", intermediate))
 
 
 def block_by_hand(module: SmithModule, ids: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def padded_blocks(module: SmithModule, ids: Tensor) -> Tensor:
 @pytest.mark.parametrize("config", [TINY, replace(TINY, document_layers=0, max_blocks=1)], ids=["smith", "matchbert"])
 @torch.no_grad()
 def test_a_block_is_read_by_the_equation_and_padding_never_changes_it(config: SmithConfig, ids: Tensor) -> None:
-    module = made(config)
+    module = make_module(config)
     expected = torch.stack([block_by_hand(module, row[:length]) for row, length in zip(ids, LENGTHS, strict=True)])
     torch.testing.assert_close(padded_blocks(module, ids), expected, atol=1e-5, rtol=0)
     assert float((expected @ expected.T).min()) < 0.9
@@ -129,7 +129,7 @@ def test_a_block_is_read_by_the_equation_and_padding_never_changes_it(config: Sm
 @pytest.mark.parametrize("final", Activation)
 @torch.no_grad()
 def test_a_document_is_read_by_the_equation_and_padding_never_changes_it(final: Activation, ids: Tensor) -> None:
-    module = made(replace(TINY, final_activation=final))
+    module = make_module(replace(TINY, final_activation=final))
     blocks = padded_blocks(module, ids)
     first, second = rows_by_hand(module, blocks[:2]), rows_by_hand(module, blocks[2:])
     together = torch.stack([torch.cat([blocks[:2], torch.ones(1, 16)]), blocks[2:]])
@@ -139,7 +139,7 @@ def test_a_document_is_read_by_the_equation_and_padding_never_changes_it(final: 
     torch.testing.assert_close(documents, torch.stack([first[0], second[0]]), atol=1e-5, rtol=0)
 
 
-def beside_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
+def combined_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
     """g: the sum, mean or attended sum over the block vectors given."""
     config, weights = module.config, module.state_dict()
     if config.combination is Combination.SUM:
@@ -161,7 +161,7 @@ def beside_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
 def test_combinations_are_the_equations_of_each_variant(
     variant: Variant, combination: Combination, ids: Tensor
 ) -> None:
-    module = made(replace(TINY, variant=variant, combination=combination))
+    module = make_module(replace(TINY, variant=variant, combination=combination))
     blocks = padded_blocks(module, ids)[:3]
     together = torch.cat([blocks[:2], torch.ones(1, 16)])[None]
     documents, chunks = module.documents(together, torch.tensor([[True, True, False]]))
@@ -169,16 +169,16 @@ def test_combinations_are_the_equations_of_each_variant(
     torch.testing.assert_close(chunks[0, :2], torch.cat([blocks[:2], rows], 1) / math.sqrt(2), atol=1e-5, rtol=0)
     missing = block_by_hand(module, torch.zeros(12, dtype=torch.int64))
     read = torch.stack([*blocks[:2], missing, missing]) if variant is Variant.RELEASED else blocks[:2]
-    beside = beside_by_hand(module, read)
+    combined = combined_by_hand(module, read)
     if variant is Variant.FIXED:
-        beside = beside / beside.norm()
-    expected = torch.cat([beside, rows[0]])
+        combined = combined / combined.norm()
+    expected = torch.cat([combined, rows[0]])
     torch.testing.assert_close(documents[0], expected / expected.norm(), atol=1e-5, rtol=0)
 
 
 @torch.no_grad()
-def test_in_the_fixed_variant_sum_and_mean_are_one(ids: Tensor) -> None:
-    modules = [made(replace(TINY, combination=kind)) for kind in (Combination.SUM, Combination.MEAN)]
+def test_in_the_fixed_variant_sum_and_mean_are_equal(ids: Tensor) -> None:
+    modules = [make_module(replace(TINY, combination=kind)) for kind in (Combination.SUM, Combination.MEAN)]
     mask = torch.ones(1, 3, dtype=torch.bool)
     one, other = (module.documents(padded_blocks(module, ids)[None, :3], mask)[0] for module in modules)
     torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
@@ -196,7 +196,7 @@ def layer_size(width: int, ffn: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variant", "sentence_layers"), [(Variant.FIXED, 6), (Variant.RELEASED, 4)])
-def test_the_parameters_are_as_many_as_the_papers(variant: Variant, sentence_layers: int) -> None:
+def test_the_number_of_parameters_is_that_of_the_paper(variant: Variant, sentence_layers: int) -> None:
     dense = 256 * 256 + 256
     embeddings = 30_522 * 256 + 256 * 256 + 2 * 256 + 2 * 256  # words, positions, types, norm
     sentence = embeddings + sentence_layers * layer_size(256, 512) + dense + dense  # pooler, W_s
@@ -211,7 +211,7 @@ def test_the_whole_smith_has_about_13_million_parameters() -> None:
 
 
 @pytest.mark.slow
-def test_bert_base_stands_under_smith_short_and_matchbert() -> None:
+def test_smith_short_and_matchbert_have_the_parameters_of_bert_base() -> None:
     one_layer = [replace(config, sentence_layers=1) for config in (match_bert(), smith_short())]
     sizes = [n_parameters(SmithModule(config, 1000)) for config in one_layer]
     dense = 768 * 768 + 768
@@ -220,11 +220,15 @@ def test_bert_base_stands_under_smith_short_and_matchbert() -> None:
     assert sizes == [bert, bert + dense + document + dense]
 
 
-def test_a_seed_says_all_weights_and_no_other_draw_is_disturbed() -> None:
+def test_a_seed_determines_all_weights_and_leaves_the_random_state_alone() -> None:
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    one, same, other = made(seed=1).state_dict(), made(seed=1).state_dict(), made(seed=2).state_dict()
+    one, same, other = (
+        make_module(seed=1).state_dict(),
+        make_module(seed=1).state_dict(),
+        make_module(seed=2).state_dict(),
+    )
     assert torch.rand(1) == expected
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not torch.equal(one["heads.0.weight"], other["heads.0.weight"])

@@ -234,7 +234,7 @@ def test_training_changes_the_fingerprint_but_that_of_the_pair_head_does_not(mak
     assert encoder.fingerprint == seen[-1]
 
 
-def test_the_fingerprint_tells_what_changes_vectors(make: Make) -> None:
+def test_the_fingerprint_depends_on_settings_that_change_vectors(make: Make) -> None:
     plain = make().fingerprint
     assert make().fingerprint == plain == make(replace(CONFIG, min_df=0)).fingerprint
     changed = [
@@ -276,7 +276,7 @@ def test_weights_can_be_saved_at_half_precision(encoder: TdeEncoder, documents: 
         assert float(one.document @ other.document) > 0.99
 
 
-def test_making_one_depends_on_its_seed_alone(make: Make) -> None:
+def test_a_new_encoder_depends_on_its_seed_alone(make: Make) -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
     one = make(seed=3).module.state_dict()
@@ -286,7 +286,7 @@ def test_making_one_depends_on_its_seed_alone(make: Make) -> None:
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_the_card_tells_what_it_is(encoder: TdeEncoder, tmp_path: Path) -> None:
+def test_the_card_states_variant_pooling_and_sizes(encoder: TdeEncoder, tmp_path: Path) -> None:
     encoder.save_pretrained(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "Variant paper, mean pooling, sentences of at most 18 tokens, 3 topics,\nvectors 38 wide." in card
@@ -320,7 +320,9 @@ def test_a_damaged_file_is_an_encoder_error(
         load_encoder(str(tmp_path), device="cpu")
 
 
-def test_weights_that_are_not_asked_for_are_refused(make: Make, encoder: TdeEncoder, tmp_path: Path) -> None:
+def test_weights_that_do_not_match_the_configuration_are_refused(
+    make: Make, encoder: TdeEncoder, tmp_path: Path
+) -> None:
     make(replace(CONFIG, n_topics=0)).save_pretrained(tmp_path / "without")
     encoder.save_pretrained(tmp_path / "with")
     (tmp_path / "with" / WEIGHTS_FILE).write_bytes((tmp_path / "without" / WEIGHTS_FILE).read_bytes())

@@ -17,7 +17,7 @@ from engine.encoders.tde.sentences import sentence_windows
         ([5, 9, 20], 12, 5, [(0, 5), (5, 9), (9, 20)]),  # 4 and 11 do not fit together
         ([5, 9, 16], 12, 5, [(0, 5), (5, 16)]),
         ([2, 4, 6, 12], 8, 5, [(0, 6), (6, 12)]),
-        ([6, 8], 8, 5, [(0, 8)]),  # the last one goes with the one before
+        ([6, 8], 8, 5, [(0, 8)]),  # the last sentence joins the one before it
         ([7, 9], 8, 5, [(0, 7), (7, 9)]),
         ([25], 12, 5, [(0, 8), (8, 16), (16, 25)]),
         ([13, 15], 12, 5, [(0, 6), (6, 13), (13, 15)]),

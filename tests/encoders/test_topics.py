@@ -94,7 +94,7 @@ def test_shares_are_samples_in_training_and_the_mean_afterwards(model: EmbeddedT
     torch.testing.assert_close(model.shares(bags), mean.softmax(-1))
     torch.manual_seed(0)
     drawn = model.train().shares(bags).log()
-    # The difference of two components of delta tells the sample whatever softmax left out.
+    # Softmax removes a constant of delta, which the difference of two components does not depend on.
     difference = drawn[:, 0] - drawn[:, 1]
     assert float(difference.mean()) == pytest.approx(float(mean[0, 0] - mean[0, 1]), abs=0.1)
     assert float(difference.var()) == pytest.approx(float(log_variance[0, :2].exp().sum()), rel=0.1)
@@ -120,7 +120,7 @@ def test_the_words_of_a_topic_sum_to_one(model: EmbeddedTopicModel) -> None:
     torch.testing.assert_close(model.beta()[1], by_hand)
 
 
-def test_mixed_precision_around_it_changes_nothing(model: EmbeddedTopicModel) -> None:
+def test_mixed_precision_does_not_change_losses_or_shares(model: EmbeddedTopicModel) -> None:
     bags = model.bags(TEXTS)
     loss, shares = model.loss(bags), model.shares(bags)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -1,4 +1,4 @@
-"""Weights of a BERT's folder taken over into a SMITH."""
+"""Weights of the folder of a BERT are copied into a new SMITH."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def test_word_embeddings_alone_are_taken_over(bert_folder: Path) -> None:
     assert all(torch.equal(warm[name], plain[name]) for name in warm)
 
 
-def test_a_pooler_that_is_not_there_keeps_its_own_weights(bert_folder: Path, tmp_path: Path) -> None:
+def test_without_a_pooler_in_the_folder_the_new_one_keeps_its_initial_weights(
+    bert_folder: Path, tmp_path: Path
+) -> None:
     for file in bert_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     kept = {name: value for name, value in load_file(bert_folder / "model.safetensors").items() if "pooler" not in name}

@@ -46,7 +46,7 @@ def test_weights_that_are_not_the_published_ones_are_refused(
     )
 
 
-def test_weights_of_a_wheel_that_is_not_there_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_wheel_of_weights_raises_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_module, "MINILM_WHEEL", "no_such_wheel")
     with pytest.raises(EncoderError) as raised:
         resolve_backbone(MINILM_NAME)

@@ -1,4 +1,4 @@
-"""Encoders of every kind over the BERT of the tests, with random weights that tell documents apart."""
+"""Encoders of every kind over the BERT of the tests, with random weights that distinguish documents."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ TDE = TdeConfig(sentence_tokens=20, n_topics=3, topic_width=6, topic_hidden_widt
 
 
 def tiny_mean(folder: Path, *, pooling: Pooling = Pooling.MEAN) -> MeanEncoder:
-    """Weights are those of the folder, so it is `folder` that tells one from another."""
+    """A mean encoder with the weights of `folder`."""
     return MeanEncoder(Backbone(folder, device="cpu", dtype=torch.float32, pooling=pooling), window_tokens=12)
 
 
 def tiny_smith(folder: Path, config: SmithConfig = SMITH, *, seed: int = 0) -> SmithEncoder:
-    """Weights ten times as large as at the start, where all vectors are nearly alike."""
+    """A SMITH with weights ten times the initial ones, with which all vectors would be nearly alike."""
     encoder = SmithEncoder.create(folder, config, seed=seed, device="cpu")
     with torch.no_grad():
         for weights in encoder.module.parameters():
@@ -61,7 +61,7 @@ def tiny_smith(folder: Path, config: SmithConfig = SMITH, *, seed: int = 0) -> S
 
 
 def tiny_colde(folder: Path, config: ColdeConfig = COLDE, *, seed: int = 0, trained_chunks: int = 20) -> ColdeEncoder:
-    """It has seen some chunk numbers in training, and tells them apart."""
+    """A CoLDE that has seen some chunk numbers in training, and distinguishes them."""
     encoder = ColdeEncoder.create(folder, config, seed=seed, device="cpu", dtype=torch.float32)
     positions = encoder.layers.positions
     if positions is not None:
@@ -73,7 +73,7 @@ def tiny_colde(folder: Path, config: ColdeConfig = COLDE, *, seed: int = 0, trai
 
 
 def tiny_tde(folder: Path, config: TdeConfig = TDE, *, seed: int = 0) -> TdeEncoder:
-    """Topics are loud: at their first weights all texts have nearly the same."""
+    """A TDE with enlarged weights of topics: with the initial ones all texts have nearly the same topics."""
     encoder = TdeEncoder.create(folder, TEXTS, config, seed=seed, device="cpu")
     if encoder.module.topics:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""An index searched on GPUs gives the hits of the CPU; FAISS on the CPU plays the part of the GPUs."""
+"""A search on GPUs gives the hits of a search on the CPU; FAISS on the CPU stands in for the GPUs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from engine.store.writer import Writer
 from tests.gpu_index import write_index
 from tests.stand_in_gpus import CappedIndex, StandInGpus
 
-SIZES = [4 + number % 17 for number in range(300)]  # some 3,600 chunks
-ASKED = ["doc0000", "doc0107", "doc0298"]
+SIZES = [4 + number % 17 for number in range(300)]  # about 3,600 chunks
+QUERY_IDS = ["doc0000", "doc0107", "doc0298"]
 
 
 @pytest.fixture(autouse=True)
-def filters_are_never_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_scan_of_filtered_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Coded lists over 260 documents, 40 newer ones, and a few that are gone."""
+    """A generation of coded lists over 260 documents, 40 newer documents, and three removed ones."""
     folder = tmp_path_factory.mktemp("gpu") / "x.lm"
     write_index(folder, [*SIZES[:260], 9, 9], factory="IVF16,PQ16x4fs")
     write_index(folder, SIZES[260:], factory=None, first=260)
@@ -49,31 +49,33 @@ def assert_same(there: Result, here: Result) -> None:
     np.testing.assert_allclose([hit.score for hit in there.hits], [hit.score for hit in here.hits], atol=1e-6)
 
 
-def answers(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[tuple[Result, Result]]:
-    """By the GPUs, and by scanning."""
+def results(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[tuple[Result, Result]]:
+    """Each result by the GPUs, and by an exact scan."""
     with Index.open(folder) as exact, Snapshot(folder) as snapshot:
         index = Index(snapshot, acceleration=accelerate_on(snapshot, gpus))
         assert index.acceleration is not None and index.acceleration.replica is not None, index.acceleration
-        return [(index.search_id(name, where=where), exact.search_id(name, where=where, exact=True)) for name in ASKED]
+        return [
+            (index.search_id(name, where=where), exact.search_id(name, where=where, exact=True)) for name in QUERY_IDS
+        ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_gpus", [1, 2])
 @pytest.mark.parametrize("where", [None, "third = 1", "number < 30", "number = 7"])
 def test_hits_are_those_of_an_exact_scan(folder: Path, n_gpus: int, where: str | None) -> None:
-    for there, here in answers(folder, StandInGpus(n_gpus), where):
+    for there, here in results(folder, StandInGpus(n_gpus), where):
         assert_same(there, here)
         assert there.status is Status.ESTIMATED  # lists chose the candidates
 
 
 @pytest.mark.slow
-def test_an_index_without_a_generation_is_searched_there(tmp_path: Path) -> None:
-    for there, here in answers(write_index(tmp_path / "x.lm", SIZES, factory=None), StandInGpus()):
+def test_an_index_without_a_generation_is_searched_on_the_gpu(tmp_path: Path) -> None:
+    for there, here in results(write_index(tmp_path / "x.lm", SIZES, factory=None), StandInGpus()):
         assert_same(there, here)
 
 
-def test_query_chunks_that_a_gpu_leaves_short_are_asked_of_the_cpu(tmp_path: Path) -> None:
-    """One document fills all 2,048 places of the lists of its neighbours."""
+def test_the_cpu_searches_query_chunks_for_which_the_gpu_finds_too_few_documents(tmp_path: Path) -> None:
+    """One long document fills the 2,048 places of each list of neighbours."""
     write_index(tmp_path / "x.lm", [6, 2100, 6, *SIZES[:40]], factory="Flat")
     with Index.open(tmp_path / "x.lm") as exact, Snapshot(tmp_path / "x.lm") as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
@@ -88,7 +90,7 @@ def test_query_chunks_that_a_gpu_leaves_short_are_asked_of_the_cpu(tmp_path: Pat
     assert np.array_equal(lists.documents, top_documents(best, np.arange(len(allowed)), 30).documents)
 
 
-def test_the_summary_names_what_was_found(folder: Path) -> None:
+def test_the_summary_names_the_replica_and_the_result_of_the_probe(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
     assert acceleration.probe is not None and acceleration.probe.found == 1.0
@@ -96,7 +98,7 @@ def test_the_summary_names_what_was_found(folder: Path) -> None:
     assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.summary
 
 
-def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) -> None:
+def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_sizes(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
         assert acceleration.replica is None
@@ -108,7 +110,7 @@ def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) ->
 
 
 class Wrong(CappedIndex):
-    """Finds what it should, and gets the numbers or the vectors wrong."""
+    """Returns wrong similarities or wrong vectors, or has no memory to search."""
 
     def __init__(self, of: CappedIndex, fault: str) -> None:
         super().__init__(of._index, is_half=True)
@@ -139,7 +141,7 @@ class WrongGpus(StandInGpus):
         ("out of memory", r"the GPU failed in a search of 8 chunks for 128 each \(.*out of memory \[2\]\)"),
     ],
 )
-def test_a_gpu_that_answers_wrongly_is_not_used(folder: Path, fault: str, summary: str) -> None:
+def test_a_gpu_that_fails_the_probe_is_not_used(folder: Path, fault: str, summary: str) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, WrongGpus(fault))
     assert acceleration.replica is None
@@ -147,14 +149,14 @@ def test_a_gpu_that_answers_wrongly_is_not_used(folder: Path, fault: str, summar
     assert re.search(summary, acceleration.summary)
 
 
-def test_products_that_are_off_are_found(folder: Path) -> None:
+def test_a_gpu_that_computes_wrong_products_is_not_used(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(), lambda one, other: 0.99 * (one @ other.T))
     assert acceleration.replica is None
     assert "products are up to 0.01" in acceleration.summary
 
 
-def test_thresholds_and_candidates_are_multiplied_on_the_gpu(folder: Path) -> None:
+def test_thresholds_use_the_products_of_the_gpu(folder: Path) -> None:
     rows: list[int] = []
 
     def counted(one: Vectors, other: Vectors) -> Vectors:
@@ -169,7 +171,7 @@ def test_thresholds_and_candidates_are_multiplied_on_the_gpu(folder: Path) -> No
     assert_same(there, here)
 
 
-def test_a_search_that_fails_later_says_what_to_do(folder: Path) -> None:
+def test_a_gpu_that_fails_after_the_probe_raises_an_error_with_the_next_step(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
         assert acceleration.replica is not None
@@ -187,13 +189,13 @@ def test_a_gpu_that_is_not_there_is_refused_when_the_index_is_opened(folder: Pat
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
-def test_without_a_named_gpu_there_is_no_summary(folder: Path, device: str | None) -> None:
+def test_without_a_named_gpu_there_is_no_acceleration(folder: Path, device: str | None) -> None:
     with Index.open(folder, device=device) as index:
         assert index.acceleration is None
         assert index.search_id("doc0107").hits
 
 
-def test_a_faiss_without_gpus_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_reports_a_faiss_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.gpu.acceleration.gpu_numbers", lambda _: [99])
     with Snapshot(folder) as snapshot:
         acceleration = accelerate(snapshot, "cuda")
@@ -206,6 +208,6 @@ def test_a_faiss_without_gpus_says_so(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_a_real_gpu_gives_the_hits_of_the_cpu(folder: Path) -> None:
     with Index.open(folder, device="cuda") as there, Index.open(folder, device="cpu") as here:
         assert there.acceleration is not None and there.acceleration.replica is not None, there.acceleration
-        for name in ASKED:
+        for name in QUERY_IDS:
             for where in (None, "third = 1", "number < 30"):
                 assert_same(there.search_id(name, where=where), here.search_id(name, where=where, exact=True))

@@ -1,4 +1,4 @@
-"""Products by torch are those of numpy; what torch was told before stays."""
+"""Products by torch are those of numpy, and the precision that torch was set to stays."""
 
 from __future__ import annotations
 

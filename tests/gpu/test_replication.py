@@ -1,4 +1,4 @@
-"""Which copy of an index is made, and that it covers what can be found."""
+"""Which type of replica of an index is placed on GPUs, and that it covers every document that can be found."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fresh_chunks(snapshot: Snapshot, replica: OpenReplica) -> int:
 
 
 class Picky(StandInGpus):
-    """Takes only the n-th type that is offered."""
+    """Refuses the first `refused` types that are offered."""
 
     def __init__(self, refused: int) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Picky(StandInGpus):
 @pytest.mark.parametrize(
     ("refused", "is_exact", "covers_all"), [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]
 )
-def test_each_type_holds_every_chunk_that_it_says_it_covers(
+def test_each_type_holds_every_chunk_that_it_covers(
     refused: int, is_exact: bool, covers_all: bool, tmp_path: Path
 ) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
@@ -89,29 +89,29 @@ def test_each_type_holds_every_chunk_that_it_says_it_covers(
 
 
 @pytest.mark.slow
-def test_what_is_refused_is_told(tmp_path: Path) -> None:
+def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
-        replica, told = replicate(snapshot, Picky(4))
+        replica, summary = replicate(snapshot, Picky(4))
     assert replica is None
-    assert told.endswith(
+    assert summary.endswith(
         f"{FLAT} was refused (not on this GPU), {CLONE} was refused (not on this GPU), "
         f"{HALVES} was refused (not on this GPU), {BYTES} was refused (not on this GPU)"
     )
 
 
 @pytest.mark.slow
-def test_the_room_decides(tmp_path: Path) -> None:
+def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         sizes = {rung.name: rung.size_bytes for rung in rungs(snapshot, StandInGpus())}
         assert sizes[FLAT] > sizes[HALVES] > sizes[BYTES]
         for size, name in zip((sizes[FLAT], sizes[HALVES], sizes[BYTES]), (FLAT, "16 bits", "8 bits"), strict=True):
-            replica, told = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
-            assert replica is not None and name in told
+            replica, summary = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
+            assert replica is not None and name in summary
         assert replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + sizes[BYTES] - 1))[0] is None
 
 
 @pytest.mark.slow
-def test_where_comparing_all_is_slow_it_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_flat_type_comes_last_for_many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         assert [rung.name for rung in rungs(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]

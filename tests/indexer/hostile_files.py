@@ -1,4 +1,4 @@
-"""Small files, or files that pack well, that take a reader without limits too much time or memory."""
+"""Small or well compressed files on which a reader without limits would spend too much time or memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = b"BT /F1 10 Tf 72 700 Td (%s) Tj ET\n" % _WORDS
 
 
 def _deflated(data: bytes, times: int = 1) -> bytes:
-    """A stream object, deflated so many times."""
+    """A stream object whose data are deflated `times` times."""
     for _ in range(times):
         data = zlib.compress(data, 1)
     filters = b"/FlateDecode " * times
@@ -23,7 +23,7 @@ def _deflated(data: bytes, times: int = 1) -> bytes:
 
 
 def _pdf(content: bytes, more: bytes = b"", *others: bytes, n_pages: int = 1) -> bytes:
-    """One page, shown so many times; `others` are objects from 6 on, `more` belongs to the page's resources."""
+    """One page, listed `n_pages` times; `others` are objects from 6 on, `more` belongs to the page's resources."""
     pages = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"4 0 R " * n_pages, n_pages)
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> "
     return _file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, HELVETICA, page + more + b" >> >>", content, *others])

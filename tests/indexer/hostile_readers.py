@@ -1,6 +1,6 @@
-"""A reading process with formats that do harm: each suffix of `HARM` names what becomes of the process.
+"""A reading process with harmful formats: each suffix of `HARM` names what happens to the process.
 
-Lines of JSON that hold one of the words, as "word of harm: .loop", do the same.
+A line of JSON that holds `MARK` and a suffix, for example "word of harm: .loop", does the same.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _crawl() -> None:
 
 
 def _die_once(source: str) -> None:
-    """Die of SIGKILL, unless another process has done so here."""
+    """Die of SIGKILL, unless an earlier process did so at this source."""
     mark = Path(source.rpartition(":")[0] if source.rpartition(":")[2].isdigit() else source).with_suffix(".mark")
     if not mark.exists():
         mark.touch()
@@ -58,7 +58,7 @@ def _die_once(source: str) -> None:
 
 
 def _count(source: str) -> None:
-    """Crash, and leave a mark of it."""
+    """Record the read in a file, and crash."""
     with Path(source).with_suffix(".reads").open("a") as reads:
         reads.write("x")
     _crash()

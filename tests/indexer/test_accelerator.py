@@ -1,4 +1,4 @@
-"""The limit of a GPU, as far as it can be told without one."""
+"""The limit of GPU memory, as far as it can be tested without a GPU."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from indexer.building.accelerator import is_on_gpu, limited_vram, weights_bytes
 from tests.fakes import FakeEncoder
 
 
-def test_the_weights_are_those_of_the_model(mean_encoder: MeanEncoder) -> None:
+def test_the_bytes_of_all_parameters_of_the_model_are_counted(mean_encoder: MeanEncoder) -> None:
     assert weights_bytes(mean_encoder) >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
     assert weights_bytes(FakeEncoder()) == 0
 
 
-def test_on_the_cpu_a_limit_of_the_gpu_is_kept_anyway(mean_encoder: MeanEncoder) -> None:
+def test_on_the_cpu_a_limit_of_gpu_memory_has_no_effect(mean_encoder: MeanEncoder) -> None:
     assert not is_on_gpu(mean_encoder)
     with limited_vram(mean_encoder, 1):
         pass
 
 
-def test_weights_that_do_not_fit_are_refused_with_both_numbers(
+def test_parameters_that_do_not_fit_are_refused_with_the_limit_and_the_next_step(
     mean_encoder: MeanEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mean_encoder, "device", "cuda:1")

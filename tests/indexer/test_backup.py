@@ -1,3 +1,5 @@
+"""A backup holds an index at one commit; a restored index gives the same hits, and damaged backups are refused."""
+
 from __future__ import annotations
 
 import os
@@ -36,7 +38,7 @@ def saved(built_folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_a_restored_index_answers_as_the_original(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+def test_a_restored_index_gives_the_hits_of_the_original(built_folder: Path, saved: Path, tmp_path: Path) -> None:
     restore(saved, tmp_path / "again.lm")
     assert answers(tmp_path / "again.lm") == answers(built_folder)
     assert verify(tmp_path / "again.lm") == []
@@ -85,7 +87,9 @@ def test_fifty_backups_beside_a_writer_are_the_index_at_a_commit(tmp_path: Path)
     assert doc_ids(folder) == {document.doc_id for document in corpus} and len(found) > 10
 
 
-def test_files_that_a_compaction_deletes_start_the_copy_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_starts_again_when_a_compaction_deletes_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "x.lm"
     build(folder, make_corpus(12), encoder=FakeEncoder())
     with Writer(folder) as writer:
@@ -149,7 +153,7 @@ def test_a_member_outside_of_the_folder_is_refused(saved: Path, tmp_path: Path) 
         restore(tmp_path / "bad", tmp_path / "x.lm")
 
 
-def test_what_is_there_is_never_overwritten(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+def test_existing_files_and_folders_are_never_overwritten(built_folder: Path, saved: Path, tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="there already; name another file"):
         backup(built_folder, saved)
     (tmp_path / "full").mkdir()
@@ -206,7 +210,7 @@ def test_another_folder_in_the_way_stays(saved: Path, tmp_path: Path) -> None:
     assert (tmp_path / "x.lm.restoring" / "thesis.txt").exists()
 
 
-def test_another_file_is_no_backup(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter").write_text("Dear Sir, " * 2000)
     with pytest.raises((IndexMismatch, IndexDamaged), match=r"no backup|cannot be read"):
         restore(tmp_path / "letter", tmp_path / "x.lm")

@@ -1,4 +1,4 @@
-"""Small files travel to the reading process together, and nothing else does."""
+"""Small files are sent to the reading process together, and everything else is sent alone."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_a_batch_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
     assert _names(tmp_path, sizes) == [["a.txt", "b.txt"], ["c.txt"], ["d.pdf"], ["e.txt", "f.txt"]]
 
 
-def test_what_may_hold_many_documents_or_none_goes_alone(tmp_path: Path) -> None:
+def test_files_of_many_documents_single_lines_and_missing_files_are_sent_alone(tmp_path: Path) -> None:
     [first, lines, last] = _requests(tmp_path, {"a.txt": 1, "b.jsonl.gz": 1, "c.txt": 1})
     line, missing = Request("stdin:1", line=b"{}"), Request(str(tmp_path / "no.txt"))
     found = list(batches([first, last, lines, line, first, missing, last, first]))
     assert found == [[first, last], [lines], [line], [first], [missing], [last, first]]
 
 
-def test_no_request_is_taken_before_the_batch_before_it_is_used(tmp_path: Path) -> None:
+def test_a_batch_draws_at_most_one_request_ahead(tmp_path: Path) -> None:
     requests = iter(_requests(tmp_path, {f"{at}.txt": 10 for at in range(70)}))
     next(batches(requests))
     assert next(requests).doc_id == "33.txt"

@@ -1,4 +1,4 @@
-"""Batches follow from the memory there is; too little is refused with what would do."""
+"""Batches follow from the available memory; too little is refused with the smallest amount that is enough."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.errors import BudgetExceeded
 from indexer.building.budget import SMALLEST, USUAL, Budget, batch_bytes, fit_batches, refuse_memory
 
 
-def test_without_a_limit_batches_are_the_usual() -> None:
+def test_without_a_limit_batches_have_the_usual_size() -> None:
     assert fit_batches(None, 384) == USUAL
     assert not Budget().is_limited
     assert Budget(disk_bytes=0).is_limited
@@ -20,7 +20,7 @@ def test_batches_leave_half_of_the_memory_to_the_index(left: int) -> None:
     assert 2 * batch_bytes(sizes, 384) <= left or sizes == SMALLEST
 
 
-def test_first_fewer_documents_are_compared_together_then_batches_shrink() -> None:
+def test_lookups_shrink_before_batches_do() -> None:
     chosen = [fit_batches(left, 384) for left in range(60_000_000, 0, -1_000_000)]
     assert (chosen[0], chosen[-1]) == (USUAL, SMALLEST)
     for sizes in chosen:

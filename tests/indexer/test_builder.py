@@ -1,4 +1,4 @@
-"""`build` puts the steps together."""
+"""`build` makes and updates an index, and refuses what cannot be built before it reads a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from indexer.generation.footprint import folder_bytes
 from tests.fakes import FakeEncoder, make_document
 
 
-def test_an_index_is_made_and_can_be_asked(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_is_built_and_can_be_searched(tmp_path: Path, corpus: list[Document]) -> None:
     report = build(str(tmp_path / "deep" / "x.lm"), iter(corpus), encoder=FakeEncoder())
     assert report.n_added == 60
     with Index.open(tmp_path / "deep" / "x.lm", encoder=FakeEncoder()) as index:
@@ -89,7 +89,7 @@ def test_an_empty_corpus_makes_an_empty_index(tmp_path: Path) -> None:
         assert index.document_vectors()[0] == []
 
 
-def test_the_report_tells_memory_and_disk(tmp_path: Path, corpus: list[Document]) -> None:
+def test_the_report_has_memory_disk_and_time(tmp_path: Path, corpus: list[Document]) -> None:
     report = build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
     assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
     assert 50_000_000 < report.peak_memory_bytes < 10_000_000_000

@@ -1,4 +1,4 @@
-"""The command as people and scripts meet it: what it prints where, and with which exit status it ends."""
+"""The command line for people and scripts: what a command prints where, and its exit status."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: P
 
 
 @pytest.mark.slow
-def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_index_prints_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     path = tmp_path / "p.lm"
     first = run("index", path, papers, "--encoder", bert_folder)
     assert first.exit_code == 0
@@ -74,7 +74,7 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path, 
     assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
 
 
-def test_an_index_of_words_alone_says_how_it_gets_vectors(tmp_path: Path, papers: Path, run: Run) -> None:
+def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path, run: Run) -> None:
     path = tmp_path / "p.lm"
     words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
     assert "\n1 document has no vectors yet: about " in words
@@ -94,7 +94,7 @@ def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, 
 
 
 @pytest.mark.slow
-def test_an_index_of_words_stays_one_as_documents_come(
+def test_an_index_of_words_stays_without_vectors_when_documents_are_added(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
     path = tmp_path / "p.lm"
@@ -118,7 +118,7 @@ def test_an_index_of_words_gets_vectors_from_a_named_encoder(
 
 
 @pytest.mark.slow
-def test_an_index_of_words_answers_and_gets_vectors_later(
+def test_an_index_of_words_can_be_searched_and_gets_vectors_later(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
     path = tmp_path / "p.lm"
@@ -136,7 +136,7 @@ def test_an_index_of_words_answers_and_gets_vectors_later(
 
 
 @pytest.mark.slow
-def test_a_query_says_what_it_encoded(
+def test_a_query_prints_what_it_encoded(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexer.generation.reference.FIRST_DOCUMENTS", 4)
@@ -151,12 +151,12 @@ def test_a_query_says_what_it_encoded(
     assert "partial" in answer.stdout
     assert "3 of 3 candidates encoded" in answer.stdout
     assert "scored by words alone" in answer.stdout
-    (told,) = json.loads(run("query", path, papers / "fox" / "0.md", "--format", "json").stdout)["results"]
-    assert told["encoding"]["n_candidates"] == told["encoding"]["n_encoded"] == 15  # it is left out itself
+    (result,) = json.loads(run("query", path, papers / "fox" / "0.md", "--format", "json").stdout)["results"]
+    assert result["encoding"]["n_candidates"] == result["encoding"]["n_encoded"] == 15  # the query document is left out
     assert "certified" in run("query", path, "--id", "dog/1.md", "--candidates", "0").stdout  # all have vectors by now
 
 
-def test_a_run_whose_documents_all_fail_says_why(tmp_path: Path, run: Run) -> None:
+def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path, run: Run) -> None:
     (tmp_path / "empty.txt").write_text("")
     failed = run("index", tmp_path / "p.lm", tmp_path / "empty.txt", "--encode", "none")
     assert failed.exit_code == 1
@@ -171,7 +171,7 @@ def test_a_run_without_a_path_needs_an_index(tmp_path: Path, run: Run) -> None:
     assert run("index", tmp_path / "no.lm", "--prune").exit_code == 2
 
 
-def test_index_goes_on_after_a_bad_document_and_ends_with_3(
+def test_index_continues_after_a_bad_document_and_exits_with_3(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
     bad = tmp_path / "bad.pdf"
@@ -191,16 +191,16 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path,
 
 
 @pytest.mark.slow
-def test_plan_tells_each_total_with_its_parts(papers: Path, bert_folder: Path, run: Run) -> None:
-    told = run("plan", papers, "--encoder", bert_folder, "--device", "cpu").stdout
-    lines = [line.split("  ", 1)[0] for line in told.splitlines() if not line.startswith(" ")]
+def test_plan_prints_each_total_with_its_parts(papers: Path, bert_folder: Path, run: Run) -> None:
+    output = run("plan", papers, "--encoder", bert_folder, "--device", "cpu").stdout
+    lines = [line.split("  ", 1)[0] for line in output.splitlines() if not line.startswith(" ")]
     assert lines == [
         *("new", "changed", "unchanged", "unreadable", "to encode"),
         *("--encode none", "--encode later", "--encode all"),
         *("time", "memory", "GPU memory", "disk", "FAISS index"),
     ]
     for part in ("parameters of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
-        assert part in told
+        assert part in output
     plan = json.loads(run("plan", papers, "--encoder", bert_folder, "--json").stdout)
     assert (plan["n_new"], plan["factory"]) == (16, "Flat")
     none, later, whole = plan["ways"]
@@ -233,9 +233,9 @@ def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
         (name, "taken", True) for name in ("time", "memory", "disk")
     ]
     again = run("index", tmp_path / "p.lm", papers, "--memory", "8G", "--json")
-    told = json.loads(again.stdout)
-    assert (told["n_unchanged"], told["plan"]["n_unchanged"]) == (16, 16)
-    assert told["peak_memory_bytes"] > 0 and told["plan"]["memory"]["total"] > 0
+    report = json.loads(again.stdout)
+    assert (report["n_unchanged"], report["plan"]["n_unchanged"]) == (16, 16)
+    assert report["peak_memory_bytes"] > 0 and report["plan"]["memory"]["total"] > 0
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_query_by_file_ranks_its_own_topic_first(built: Path, papers: Path, run:
     assert answer["hits"][0]["id"] == "fox/0.md"
 
 
-def test_query_by_id_leaves_itself_out(built: Path, run: Run) -> None:
+def test_query_by_id_leaves_the_query_document_out(built: Path, run: Run) -> None:
     result = run("query", built, "--id", "fox/0.md", "-k", "20", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert "fox/0.md" not in [row["doc_id"] for row in rows]
@@ -259,7 +259,7 @@ def test_query_by_id_leaves_itself_out(built: Path, run: Run) -> None:
     assert ranks == [str(rank) for rank in range(1, len(ranks) + 1)]
 
 
-def test_what_came_of_a_gpu_is_told_beside_the_hits(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.index.check_device", lambda device: device)
     monkeypatch.setattr("engine.index.accelerate", lambda snapshot, _: accelerate_on(snapshot, StandInGpus()))
     there, here = (run("query", str(built), "--id", "fox/0.md", *device) for device in (["--device", "cuda"], []))
@@ -297,7 +297,7 @@ def test_pages_join_to_the_whole_list(built: Path, run: Run) -> None:
     assert doc_ids("-k", "2") + doc_ids("-k", "3", "--offset", "2") == doc_ids("-k", "5")
 
 
-def test_filters_hold(built: Path, run: Run) -> None:
+def test_all_hits_match_the_filter(built: Path, run: Run) -> None:
     where = "topic in ('dog', 'house') and number >= 2"
     answers = json.loads(run("query", built, "--id", "fox/0.md", "--where", where, "--format", "json").stdout)
     hits = answers["results"][0]["hits"]
@@ -337,7 +337,7 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
         (["index", "{papers}", "{papers}"], 1, "is not empty and holds no index"),
     ],
 )
-def test_wrong_use_ends_with_one_line_and_a_status(
+def test_wrong_use_ends_with_a_message_and_a_status(
     arguments: list[str], status: int, told: str, built: Path, papers: Path, run: Run
 ) -> None:
     result = run(*(argument.format(built=built, papers=papers) for argument in arguments))
@@ -345,14 +345,14 @@ def test_wrong_use_ends_with_one_line_and_a_status(
     assert told in result.stderr and "Traceback" not in result.output
 
 
-def test_show_prints_the_very_text(built: Path, papers: Path, run: Run) -> None:
+def test_show_prints_the_exact_text(built: Path, papers: Path, run: Run) -> None:
     assert run("show", built, "fox/0.md", "--text").stdout == (papers / "fox" / "0.md").read_text() + "\n"
-    told = json.loads(run("show", built, "fox/0.md", "--json").stdout)
-    assert told["metadata"] == {"topic": "fox", "number": 0}
-    assert [section["heading"] for section in told["sections"]] == ["The fox 0", "More on the fox"]
+    shown = json.loads(run("show", built, "fox/0.md", "--json").stdout)
+    assert shown["metadata"] == {"topic": "fox", "number": 0}
+    assert [section["heading"] for section in shown["sections"]] == ["The fox 0", "More on the fox"]
 
 
-def test_info_counts(built: Path, run: Run) -> None:
+def test_info_counts_documents_failures_and_tokens(built: Path, run: Run) -> None:
     facts = json.loads(run("info", built, "--json").stdout)
     assert (facts["documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
     assert facts["tokens_read"] == facts["tokens_total"] > 0
@@ -360,7 +360,9 @@ def test_info_counts(built: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_remove_verify_compact(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
     path = tmp_path / "p.lm"
     run("index", path, papers, "--encoder", bert_folder)
     assert run("remove", path, "fox/0.md", "dog/0.md").stdout == "2 removed\n"

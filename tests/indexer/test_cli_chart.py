@@ -64,7 +64,7 @@ def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> Non
         (["--id", "no.md"], 1, "no document 'no.md' among 2"),
     ],
 )
-def test_wrong_use_ends_with_one_line_and_a_status(
+def test_wrong_use_ends_with_a_message_and_a_status(
     folder: Path, arguments: list[str], status: int, message: str
 ) -> None:
     result = run(folder, *arguments)

@@ -86,7 +86,7 @@ def test_an_index_gives_the_score_of_a_search(files: Path, built: Path, run: Run
     assert f"word statistics of {built}"[:30] in run(files / "a.md", "--id", "b.md", "--index", built).stdout
 
 
-def test_standard_input_is_one_of_the_two(files: Path, built: Path, run: Run) -> None:
+def test_standard_input_can_be_one_of_the_two_documents(files: Path, built: Path, run: Run) -> None:
     found = run("-", files / "b.md", "--index", built, stdin=_text("fox", "river"))
     assert found.exit_code == 0 and found.stdout.startswith("< ")
 
@@ -112,7 +112,7 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_p
         (["{files}/a.md", "-", "--index", "{built}"], 1, "stdin: "),
     ],
 )
-def test_wrong_use_ends_with_one_line_and_a_status(
+def test_wrong_use_ends_with_a_message_and_a_status(
     files: Path, built: Path, run: Run, arguments: list[str], status: int, told: str
 ) -> None:
     result = run(*(one.format(files=files, built=built) for one in arguments), stdin="")

@@ -39,7 +39,7 @@ def test_the_file_is_the_table_of_the_index(words: Path, tmp_path: Path, what: s
             assert read(tmp_path / name).equals(index.to_arrow(what))  # type: ignore[arg-type]
 
 
-def test_vectors_of_an_index_that_has_them(built_folder: Path, tmp_path: Path) -> None:
+def test_vectors_of_filtered_documents_are_exported(built_folder: Path, tmp_path: Path) -> None:
     result = run("export", built_folder, "--what", "vectors", "--where", "year = 2003", "-o", tmp_path / "x.parquet")
     assert result.exit_code == 0, result.output
     table = pq.read_table(tmp_path / "x.parquet")
@@ -47,14 +47,14 @@ def test_vectors_of_an_index_that_has_them(built_folder: Path, tmp_path: Path) -
     assert result.stderr == f"{table.num_rows:,} rows, 3 documents\n"
 
 
-def test_vectors_of_words_alone_are_an_error_and_no_file(words: Path, tmp_path: Path) -> None:
+def test_vectors_of_an_index_of_words_alone_are_an_error_and_leave_no_file(words: Path, tmp_path: Path) -> None:
     result = run("export", words, "--what", "vectors", "-o", tmp_path / "x.parquet")
     assert result.exit_code == 1 and f"add them: longmatch index {words}" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [[], ["-o", "x.csv"], ["-o", "parquet"]])
-def test_the_name_of_the_file_gives_the_format(
+def test_a_file_name_without_a_known_suffix_is_refused(
     words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,14 +86,16 @@ def test_parts_of_results_are_columns(words: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "is binary; name a file: -o parts.parquet" in refused.stderr
 
 
-def test_hits_are_references(words: Path) -> None:
+def test_hits_are_printed_as_bibtex_and_ris(words: Path) -> None:
     query = ["query", words, "--id", "doc003", "-k", "2", "--format"]
     text = run(*query, "bibtex").stdout
     assert text.count("@misc{doc") == 2 and "  year = {" in text
     assert run(*query, "ris").stdout_bytes.count(b"ER  - \r\n") == 2
 
 
-def test_a_missing_package_is_one_line(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_of_one_line(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = run("export", words, "-o", tmp_path / "x.parquet")
     assert result.stderr == "Error: longmatch export needs pyarrow; install it: pip install 'longmatch[arrow]'\n"

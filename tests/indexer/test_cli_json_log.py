@@ -1,4 +1,4 @@
-"""`--log-json`: standard error is JSON lines, whoever writes there; standard output stays."""
+"""`--log-json` turns all of standard error into JSON lines, and leaves standard output as it is."""
 
 from __future__ import annotations
 

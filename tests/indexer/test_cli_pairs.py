@@ -128,7 +128,7 @@ def test_parquet_without_its_package_is_refused_at_once(
         (["--clusters", "no/such/folder/c.csv"], "does not exist"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_options_that_do_not_fit_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -69,7 +69,7 @@ def results(printed: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_partition_prints_what_lies_where(made: Path, tmp_path: Path, run: Run) -> None:
+def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Path, run: Run) -> None:
     result = run("partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
     assert result.exit_code == 0
     counts = [int(line.split()[2]) for line in result.stdout.splitlines()]
@@ -88,7 +88,7 @@ def test_partition_prints_what_lies_where(made: Path, tmp_path: Path, run: Run) 
         ["--text", "the old river runs through the dark light", "--without", "river/1.md", "-k", "20"],
     ],
 )
-def test_query_prints_the_same(one: Path, parts: Path, run: Run, options: list[str]) -> None:
+def test_query_prints_the_results_of_one_index(one: Path, parts: Path, run: Run, options: list[str]) -> None:
     printed = [run("query", folder, *options, "--format", "jsonl") for folder in (one, parts)]
     assert [result.exit_code for result in printed] == [0, 0]
     assert results(printed[1].stdout) == results(printed[0].stdout) != []
@@ -101,14 +101,16 @@ def test_a_query_file_that_is_indexed_is_left_out(parts: Path, papers: Path, run
     assert "15 searched, certified" in result.stdout
 
 
-def test_a_field_that_no_partition_has_is_named(parts: Path, run: Run) -> None:
+def test_the_error_names_a_field_that_no_partition_has(parts: Path, run: Run) -> None:
     result = run("query", parts, "--id", "fox/0.md", "--where", "nummer > 1")
     assert result.exit_code == 1
     assert "no document has the field 'nummer'; did you mean 'number'?" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["info", "--fields", "--json"], ["show", "fox/0.md"], ["info", "--failures"]])
-def test_what_describes_documents_prints_the_same(one: Path, parts: Path, run: Run, command: list[str]) -> None:
+def test_info_and_show_print_what_they_print_for_one_index(
+    one: Path, parts: Path, run: Run, command: list[str]
+) -> None:
     printed = [run(command[0], folder, *command[1:]).stdout for folder in (one, parts)]
     assert printed[1] == printed[0] != ""
 
@@ -134,7 +136,9 @@ def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Pa
 
 
 @pytest.mark.slow
-def test_a_corpus_that_changes_is_followed(parts: Path, papers: Path, tmp_path: Path, run: Run) -> None:
+def test_a_new_document_of_a_changed_corpus_is_added_and_found(
+    parts: Path, papers: Path, tmp_path: Path, run: Run
+) -> None:
     changed = Path(shutil.copytree(papers, tmp_path / "papers"))
     unchanged = run("index", parts, papers, "--encode", "none")
     assert unchanged.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed")
@@ -147,7 +151,7 @@ def test_a_corpus_that_changes_is_followed(parts: Path, papers: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_upkeep_takes_partitions(parts: Path, run: Run) -> None:
+def test_upkeep_commands_work_on_partitions(parts: Path, run: Run) -> None:
     assert run("remove", parts, "fox/0.md", "dog/1.md").stdout == "2 removed\n"
     absent = run("remove", parts, "fox/0.md")
     assert absent.exit_code == 1

@@ -65,7 +65,7 @@ def test_a_document_of_the_index_is_the_query(words: Path, tmp_path: Path) -> No
         (["two.jsonl", "-o", "x.png"], "two.jsonl holds 2 documents; name a file of one document"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_the_error_names_what_does_not_fit(
     words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -75,7 +75,9 @@ def test_what_does_not_fit_is_named(
     assert not Path("x.png").exists()
 
 
-def test_a_missing_package_is_one_line(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_of_one_line(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = run("plot", words, "-o", tmp_path / "x.png")
     assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'longmatch[plot]'\n"

@@ -1,4 +1,4 @@
-"""What a run says of itself while it goes on."""
+"""The progress that a run prints while it works, and its plan beside its outcome."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def line(report: BuildReport, n_files: int | None = None, plan: Plan | None = No
     return stream.getvalue()
 
 
-def test_without_a_plan_time_is_told_by_documents() -> None:
+def test_without_a_plan_the_time_left_is_estimated_from_documents() -> None:
     report = BuildReport(n_added=25, n_tokens=50_000, seconds=10)
     assert line(report, 100) == "25 documents of 100, about 30 s left, 50,000 tokens, 5,000 tokens/s\n"
     assert line(report) == "25 documents, 50,000 tokens, 5,000 tokens/s\n"
@@ -62,12 +62,12 @@ def test_chunks_that_kept_their_vectors_are_reported() -> None:
     assert line(report) == "2 documents, 500 tokens, 50 tokens/s, 36 chunks reused\n"
 
 
-def test_with_a_plan_time_is_told_by_tokens_at_the_speed_of_this_run() -> None:
+def test_with_a_plan_the_time_left_is_estimated_from_tokens_at_the_speed_of_this_run() -> None:
     report = BuildReport(n_added=25, n_tokens=20_000, seconds=10)
     assert line(report, plan=PLAN) == "25 documents, about 47 s left, 20,000 tokens, 2,000 tokens/s\n"
 
 
-def test_before_anything_is_encoded_time_is_that_of_the_plan() -> None:
+def test_before_anything_is_encoded_the_time_left_is_that_of_the_plan() -> None:
     assert "about 57 s left" in line(BuildReport(n_unchanged=5, seconds=1), plan=PLAN)
 
 
@@ -76,21 +76,21 @@ def test_a_run_that_is_longer_than_planned_has_no_negative_time_left() -> None:
 
 
 def test_a_plan_is_shown_with_all_parts_that_are_not_zero() -> None:
-    told = describe_plan(PLAN).splitlines()
-    assert told[0].split() == ["new", "about", "100", "documents"]
-    assert [one.strip() for one in told[5:10]] == [
+    lines = describe_plan(PLAN).splitlines()
+    assert lines[0].split() == ["new", "about", "100", "documents"]
+    assert [one.strip() for one in lines[5:10]] == [
         "time         about 57 s, of --encode all as all below",
         "1.0 s  reading and segmenting that the encoder waits for",
         "48 s  encoding",
         "1.0 s  storing",
         "7.0 s  building the FAISS index",
     ]
-    assert "GPU memory   about 200.0 MB at most" in told
-    assert "disk         about 10.0 MB at most, 6.0 MB afterwards" in told
-    assert any(one.endswith("4.0 MB  the old FAISS index, until it is replaced") for one in told)
+    assert "GPU memory   about 200.0 MB at most" in lines
+    assert "disk         about 10.0 MB at most, 6.0 MB afterwards" in lines
+    assert any(one.endswith("4.0 MB  the old FAISS index, until it is replaced") for one in lines)
 
 
-def test_the_outcome_stands_beside_the_plan() -> None:
+def test_the_outcome_is_printed_beside_the_plan() -> None:
     report = BuildReport(seconds=60, generation_seconds=6, peak_memory_bytes=360_000_000, disk_bytes=6_100_000)
     assert describe_outcome(PLAN, report).splitlines() == [
         "time              57 s planned      1 min 6 s taken",
@@ -100,7 +100,7 @@ def test_the_outcome_stands_beside_the_plan() -> None:
 
 
 class Terminal(io.StringIO):
-    """Keeps what a terminal would be sent."""
+    """Records what is sent to a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -153,7 +153,7 @@ def test_a_bar_moves_before_the_first_commit(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _drawn(progress: BuildProgress, terminal: Terminal) -> list[str]:
-    """What stands on the terminal after another drawing, without control sequences."""
+    """The lines on the terminal after it is drawn again, without control sequences."""
     progress._draw()
     assert progress._bar is not None
     progress._bar._progress.refresh()

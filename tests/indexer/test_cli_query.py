@@ -1,4 +1,4 @@
-"""`longmatch query` as people try it first: standard input, files of output, pages, filters, what is left out."""
+"""`longmatch query`: standard input, output files, pages, filters, weights, and documents that are left out."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path, r
         ("/proc/x.json", "no file can be written in /proc"),
     ],
 )
-def test_an_output_that_cannot_be_written_is_refused_first(
+def test_an_output_that_cannot_be_written_is_refused_before_the_search(
     built: Path, run: Run, tmp_path: Path, output: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("x")
-    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # is not reached
+    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # must not be reached
     found = run(built, "--id", "dog.md", "-o", output.format(here=tmp_path))
     assert found.exit_code == 2 and told in found.stderr
 
@@ -128,14 +128,14 @@ def test_an_output_may_be_a_device(built: Path, run: Run) -> None:
     assert run(built, "--id", "dog.md", "-o", "/dev/null").exit_code == 0
 
 
-def test_an_offset_past_the_end_says_so(built: Path, run: Run) -> None:
+def test_an_offset_past_the_end_is_reported(built: Path, run: Run) -> None:
     table = run(built, "--id", "dog.md", "--offset", "1000")
     assert table.exit_code == 0 and "past the end: 3 documents match; take a smaller offset" in table.stdout
     values = run(built, "--id", "dog.md", "--offset", "1000", "--format", "csv")
     assert "past the end" in values.stderr and "past the end" not in values.stdout
 
 
-def test_an_unknown_field_of_a_filter_is_named(built: Path, run: Run) -> None:
+def test_the_error_names_an_unknown_field_of_a_filter(built: Path, run: Run) -> None:
     found = run(built, "--id", "dog.md", "--where", "yaer >= 2019")
     assert found.exit_code == 1 and "no document has the field 'yaer'; did you mean 'year'?" in found.stderr
 
@@ -158,7 +158,7 @@ def test_documents_can_be_left_out(built: Path, run: Run) -> None:
 
 def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as unloaded:
-        unloaded.setattr("indexer.cli.query.opened_index", None)  # is not reached
+        unloaded.setattr("indexer.cli.query.opened_index", None)  # must not be reached
         found = run(built, "the old fox")
         assert found.exit_code == 1 and "to search with these words: --text 'the old fox'" in found.stderr
         assert "is a folder; name files in it" in run(built, built.parent).stderr
@@ -170,13 +170,13 @@ def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypa
     )
 
 
-def test_a_missing_index_is_named_before_anything_is_loaded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # is not reached
+def test_a_missing_index_is_reported_before_anything_is_loaded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # must not be reached
     found = run("/no/such.lm", "--text", "fox")
     assert found.exit_code == 1 and "/no/such.lm holds no index; make one: longmatch index" in found.stderr
 
 
-def test_a_query_by_containment_with_weights(tmp_path: Path, run: Run, built: Path) -> None:
+def test_weights_change_the_order_of_a_query_by_containment(tmp_path: Path, run: Run, built: Path) -> None:
     draft = tmp_path / "draft.md"
     draft.write_text(f"# Fox\n\n{_text('fox')}\n\n# Dog\n\n{_text('dog')}\n")
     options = ["-k", "2", "--mode", "containment", "--format", "json", "--weight", "fox=3,2=0"]
@@ -194,7 +194,7 @@ def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
     assert (unknown.exit_code, "is named 'foxes'; name a heading ('The fox')" in unknown.stderr) == (1, True)
 
 
-def test_small_section_pairs_are_one_line(run: Run, built: Path) -> None:
+def test_small_section_pairs_are_summed_in_the_rest(run: Run, built: Path) -> None:
     plain = json.loads(run(built, "--id", "fox.md", "-k", "1", "--format", "json").stdout)["results"][0]["hits"][0]
     options = ["-k", "1", "--format", "json", "--min-pair", "0.9"]
     (answer,) = json.loads(run(built, "--id", "fox.md", *options).stdout)["results"]

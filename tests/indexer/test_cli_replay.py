@@ -81,7 +81,7 @@ def test_a_removed_document_and_a_changed_query_are_named(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_moved_index_and_query_are_named_on_the_command_line(folder: Path) -> None:
+def test_a_moved_index_and_query_can_be_given_on_the_command_line(folder: Path) -> None:
     path = stored(folder, folder / "draft.md")
     (folder / "x.lm").rename(folder / "y.lm")
     missing = run("replay", path)
@@ -100,7 +100,7 @@ def test_a_moved_index_and_query_are_named_on_the_command_line(folder: Path) -> 
         ("[]", "has the schema None"),
     ],
 )
-def test_another_file_is_refused_with_the_next_step(tmp_path: Path, content: str, message: str) -> None:
+def test_a_file_that_is_not_a_result_is_refused_with_the_next_step(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "x.json").write_text(content)
     result = run("replay", tmp_path / "x.json")
     assert result.exit_code == 1 and message in result.stderr and "--format json" in result.stderr

@@ -83,7 +83,9 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
         (["--section", "2"], 2, "need a DOC_ID"),
     ],
 )
-def test_what_cannot_be_shown_is_said(built: Path, run: Run, arguments: list[str], status: int, told: str) -> None:
+def test_the_error_names_what_cannot_be_shown(
+    built: Path, run: Run, arguments: list[str], status: int, told: str
+) -> None:
     result = run("show", built, *arguments)
     assert result.exit_code == status and told in result.stderr
 

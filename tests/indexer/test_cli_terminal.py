@@ -36,7 +36,7 @@ def test_a_terminal_gets_styles(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal.show(LINES)
     shown = screen.getvalue()
     assert "\x1b[1;33mfox\x1b[0m" in shown and "\x1b[1;31m█" in shown
-    assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == PLAIN  # not wrapped, and no markup is read
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == PLAIN  # not wrapped, and markup is not interpreted
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])

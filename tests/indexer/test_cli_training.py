@@ -1,4 +1,4 @@
-"""`longmatch train` and `pretrain` as people meet them: what they print where, and what they refuse."""
+"""`longmatch train` and `longmatch pretrain`: what they print where, and what they refuse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sizes(given: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_train_says_where_the_encoder_is_what_it_gained_and_what_comes_next(
+def test_train_prints_the_folder_of_the_encoder_its_gain_and_the_next_command(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
     result = run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS)
@@ -84,7 +84,7 @@ def test_the_card_has_the_command_without_folders(tmp_path: Path, papers: Path, 
 
 
 @pytest.mark.slow
-def test_a_run_that_ended_is_not_made_again(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_a_finished_run_is_not_trained_again(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     words = ("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS)
     first, second = run(*words), run(*words)
     assert (
@@ -144,8 +144,8 @@ def test_docsplit_as_published_is_a_variant(tmp_path: Path, notes: Path, bert_fo
     result = run("pretrain", tmp_path / "out", notes, "--encoder", bert_folder, "--variant", "paper", *VIEWS, *FEW)
     assert result.exit_code == 0, result.output
     recorded = json.loads((tmp_path / "out" / "run" / "recipe.json").read_text())["settings"]
-    told = ("mlm weight", "mlp head", "pooling", "window tokens")
-    assert [recorded[name] for name in told] == [0.1, True, "cls", 60]
+    names = ("mlm weight", "mlp head", "pooling", "window tokens")
+    assert [recorded[name] for name in names] == [0.1, True, "cls", 60]
 
 
 @pytest.mark.slow
@@ -160,13 +160,13 @@ def test_smith_is_pretrained(
 
 
 @pytest.mark.slow
-def test_speed_and_memory_are_for_the_asking(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
-    asked = ("--group-tokens", "200", "--checkpoint-gradients", "--no-mixed-precision", "--head-learning-rate", "0.01")
-    result = run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS, *asked)
+def test_options_for_speed_and_memory_are_recorded(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    flags = ("--group-tokens", "200", "--checkpoint-gradients", "--no-mixed-precision", "--head-learning-rate", "0.01")
+    result = run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS, *flags)
     assert result.exit_code == 0, result.output
     recorded = json.loads((tmp_path / "out" / "run" / "recipe.json").read_text())["settings"]
-    told = ("group tokens", "checkpoint gradients", "mixed precision", "head learning rate")
-    assert [recorded[name] for name in told] == [200, True, False, 0.01]
+    names = ("group tokens", "checkpoint gradients", "mixed precision", "head learning rate")
+    assert [recorded[name] for name in names] == [200, True, False, 0.01]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_speed_and_memory_are_for_the_asking(tmp_path: Path, papers: Path, bert_
         (("pretrain", "{out}", "{notes}", "--new", "tde", "--variant", "released"), 1, "no code of TDE was published"),
     ],
 )
-def test_wrong_use_ends_with_one_line_and_a_status(
+def test_wrong_use_ends_with_a_message_and_a_status(
     words: tuple[str, ...],
     status: int,
     told: str,
@@ -246,7 +246,7 @@ def test_wrong_use_ends_with_one_line_and_a_status(
     assert told in result.stderr and "Traceback" not in result.output
 
 
-def test_an_interrupt_says_where_the_same_command_goes_on(
+def test_an_interrupt_reports_the_step_after_which_the_same_command_continues(
     tmp_path: Path, notes: Path, bert_folder: Path, run: Run
 ) -> None:
     with pytest.raises(click.ClickException) as raised, resumable(tmp_path / "out"):
@@ -261,7 +261,7 @@ def test_an_interrupt_says_where_the_same_command_goes_on(
     assert raised.value.message == "interrupted; the same command continues after step 2"
 
 
-def test_a_command_is_told_without_the_folders_of_a_machine() -> None:
+def test_the_recorded_command_has_no_folders_of_the_machine() -> None:
     words = [
         "/usr/bin/longmatch",
         "train",
@@ -276,7 +276,7 @@ def test_a_command_is_told_without_the_folders_of_a_machine() -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is one."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -297,7 +297,7 @@ def test_a_terminal_has_a_bar_with_the_figures() -> None:
     assert "8/20" in text and "20/20" in text and "loss 0.2500, 1,000 tokens/s, valid 0.6250" in text
 
 
-def test_elsewhere_there_are_lines_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_lines_are_printed_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     progress = TrainingProgress(stream)
     progress(Step(8, 20, 1.5, 1234.5, None))

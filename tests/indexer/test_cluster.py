@@ -1,4 +1,4 @@
-"""An index that a Ray cluster encodes is that of one process, whatever dies meanwhile."""
+"""An index that a Ray cluster encodes equals that of one process, also where workers are killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from indexer.cluster.session import Cluster
 
 P, N = 2, 40
-BATCH_CHARS = 2_000  # some three documents, so that a partition takes several commits
+BATCH_CHARS = 2_000  # about three documents, so that a partition takes several commits
 DOCUMENTS = make_corpus(N)
 
 
@@ -131,7 +131,9 @@ def test_dead_writers_and_encoders_change_no_bit(
 
 
 @pytest.mark.ray
-def test_an_index_without_partitions_has_one_writer(tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
+def test_an_index_without_partitions_is_encoded_on_a_cluster(
+    tmp_path: Path, bert_folder: Path, cluster: Cluster
+) -> None:
     from indexer.cluster.job import build_on_cluster
 
     empty = make_document("empty.txt", "one two three")
@@ -185,14 +187,14 @@ def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("address", ["ray://head:10001", "head", "http://head:8265"])
-def test_an_address_of_something_else_is_refused(address: str, cluster: Cluster) -> None:
+def test_an_address_of_another_form_is_refused(address: str, cluster: Cluster) -> None:
     from indexer.cluster.session import connected
 
     with pytest.raises(ClusterError, match="give local, auto or HOST:PORT"), connected(address):
         pass
 
 
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"needs Ray; install it: pip install 'longmatch\[ray\]'"):
         check_ray("longmatch index --ray")

@@ -1,3 +1,5 @@
+"""Small shards are joined, and shards with removed documents are rewritten."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from tests.fakes import FakeEncoder, make_corpus
 
 
 def fill(folder: Path, documents: list[Document], n_batches: int) -> None:
-    """A shard a batch."""
+    """Commit the documents in batches; each batch becomes a shard."""
     encoder = FakeEncoder()
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
@@ -29,7 +31,7 @@ def fill(folder: Path, documents: list[Document], n_batches: int) -> None:
 
 
 def shards(folder: Path) -> dict[int, int]:
-    """Chunks that are there, by number of shard."""
+    """The number of live chunks of each shard."""
     with Snapshot(folder) as snapshot:
         roster = snapshot.roster
         numbers = sorted(set(roster.shard.tolist()))
@@ -42,10 +44,10 @@ def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:
 
 
 def join(folder: Path, *, left_bytes: int | None = None, disk_bytes: int | None = None) -> list[str]:
-    told: list[str] = []
+    logged: list[str] = []
     with Writer(folder) as writer:
-        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, log=told.append)
-    return told
+        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, log=logged.append)
+    return logged
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def folder(tmp_path: Path, corpus: list[Document]) -> Iterator[Path]:
     return tmp_path / "x.lm"
 
 
-def test_many_small_shards_become_few_and_answers_stay(folder: Path, corpus: list[Document]) -> None:
+def test_many_small_shards_become_one_and_hits_stay(folder: Path, corpus: list[Document]) -> None:
     names = [document.doc_id for document in corpus[::5]]
     before, n_chunks = answers(folder, names), sum(shards(folder).values())
     assert len(shards(folder)) == 12
@@ -69,7 +71,9 @@ def test_many_small_shards_become_few_and_answers_stay(folder: Path, corpus: lis
     assert len(list((folder / "shards").iterdir())) == 1
 
 
-def test_groups_hold_up_to_so_many_chunks_and_large_shards_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joined_shards_keep_the_limit_of_chunks_and_large_shards_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes = list(shards(folder).values())
     most = 2 * max(sizes)
     monkeypatch.setattr(compaction, "SHARD_CHUNKS", most)
@@ -100,13 +104,13 @@ def test_nothing_is_joined_where_there_is_no_room(folder: Path, room: dict[str, 
     assert len(shards(folder)) == 12
 
 
-def test_shards_stay_as_small_as_memory_asks(folder: Path) -> None:
+def test_little_memory_limits_the_size_of_joined_shards(folder: Path) -> None:
     size = max(file.stat().st_size for file in (folder / "shards").iterdir())
     assert len(join(folder, left_bytes=8 * size)) > 1
     assert 1 < len(shards(folder)) < 12
 
 
-def test_shards_without_a_document_go(folder: Path, corpus: list[Document]) -> None:
+def test_shards_without_a_document_are_deleted(folder: Path, corpus: list[Document]) -> None:
     with Writer(folder) as writer:
         known = writer.indexed([document.doc_id for document in corpus[:4]])
         writer.remove([one.id for one in known.values()])
@@ -116,7 +120,7 @@ def test_shards_without_a_document_go(folder: Path, corpus: list[Document]) -> N
         assert snapshot.n_documents == 20
 
 
-def test_compaction_rewrites_what_holds_removed_documents_alone(folder: Path, corpus: list[Document]) -> None:
+def test_compaction_rewrites_only_shards_with_removed_documents(folder: Path, corpus: list[Document]) -> None:
     join(folder)
     assert compact(folder).n_shards_after == 1
     (before,) = shards(folder)
@@ -128,11 +132,11 @@ def test_compaction_rewrites_what_holds_removed_documents_alone(folder: Path, co
     assert list(shards(folder)) != [before] and report.bytes_after < report.bytes_before
 
 
-def test_a_run_joins_what_its_batches_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_joins_the_small_shards_of_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.building.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
-    told: list[str] = []
-    report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=told.append)
-    assert report.n_added == 24 and any(line.startswith("joining") for line in told)
+    logged: list[str] = []
+    report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=logged.append)
+    assert report.n_added == 24 and any(line.startswith("joining") for line in logged)
     assert len(shards(tmp_path / "x.lm")) == 1
     with Snapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.n_vectors == snapshot.n_chunks

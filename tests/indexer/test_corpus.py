@@ -1,4 +1,4 @@
-"""Paths as a stream of documents."""
+"""Paths, patterns and standard input become a stream of documents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def names(paths: list[str]) -> list[str]:
     return [doc_id for _, doc_id in corpus_files(paths)]
 
 
-def test_a_folder_gives_what_is_readable_and_not_hidden_by_name(folder: Path) -> None:
+def test_a_folder_gives_its_readable_files_in_order_without_hidden_ones(folder: Path) -> None:
     assert names([str(folder)]) == ["a.md", "b.txt", "sub/c.txt"]
 
 

@@ -1,4 +1,4 @@
-"""`verify --deep` finds what was written wrongly, and nothing where all is well."""
+"""`verify --deep` finds content that was stored wrongly, and nothing in a sound index."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def test_words_and_vectors_of_another_text_are_found(tmp_path: Path) -> None:
     other = make_document(second.doc_id, [("part one", "nothing of this was ever in the document")])
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
-        of_all = encoder.encode([first, other, third])
+        encoded = encoder.encode([first, other, third])
         writer.set_language("english")
-        writer.commit(list(zip([first, second, third], of_all, strict=True)), writer.count_words([first, other, third]))
+        writer.commit(
+            list(zip([first, second, third], encoded, strict=True)), writer.count_words([first, other, third])
+        )
     assert verify(folder) == []
     found = verify_deep(folder, encoder=FakeEncoder())
     assert [(one.damage, one.where) for one in found] == [(Damage.CONTENT, second.doc_id)] * 2

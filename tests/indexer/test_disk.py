@@ -1,4 +1,4 @@
-"""A full disk ends a run cleanly; one that would run full does not begin."""
+"""A full disk ends a run cleanly; a run that would fill the disk does not begin."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SPARE = 1 << 24
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """What the disk says is free; a test may change it."""
-    told = {"bytes": 100_000_000}
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 0, told["bytes"]))
-    return told
+    """The number of free bytes that the disk reports; a test may change it."""
+    reported = {"bytes": 100_000_000}
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 0, reported["bytes"]))
+    return reported
 
 
 def test_what_is_left_is_the_smaller_of_disk_and_limit(tmp_path: Path, free: dict[str, int]) -> None:
@@ -31,7 +31,7 @@ def test_what_is_left_is_the_smaller_of_disk_and_limit(tmp_path: Path, free: dic
     assert DiskGuard(tmp_path, 5_000).left_bytes() == 10
 
 
-def test_a_folder_that_is_not_there_yet_is_on_the_disk_of_the_one_above(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_yet_is_on_the_disk_of_its_parent(tmp_path: Path) -> None:
     assert DiskGuard(tmp_path / "deep" / "x.lm").left_bytes() == pytest.approx(
         shutil.disk_usage(tmp_path).free - SPARE, abs=1e9
     )
@@ -49,7 +49,7 @@ def test_a_run_that_would_not_fit_is_refused_with_both_numbers(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("free")
-def test_what_has_no_room_is_not_begun(tmp_path: Path) -> None:
+def test_work_without_room_is_not_begun(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded) as raised, DiskGuard(tmp_path, 2_000_000).room_for(3_000_000, "a batch"):
         pytest.fail("it was begun")
     assert str(raised.value) == (
@@ -58,7 +58,7 @@ def test_what_has_no_room_is_not_begun(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_on_a_disk_that_is_full_says_so(tmp_path: Path, free: dict[str, int]) -> None:
+def test_an_error_on_a_full_disk_becomes_an_error_with_the_missing_space(tmp_path: Path, free: dict[str, int]) -> None:
     with (
         pytest.raises(BudgetExceeded, match=r"a batch needs 3\.0 MB, the disk leaves 0\.0 MB") as raised,
         DiskGuard(tmp_path).room_for(3_000_000, "a batch"),

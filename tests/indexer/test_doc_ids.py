@@ -1,4 +1,4 @@
-"""Which doc_id a file gets, and what becomes of files that would share one."""
+"""Which doc_id a file gets, and what happens to files that would share one."""
 
 from __future__ import annotations
 

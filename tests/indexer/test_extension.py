@@ -1,4 +1,4 @@
-"""New documents join the published generation; it is built anew only when it must be."""
+"""New documents join the published generation, which is rebuilt only when it must be."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCUMENTS = make_corpus(160)
 
 
 @pytest.fixture(autouse=True)
-def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def _few_fresh_chunks_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
 
 
@@ -39,10 +39,10 @@ def add(folder: Path, documents: list[Document]) -> None:
 
 
 def refresh(folder: Path, factory: str = "auto", **options: object) -> list[str]:
-    said: list[str] = []
+    logged: list[str] = []
     with Writer(folder) as writer:
-        refresh_generation(writer, factory, log=said.append, **options)  # type: ignore[arg-type]
-    return said
+        refresh_generation(writer, factory, log=logged.append, **options)  # type: ignore[arg-type]
+    return logged
 
 
 def assert_covers_all(folder: Path, number: int, factory: str) -> None:
@@ -58,19 +58,19 @@ def assert_covers_all(folder: Path, number: int, factory: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF4,Flat", "IVF4,PQ16x4fs"])
-def test_new_documents_join_the_generation_there_is(tmp_path: Path, factory: str) -> None:
+def test_new_documents_join_the_existing_generation(tmp_path: Path, factory: str) -> None:
     folder = tmp_path / "x.lm"
     start(folder, factory)
     add(folder, DOCUMENTS[60:90])
     n_fresh = sum(len(one.chunks) for one in FakeEncoder().encode(DOCUMENTS[60:90]))
-    said = refresh(folder, factory, recall_floor=0.5)
-    assert said[0] == f"adding {n_fresh} chunk vectors to {factory}"
-    assert not any(line.startswith("building") for line in said)
+    logged = refresh(folder, factory, recall_floor=0.5)
+    assert logged[0] == f"adding {n_fresh} chunk vectors to {factory}"
+    assert not any(line.startswith("building") for line in logged)
     assert_covers_all(folder, 2, factory)
 
 
 @pytest.mark.slow
-def test_the_vectors_that_were_there_are_not_moved(tmp_path: Path) -> None:
+def test_vectors_in_the_generation_stay_as_they_were(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,PQ16x4fs")
     query = FakeEncoder().encode(DOCUMENTS[150:151])[0].chunks
@@ -88,7 +88,7 @@ def test_the_vectors_that_were_there_are_not_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_doubled_corpus_is_built_anew(tmp_path: Path) -> None:
+def test_the_generation_of_a_doubled_corpus_is_rebuilt(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     for first, word in ((60, "adding"), (85, "adding"), (110, "building"), (135, "adding")):
@@ -98,7 +98,7 @@ def test_a_doubled_corpus_is_built_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_number_of_lists_that_is_asked_for_is_built(tmp_path: Path) -> None:
+def test_another_number_of_lists_rebuilds_the_generation(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:70])
@@ -107,7 +107,7 @@ def test_another_number_of_lists_that_is_asked_for_is_built(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_another_type_is_built_anew(tmp_path: Path) -> None:
+def test_another_type_rebuilds_the_generation(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:70])
@@ -116,7 +116,7 @@ def test_another_type_is_built_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_removed_documents_stay_away(tmp_path: Path) -> None:
+def test_removed_documents_are_not_found_after_an_extension(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     with Writer(folder) as writer:
@@ -130,7 +130,7 @@ def test_removed_documents_stay_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_generation_of_mostly_removed_vectors_is_built_anew(tmp_path: Path) -> None:
+def test_a_generation_of_mostly_removed_vectors_is_rebuilt(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     with Writer(folder) as writer:
@@ -140,18 +140,18 @@ def test_a_generation_of_mostly_removed_vectors_is_built_anew(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_damaged_generation_is_built_anew(tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
+def test_a_damaged_generation_is_rebuilt(tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
     flip_byte(folder / "ann" / "000001" / "chunks.faiss", 100)
-    said = refresh(folder, "IVF4,Flat")
-    assert said[1].startswith("rebuilding: ") and "has checksum" in said[1]
+    logged = refresh(folder, "IVF4,Flat")
+    assert logged[1].startswith("rebuilding: ") and "has checksum" in logged[1]
     assert_covers_all(folder, 2, "IVF4,Flat")
 
 
 @pytest.mark.slow
-def test_a_recall_under_the_floor_calls_for_building_and_then_for_refusal(tmp_path: Path) -> None:
+def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
@@ -162,7 +162,7 @@ def test_a_recall_under_the_floor_calls_for_building_and_then_for_refusal(tmp_pa
 
 
 @pytest.mark.slow
-def test_what_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
+def test_an_extension_that_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
@@ -180,7 +180,7 @@ def test_what_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
         ({"n_fresh": 0}, False),
         ({"n_fresh": 100}, True),  # doubled
         ({"n_fresh": 101}, False),
-        ({"n_covered": 50}, True),  # half of it is gone
+        ({"n_covered": 50}, True),  # half of its vectors are removed
         ({"n_covered": 49}, False),
         ({"n_trained": 54}, False),
         ({"factory": "IVF64,PQ8x4fs"}, True),
@@ -188,7 +188,7 @@ def test_what_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
         ({"factory": "Flat"}, False),
     ],
 )
-def test_a_generation_takes_in_what_it_was_trained_for(change: dict[str, int | str], expected: bool) -> None:
+def test_a_generation_is_extended_only_by_what_it_was_trained_for(change: dict[str, int | str], expected: bool) -> None:
     standing = Standing("IVF32,PQ8x4fs", n_vectors=100, n_trained=100, n_covered=90, n_fresh=10)
     changed = replace(standing, **change)  # type: ignore[arg-type]
     assert changed.takes_in("auto", "IVF128,PQ8x4fs") is expected

@@ -1,4 +1,4 @@
-"""Memory of this very process, as it grows and shrinks."""
+"""The memory of this process as it grows and shrinks, and the size of a folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_file_that_is_mapped_later_is_not_own_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_watch_notes_the_most_there_was_in_between() -> None:
+def test_a_watch_records_the_peak_of_memory() -> None:
     footprint = Footprint()
     before = footprint.own_bytes()
     with Watch(footprint) as watch:

@@ -1,4 +1,4 @@
-"""A generation is published when it is needed, and only if it finds enough."""
+"""A generation is published when it is needed, and only if its recall reaches the floor."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 13),))
     monkeypatch.setattr("engine.store.postings.LEFT_OUT", 0.0)  # so that lists alone can miss a document
-    said: list[str] = []
+    logged: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, log=said.append)
+        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, log=logged.append)
     assert made.nprobe > 1
     assert made.recall >= 0.9999
-    recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in said if "recall@10" in line]
+    recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in logged if "recall@10" in line]
     assert len(recalls) > 1
     assert recalls[0] < recalls[-1]
 
@@ -109,30 +109,30 @@ def test_a_factory_that_cannot_be_built_changes_nothing(folder: Path) -> None:
     assert published(folder) == (1, "Flat", 1.0)
 
 
-def test_float16_is_exact_too(folder: Path) -> None:
+def test_a_float16_generation_is_exact(folder: Path) -> None:
     assert publish(folder, "SQfp16").is_exact
 
 
-def test_the_budget_chooses_the_type_and_the_ladder_is_told(folder: Path) -> None:
+def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         (flat,) = generation_module.rungs_for(snapshot, "Flat", None)
-    said: list[str] = []
+    logged: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=said.append)
+        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=logged.append)
     assert made.factory == "SQfp16"
-    assert said[0].startswith("  Flat (exact) takes ") and said[0].endswith(" MB are left")
-    assert said[1].startswith("> SQfp16 (exact) takes ")
+    assert logged[0].startswith("  Flat (exact) takes ") and logged[0].endswith(" MB are left")
+    assert logged[1].startswith("> SQfp16 (exact) takes ")
 
 
-def test_where_no_type_fits_queries_go_on_scanning(tmp_path: Path, corpus: list[Document]) -> None:
-    said: list[str] = []
+def test_where_no_type_fits_no_generation_is_published(tmp_path: Path, corpus: list[Document]) -> None:
+    logged: list[str] = []
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
         writer.commit(list(zip(corpus, FakeEncoder().encode(corpus), strict=True)))
-        refresh_generation(writer, "auto", left_bytes=0, log=said.append)
+        refresh_generation(writer, "auto", left_bytes=0, log=logged.append)
         with pytest.raises(BudgetExceeded, match=r"no FAISS index over .* queries go on scanning the shards"):
             publish_generation(writer, left_bytes=0)
-    assert said[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"
+    assert logged[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"
     with Snapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.generation is None
 
@@ -185,7 +185,7 @@ def test_fresh_chunks_call_for_a_generation_when_they_are_many(folder: Path, mon
         (10_000_000, 20_001, True),
     ],
 )
-def test_no_more_is_scanned_than_is_quick(n_covered: int, n_fresh: int, expected: bool) -> None:
+def test_a_generation_is_outgrown_when_too_many_chunks_are_fresh(n_covered: int, n_fresh: int, expected: bool) -> None:
     assert is_outgrown(n_covered, n_covered, n_fresh) is expected
 
 

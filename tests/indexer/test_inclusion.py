@@ -1,4 +1,4 @@
-"""Folders of documents that consist of several files."""
+"""LaTeX files that another file of the folder includes are part of that document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_included_file_that_is_named_is_read(tmp_path: Path) -> None:
     assert [doc_id for _, doc_id in corpus_files([str(tmp_path / "a.tex")])] == ["a.tex"]
 
 
-def test_a_file_that_is_in_a_comment_or_outside_is_a_document(tmp_path: Path) -> None:
+def test_a_file_included_in_a_comment_or_from_another_folder_is_a_document(tmp_path: Path) -> None:
     write(tmp_path, main="one %\\input{a}\n\\input{../up}", a="two", sub__main=r"three \input{../a}")
     assert names(tmp_path) == ["a.tex", "main.tex", "sub/main.tex"]
 

@@ -1,4 +1,4 @@
-"""The type of index follows from the memory there is, and the ladder says why."""
+"""The type of index follows from the available memory, and the ladder shows why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def chosen(size: Size, left: int | None) -> str:
     return climb_down("auto", size, left)[-1].factory
 
 
-def test_without_a_limit_the_best_is_taken() -> None:
+def test_without_a_limit_the_best_type_is_chosen() -> None:
     assert [rung.factory for rung in climb_down("auto", FEW, None)] == ["Flat"]
     assert chosen(MANY, None) == "IVF4096,PQ192x4fs"
 
@@ -38,11 +38,11 @@ def test_where_training_takes_more_than_the_index_coarser_codes_would_not_help()
     assert chosen(MANY, training + 20_000_000) == "IVF4096,PQ192x4fs"
 
 
-def test_what_is_chosen_fits_and_what_was_given_up_does_not() -> None:
+def test_the_chosen_type_fits_and_the_rejected_ones_do_not() -> None:
     for left in range(0, 200_000_000, 7_000_000):
-        *given_up, last = climb_down("auto", FEW, left)
+        *rejected, last = climb_down("auto", FEW, left)
         assert last.fits and last.needed_bytes <= left
-        assert all(rung.needed_bytes > left and not rung.fits for rung in given_up)
+        assert all(rung.needed_bytes > left and not rung.fits for rung in rejected)
 
 
 def test_small_blocks_come_before_another_type() -> None:
@@ -68,7 +68,7 @@ def test_scanning_takes_no_memory_however_little_is_left() -> None:
     assert (rung.factory, rung.needed_bytes, rung.fits) == (SCAN, 0, True)
 
 
-def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
+def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
     rungs = (
         Rung("Flat", 60_000_000, 5_000_000, SMALL, fits=False),
         Rung("SQfp16", 30_000_000, 5_000_000, SMALL, fits=True),
@@ -86,8 +86,8 @@ def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF2048,PQ32x4fs"])
-def test_building_takes_no_more_than_was_told(factory: str) -> None:
-    """The index itself is not moved as it grows; a fifth is left for what the interpreter does meanwhile."""
+def test_building_takes_no_more_memory_than_estimated(factory: str) -> None:
+    """The index itself is not moved as it grows; a fifth is allowed for the interpreter."""
     n_chunks, width, block = 120_000, 64, 16_384
     (rung,) = climb_down(factory, Size(0, n_chunks, width), None)
     rng = np.random.default_rng(0)

@@ -115,7 +115,7 @@ def test_a_killed_run_continues_after_its_last_block(
     path.write_bytes(
         b"".join(lines[:n_lines]) + b"".join(lines[n_lines : n_lines + 1])[:7]
     )  # the next line was being written
-    said: list[str] = []
+    logged: list[str] = []
     searched: list[int] = []
     plain = best_edges
 
@@ -124,10 +124,10 @@ def test_a_killed_run_continues_after_its_last_block(
         return plain(*given, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(run_module, "best_edges", counted)
-    again = find_pairs(words, settings, journal=path, log=said.append)
+    again = find_pairs(words, settings, journal=path, log=logged.append)
     assert again.pairs == expected.pairs
     assert len(searched) == max(0, 3 - (n_lines - 1))
-    assert said == ([f"continuing after {n_lines - 1} blocks of {path}"] if n_lines > 1 else [])
+    assert logged == ([f"continuing after {n_lines - 1} blocks of {path}"] if n_lines > 1 else [])
     assert not path.exists()
 
 
@@ -154,14 +154,14 @@ def test_documents_without_vectors_are_not_encoded(tmp_path: Path, monkeypatch: 
 
     few_first_vectors(monkeypatch)
     longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
-    said: list[str] = []
+    logged: list[str] = []
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as opened:
         n_encoded = int(opened.snapshot.has_vectors.sum())
-        found = find_pairs(opened, PairSettings(least=0.2), log=said.append)
+        found = find_pairs(opened, PairSettings(least=0.2), log=logged.append)
         assert int(opened.snapshot.has_vectors.sum()) == n_encoded < 40
     assert found.by_words and not found.is_certified
     command = f"longmatch index {tmp_path / 'x.lm'}"
-    assert said == [f"some documents have no vectors: pairs are scored by words alone; add them: {command}"]
+    assert logged == [f"some documents have no vectors: pairs are scored by words alone; add them: {command}"]
 
 
 def test_postings_give_the_pairs_of_a_scan(words: Index, monkeypatch: pytest.MonkeyPatch) -> None:

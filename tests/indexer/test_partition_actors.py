@@ -1,4 +1,4 @@
-"""Partitions as actors of Ray answer like folders, and are missed like servers where they die."""
+"""Partitions as actors of Ray give the results of folders; dead actors are an error, or left out like servers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def access(partitioned: Path, cluster: Cluster) -> Iterator[Access]:
         yield Access(seconds=60, channel=actors)
 
 
-def test_actors_answer_like_folders(partitioned: Path, access: Access) -> None:
+def test_actors_give_the_results_of_folders(partitioned: Path, access: Access) -> None:
     with Index.open(partitioned, access=access) as found, Index.open(partitioned) as expected:
         for where in (None, "family = 'even'"):
             mine, theirs = (one.search(DOCUMENTS[3], where=where, k=7) for one in (found, expected))
@@ -60,7 +60,9 @@ def test_actors_answer_like_folders(partitioned: Path, access: Access) -> None:
             assert (mine.n_found, mine.n_searched, mine.status) == (theirs.n_found, theirs.n_searched, theirs.status)
 
 
-def test_a_dead_actor_is_an_error_or_left_out_and_comes_back(partitioned: Path, access: Access) -> None:
+def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error_or_left_out(
+    partitioned: Path, access: Access
+) -> None:
     import ray
 
     actors = access.channel.actors  # type: ignore[union-attr]
@@ -79,7 +81,7 @@ def test_a_dead_actor_is_an_error_or_left_out_and_comes_back(partitioned: Path, 
         assert {partition_of(hit.doc_id, P) for hit in partly} == {0}
 
 
-def test_actors_see_what_was_committed_since(partitioned: Path, cluster: Cluster, tmp_path: Path) -> None:
+def test_actors_see_later_commits(partitioned: Path, cluster: Cluster, tmp_path: Path) -> None:
     from indexer.cluster.partitions import placed
 
     folder = Path(shutil.copytree(partitioned, tmp_path / "x.parts"))

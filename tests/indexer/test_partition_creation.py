@@ -1,4 +1,4 @@
-"""A partitioned index that is made from documents is the one that splitting would have made."""
+"""A partitioned index that is built from documents equals one that is split from an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ranks(folder: Path, encoder: FakeEncoder | None = None) -> list[tuple[str, f
 
 
 @pytest.mark.slow
-def test_it_answers_as_one_index_and_as_a_split_one(tmp_path: Path) -> None:
+def test_a_new_partitioned_index_equals_one_index_and_a_split_one(tmp_path: Path) -> None:
     one, new, split = (tmp_path / name for name in ("one.lm", "new.parts", "split.parts"))
     for folder, n_partitions in ((one, None), (new, P)):
         build(folder, make_corpus(12), encoder=FakeEncoder(), factory="Flat", partitions=n_partitions)
@@ -53,13 +53,13 @@ def test_the_language_is_that_of_the_first_documents(tmp_path: Path) -> None:
         assert read_manifest(tmp_path / "new.parts").language == one.snapshot.language
 
 
-def test_the_same_command_goes_on_and_adds(tmp_path: Path) -> None:
+def test_a_second_run_adds_only_new_documents(tmp_path: Path) -> None:
     build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
     report = build(tmp_path / "x.parts", make_corpus(20), encode="none", partitions=P)
     assert (report.n_unchanged, report.n_added) == (12, 8)
 
 
-def test_another_number_of_partitions_names_the_command(tmp_path: Path) -> None:
+def test_another_number_of_partitions_is_refused_with_the_next_step(tmp_path: Path) -> None:
     build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
     build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=1)
     with pytest.raises(IndexMismatch, match=r"has 3 partitions, not 4; .*longmatch partition .*x\.parts OUT -p 4"):
@@ -125,7 +125,7 @@ build(Path(sys.argv[1]), make_corpus(12), encode="none", partitions=3)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "n_calls"), [("bind_partition", 1), ("commit", 0), ("commit", 2)])
-def test_a_killed_first_run_goes_on(tmp_path: Path, method: str, n_calls: int) -> None:
+def test_a_killed_first_run_continues(tmp_path: Path, method: str, n_calls: int) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path / "x.parts"), method, str(n_calls)]
     done = subprocess.run(command, timeout=120, check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == -signal.SIGKILL
@@ -137,7 +137,7 @@ def test_a_killed_first_run_goes_on(tmp_path: Path, method: str, n_calls: int) -
 
 
 @pytest.mark.slow
-def test_one_command_makes_it_from_files(tmp_path: Path) -> None:
+def test_one_command_makes_a_partitioned_index_from_files(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     for number in range(6):
         (tmp_path / "papers" / f"{number}.md").write_text(f"# Title {number}\n\nA river runs by house {number}.\n")

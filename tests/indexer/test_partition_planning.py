@@ -48,7 +48,7 @@ def made(n_partitions: int, n_machines: int | None = None, n_documents: int | No
     )
 
 
-def test_ranking_is_straight_between_points_and_in_proportion_beyond() -> None:
+def test_the_time_to_rank_is_interpolated_between_points_and_proportional_beyond() -> None:
     assert ranking_ms(10_000, MEASURED) == pytest.approx(40**0.5)
     assert ranking_ms(10, MEASURED) == pytest.approx(2.0)
     assert ranking_ms(300_000, MEASURED) == pytest.approx(60.0)
@@ -102,7 +102,7 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
         made(4, n_machines=5)
 
 
-def test_the_points_of_the_program_rise() -> None:
+def test_the_measured_points_are_sorted_by_size() -> None:
     sizes = [point.n_chunks for point in POINTS]
     assert sizes == sorted(set(sizes)) and len(sizes) > 3
     assert min(ONCE_MS, QUERY_BYTES, PROCESS_BYTES) > 0
@@ -111,7 +111,7 @@ def test_the_points_of_the_program_rise() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_says_what_is_measured_and_what_is_computed(tmp_path: Path, bert_folder: Path) -> None:
+def test_plan_prints_what_is_measured_and_what_is_computed(tmp_path: Path, bert_folder: Path) -> None:
     (tmp_path / "papers").mkdir()
     for number in range(4):
         (tmp_path / "papers" / f"{number}.md").write_text(f"# Title\n\nA river runs by house {number}.\n")

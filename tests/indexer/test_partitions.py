@@ -1,4 +1,4 @@
-"""Every command on a partitioned index: what it writes is what it would write into one index."""
+"""Every command has the effect on a partitioned index that it has on one index."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_manifest_counts_documents_after_a_run(both: tuple[Path, Path]) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encode", ["all", "later"])
-def test_vectors_that_come_later_make_the_same_scores(
+def test_vectors_that_are_added_later_give_the_scores_of_one_index(
     both: tuple[Path, Path], encode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
@@ -156,9 +156,7 @@ def test_a_query_encodes_its_candidates_in_their_partitions(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_commits", [0, 1, 2])
-def test_a_run_that_was_stopped_goes_on(
-    both: tuple[Path, Path], n_commits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_run_continues(both: tuple[Path, Path], n_commits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     more, commit, left = make_corpus(40), Writer.commit, [n_commits]
 
     def stops(self: Writer, *arguments: Any) -> list[int]:  # noqa: ANN401
@@ -179,7 +177,7 @@ def test_a_run_that_was_stopped_goes_on(
 
 
 @pytest.mark.slow
-def test_an_encoder_that_only_some_partitions_know_is_completed(both: tuple[Path, Path]) -> None:
+def test_an_encoder_that_only_some_partitions_have_is_claimed_by_all(both: tuple[Path, Path]) -> None:
     encoder = FakeEncoder()
     with Writer(both[1] / "0000.lm") as writer:  # a run that was killed between the partitions
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
@@ -275,7 +273,7 @@ def test_a_damaged_reference_is_drawn_again_over_all(
     assert read_manifest(both[1]).last_reference == 2
 
 
-def test_a_missing_partition_is_named(both: tuple[Path, Path]) -> None:
+def test_the_error_names_a_missing_partition(both: tuple[Path, Path]) -> None:
     shutil.rmtree(both[1] / "0002.lm")
     with pytest.raises(IndexMismatch, match=r"0002\.lm"):
         Index.open(both[1])
@@ -286,7 +284,7 @@ def test_a_missing_partition_is_named(both: tuple[Path, Path]) -> None:
         repair(both[1])
 
 
-def test_partitions_in_another_place_are_refused(both: tuple[Path, Path]) -> None:
+def test_swapped_partitions_are_refused(both: tuple[Path, Path]) -> None:
     first, second, aside = (both[1] / name for name in ("0000.lm", "0001.lm", "aside"))
     first.rename(aside)
     second.rename(first)
@@ -320,21 +318,21 @@ def test_splitting_again_gives_other_partitions(both: tuple[Path, Path], tmp_pat
 
 
 @pytest.mark.slow
-def test_failures_go_along(both: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_split_keeps_the_failures(both: tuple[Path, Path], tmp_path: Path) -> None:
     build(both[0], [Unreadable("a.pdf", "no text", "a.pdf"), Unreadable("b.pdf", "broken")], encode="none")
     partition(both[0], tmp_path / "y.parts", 2)
     with Index.open(tmp_path / "y.parts") as index:
         assert index.snapshot.failures() == [("a.pdf", "no text"), ("b.pdf", "broken")]
 
 
-def test_a_backup_holds_one_index(both: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_backup_of_partitions_is_refused_with_the_next_step(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(
         IndexMismatch, match=r"join it first, and back that up: longmatch partition .*x\.parts ONE\.lm -p 1"
     ):
         backup(both[1], tmp_path / "x.backup")
 
 
-def test_what_stands_in_the_way_is_refused(both: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_split_with_a_wrong_source_target_or_number_is_refused(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match=r"one\.lm is there already; name a new folder"):
         partition(both[1], both[0], 2)
     with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
@@ -346,7 +344,7 @@ def test_what_stands_in_the_way_is_refused(both: tuple[Path, Path], tmp_path: Pa
         partition(tmp_path / "absent", tmp_path / "z.parts", 2)
 
 
-def test_a_split_after_a_killed_one_begins_again(both: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_split_starts_over_after_a_killed_one(both: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "y.parts.unfinished" / "0000.lm").mkdir(parents=True)
     (tmp_path / "y.parts.unfinished.lock").touch()
     with FileLock(tmp_path / "y.parts.unfinished.lock"), pytest.raises(IndexBusy, match="wait for it to end"):
@@ -370,7 +368,7 @@ def test_a_split_that_fails_leaves_nothing(
 
 
 @pytest.mark.slow
-def test_an_approximate_index_pages_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_an_approximate_index_join_to_the_full_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((4, 6), (8, 12)))
     build(tmp_path / "one.lm", make_corpus(60), encoder=FakeEncoder(), factory="IVF4,SQ8", recall_floor=0.0)
     monkeypatch.setattr("indexer.partitions.splitting.AUTO", "IVF4,SQ8")

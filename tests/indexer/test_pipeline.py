@@ -69,7 +69,7 @@ def test_a_first_run_adds_all(folder: Path, encoder: FakeEncoder) -> None:
     assert report.n_chunks == sum(len(one.chunks) for one in encoded)
 
 
-def test_what_is_unchanged_is_not_encoded(folder: Path, encoder: FakeEncoder) -> None:
+def test_unchanged_documents_are_not_encoded(folder: Path, encoder: FakeEncoder) -> None:
     run(folder, CORPUS, encoder)
     encoder.batches.clear()
     report = run(folder, CORPUS[::-1], encoder)
@@ -77,7 +77,7 @@ def test_what_is_unchanged_is_not_encoded(folder: Path, encoder: FakeEncoder) ->
     assert (report.n_added, report.n_unchanged, report.n_tokens) == (0, 12, 0)
 
 
-def test_what_changed_is_replaced(folder: Path, encoder: FakeEncoder) -> None:
+def test_changed_documents_are_replaced(folder: Path, encoder: FakeEncoder) -> None:
     run(folder, CORPUS, encoder)
     encoder.batches.clear()
     changed = make_document("doc004", "entirely new words")
@@ -127,7 +127,7 @@ def test_without_prune_nothing_is_removed(folder: Path, encoder: FakeEncoder) ->
 
 
 @pytest.mark.parametrize("batch_chars", [1, 1 << 19])
-def test_prune_removes_what_did_not_come(
+def test_prune_removes_documents_that_are_not_in_the_run(
     folder: Path, encoder: FakeEncoder, batch_chars: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", batch_chars)
@@ -137,7 +137,7 @@ def test_prune_removes_what_did_not_come(
     assert contents(folder) == texts(kept)
 
 
-def test_prune_keeps_the_old_version_of_what_cannot_be_read_now(folder: Path, encoder: FakeEncoder) -> None:
+def test_prune_keeps_the_old_version_of_documents_that_cannot_be_read_now(folder: Path, encoder: FakeEncoder) -> None:
     run(folder, CORPUS[:3], encoder)
     now: list[Document | Unreadable] = [CORPUS[0], Unreadable("doc001.txt", "disk error", "doc001")]
     assert run(folder, [*now, make_document("doc002", "  ")], encoder, prune=True).n_removed == 0
@@ -160,7 +160,7 @@ def test_an_empty_corpus_prunes_all_and_changes_nothing_else(folder: Path, encod
     assert contents(folder) == {}
 
 
-def test_failing_documents_are_recorded_and_the_rest_goes_on(folder: Path, encoder: FakeEncoder) -> None:
+def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, encoder: FakeEncoder) -> None:
     unreadable = Unreadable("bad.pdf", "it is encrypted", "bad.pdf")
     report = run(folder, [CORPUS[0], unreadable, make_document("void", " "), CORPUS[1]], encoder)
     assert contents(folder) == texts(CORPUS[:2])
@@ -180,12 +180,14 @@ def test_failing_documents_are_recorded_and_the_rest_goes_on(folder: Path, encod
         make_document("d", "words", source="caf\udce9.txt"),  # how Python names a file that is not UTF-8
         make_document("d", [("\udc00", "words")]),
         make_document("d", "words", metadata={"a": "\ud800"}),
-        make_document("d", "words", metadata={"a": float("nan")}),  # no JSON, so that no filter could be answered
+        make_document("d", "words", metadata={"a": float("nan")}),  # not JSON, so that no filter could be evaluated
         make_document("d", "words", metadata={"a": {1, 2}}),  # type: ignore[dict-item]
     ],
     ids=["doc_id", "text", "title", "source", "heading", "metadata", "nan", "set"],
 )
-def test_what_cannot_be_stored_does_not_end_the_run(folder: Path, encoder: FakeEncoder, broken: Document) -> None:
+def test_a_document_that_cannot_be_stored_does_not_end_the_run(
+    folder: Path, encoder: FakeEncoder, broken: Document
+) -> None:
     report = run(folder, [CORPUS[0], broken, CORPUS[1]], encoder)
     assert contents(folder) == texts(CORPUS[:2])
     (failure,) = report.failures
@@ -196,7 +198,7 @@ def test_what_cannot_be_stored_does_not_end_the_run(folder: Path, encoder: FakeE
 @pytest.mark.slow
 @pytest.mark.parametrize("well", ["changed", "as before"])
 @pytest.mark.parametrize("source", ["doc000.txt", ""])
-def test_a_failure_is_forgotten_when_the_document_is_well_again(
+def test_a_failure_is_forgotten_when_the_document_can_be_read_again(
     folder: Path, encoder: FakeEncoder, well: str, source: str
 ) -> None:
     document = replace(CORPUS[0], source=source)
@@ -211,7 +213,7 @@ def test_a_failure_is_forgotten_when_the_document_is_well_again(
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("batch_chars", [1, 1 << 19])
 @pytest.mark.parametrize("is_there_before", [True, False])
-def test_a_name_that_comes_twice_is_indexed_once_and_recorded(
+def test_a_doc_id_that_comes_twice_is_indexed_once_and_recorded(
     folder: Path,
     encoder: FakeEncoder,
     copies: int,
@@ -282,7 +284,7 @@ def test_a_batch_holds_documents_of_about_its_size(folder: Path, encoder: FakeEn
     assert encoder.batches == [["d0", "d1"], ["d2", "d3"], ["d4"]]
 
 
-def test_batches_are_as_large_as_asked(folder: Path, encoder: FakeEncoder) -> None:
+def test_batches_have_the_requested_size(folder: Path, encoder: FakeEncoder) -> None:
     same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
@@ -291,7 +293,7 @@ def test_batches_are_as_large_as_asked(folder: Path, encoder: FakeEncoder) -> No
 
 
 @pytest.mark.usefixtures("one_a_batch")
-def test_a_disk_that_is_full_leaves_what_was_committed_and_the_next_run_goes_on(folder: Path) -> None:
+def test_a_full_disk_leaves_what_was_committed_and_the_next_run_continues(folder: Path) -> None:
     run(folder, CORPUS[:3], FakeEncoder())
     with Writer(folder) as writer:
         guard = DiskGuard(folder, folder_bytes(folder) + 40_000)
@@ -314,10 +316,10 @@ class ShrinkingEncoder(FakeEncoder):
 
 
 @pytest.mark.usefixtures("one_a_batch")
-def test_smaller_batches_on_a_gpu_are_told_once(folder: Path) -> None:
-    said: list[str] = []
+def test_smaller_batches_on_a_gpu_are_logged_once(folder: Path) -> None:
+    logged: list[str] = []
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, ShrinkingEncoder(), log=said.append).run(CORPUS)
-    assert said == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
+        Pipeline(writer, ShrinkingEncoder(), log=logged.append).run(CORPUS)
+    assert logged == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
     assert contents(folder) == texts(CORPUS)

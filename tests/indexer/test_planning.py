@@ -1,4 +1,4 @@
-"""A plan tells before a run what the run then takes."""
+"""A plan estimates before a run what the run then takes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_plan_of_few_documents_counts_what_the_run_finds(tmp_path: Path, paper
 
 
 @pytest.mark.slow
-def test_a_plan_of_an_index_tells_new_changed_and_unchanged(tmp_path: Path, papers: Path) -> None:
+def test_a_plan_of_an_index_counts_new_changed_and_unchanged_documents(tmp_path: Path, papers: Path) -> None:
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     write(papers, "p03", 500)
     write(papers, "q", 100)
@@ -89,19 +89,19 @@ def test_a_sample_estimates_a_corpus_of_many_lengths(tmp_path: Path) -> None:
     assert made.n_chunks == pytest.approx(report.n_chunks, rel=0.05)
 
 
-def test_what_cannot_be_read_is_counted(papers: Path) -> None:
+def test_unreadable_documents_are_counted(papers: Path) -> None:
     (papers / "bad.pdf").write_bytes(b"no pdf at all")
     made = plan(None, papers)
     assert (made.n_new, made.n_unreadable) == (30, 1)
 
 
-def test_parts_sum_to_the_totals_that_are_told(papers: Path) -> None:
-    told = plan(None, papers).to_dict()
+def test_parts_sum_to_the_totals(papers: Path) -> None:
+    values = plan(None, papers).to_dict()
     for name in ("seconds", "memory", "disk"):
-        total = told[name].pop("total")
-        assert total == pytest.approx(sum(told[name].values()))
+        total = values[name].pop("total")
+        assert total == pytest.approx(sum(values[name].values()))
         assert total > 0
-    assert told["vram"] is None
+    assert values["vram"] is None
 
 
 def test_a_total_is_the_sum_of_all_parts() -> None:
@@ -111,7 +111,7 @@ def test_a_total_is_the_sum_of_all_parts() -> None:
 
 
 @pytest.mark.slow
-def test_the_plan_stays_inside_the_memory_and_says_what_was_given_up(papers: Path) -> None:
+def test_the_plan_stays_within_the_memory_and_lists_the_rejected_types(papers: Path) -> None:
     usual = plan(None, papers)
     held = Footprint().own_bytes()
     for limit in range(held, held + 60_000_000, 4_000_000):
@@ -124,7 +124,7 @@ def test_the_plan_stays_inside_the_memory_and_says_what_was_given_up(papers: Pat
     assert made.factory == "Flat"
 
 
-def test_an_impossible_memory_is_refused_before_the_corpus_is_looked_at(tmp_path: Path) -> None:
+def test_an_impossible_memory_is_refused_before_the_corpus_is_read(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded, match=r"--memory allows 5 MB: allow at least \d+M"):
         plan(None, tmp_path / "none", Budget(memory_bytes=5_000_000))
 
@@ -141,7 +141,7 @@ def test_a_disk_that_is_too_small_is_refused(tmp_path: Path, papers: Path) -> No
 
 
 @pytest.mark.slow
-def test_nothing_to_encode_takes_no_encoding(tmp_path: Path, papers: Path) -> None:
+def test_unchanged_documents_take_time_only_to_read(tmp_path: Path, papers: Path) -> None:
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     made = plan(tmp_path / "x.lm", papers)
     seconds = asdict(made.seconds)
@@ -163,8 +163,8 @@ def test_documents_that_join_a_generation_are_planned_as_such(
     write(papers, "one-more", 200)
     joined, built = (plan(tmp_path / "x.lm", papers, factory=factory) for factory in ("IVF4,Flat", "IVF5,Flat"))
     added = joined.n_chunks
-    n_asked = round(24 * joined.n_chunks_after / 31)
-    assert joined.seconds.generation == pytest.approx(4 * added + n_asked * joined.n_chunks_after, rel=1e-6)
+    n_query_chunks = round(24 * joined.n_chunks_after / 31)
+    assert joined.seconds.generation == pytest.approx(4 * added + n_query_chunks * joined.n_chunks_after, rel=1e-6)
     assert built.seconds.generation > joined.seconds.generation
 
 

@@ -50,7 +50,7 @@ def corpus() -> list[Document]:
 
 
 def answer(result: longmatch.Result) -> dict[str, Any]:
-    """All of a result but when and where it was made."""
+    """A result without its time and its provenance."""
     return {name: value for name, value in result.to_dict().items() if name not in ("seconds", "provenance")}
 
 
@@ -93,7 +93,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[
     mode=st.sampled_from(["similar", "containment"]),
     skip=st.sampled_from([(), ("boilerplate",), ("appendix",)]),
 )
-def test_answers_are_those_of_the_folder(
+def test_results_are_those_of_the_folder(
     pairs: dict[str, tuple[Index, Index]],
     kind: str,
     query: str | Document,
@@ -127,11 +127,11 @@ def texts(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_index_makes_and_updates(texts: Path) -> None:
+def test_the_index_command_makes_and_updates_an_index(texts: Path) -> None:
     address = new_address()
     assert "5 added" in run("index", address, texts, "--encode", "none").output
-    (answered,) = json.loads(run("query", address, "--id", "0.md", "-k", 2, "--format", "json").stdout)["results"]
-    assert answered["hits"][0]["id"] == "1.md"
+    (result,) = json.loads(run("query", address, "--id", "0.md", "-k", 2, "--format", "json").stdout)["results"]
+    assert result["hits"][0]["id"] == "1.md"
     (texts / "1.md").write_text("# River 1\n\nThe river runs.")
     (texts / "2.md").unlink()
     report = run("index", address, texts, "--encode", "none", "--prune").output
@@ -141,7 +141,7 @@ def test_index_makes_and_updates(texts: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_built_index_answers_like_a_folder(texts: Path, tmp_path: Path) -> None:
+def test_a_built_index_gives_the_results_of_a_folder(texts: Path, tmp_path: Path) -> None:
     address, folder = new_address(), tmp_path / "x.lm"
     for place in (address, folder):
         longmatch.build(place, texts, encode="none").close()
@@ -152,7 +152,7 @@ def test_a_built_index_answers_like_a_folder(texts: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_query_encodes_what_it_needs_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"FIRST_DOCUMENTS": 8, "FEWEST_FIRST": 4, "ALL_TOKENS": 0}.items():  # as of a large corpus
+    for name, value in {"FIRST_DOCUMENTS": 8, "FEWEST_FIRST": 4, "ALL_TOKENS": 0}.items():  # as for a large corpus
         monkeypatch.setattr(f"indexer.generation.reference.{name}", value)
     address, documents = new_address(), corpus()
     build(address, documents, encoder=FakeEncoder(), encode="none")
@@ -181,7 +181,7 @@ def test_documents_are_removed_and_the_reference_drawn_again(texts: Path) -> Non
 
 
 @pytest.mark.slow
-def test_copies_go_both_ways(tmp_path: Path) -> None:
+def test_copies_to_and_from_postgresql_keep_the_vectors_and_the_reference(tmp_path: Path) -> None:
     """Folder -> PostgreSQL -> three partitions -> PostgreSQL: the vectors and the reference stay, bit by bit."""
     folder, parts, addresses = tmp_path / "x.lm", tmp_path / "x.parts", [new_address(), new_address()]
     build(folder, corpus(), encoder=FakeEncoder(), factory="Flat")
@@ -233,7 +233,7 @@ def test_a_document_with_nul_fails_alone() -> None:
 
 
 @pytest.mark.slow
-def test_results_replay_and_indexes_compare(texts: Path, tmp_path: Path) -> None:
+def test_replay_and_diff_work_with_an_index_in_postgresql(texts: Path, tmp_path: Path) -> None:
     address, folder, stored = new_address(), tmp_path / "x.lm", tmp_path / "r.json"
     for place in (address.url, folder):
         run("index", place, texts, "--encode", "none")
@@ -244,7 +244,7 @@ def test_results_replay_and_indexes_compare(texts: Path, tmp_path: Path) -> None
     assert "equal" in run("diff", address.url, folder, "--id", "0.md").output
 
 
-def test_a_missing_index_is_named() -> None:
+def test_the_error_names_a_missing_index() -> None:
     address = new_address()
     for arguments in (("query", address, "--id", "x"), ("info", address), ("remove", address, "x")):
         assert run(*arguments, status=1).output.startswith(f"Error: {address} holds no index")
@@ -257,7 +257,7 @@ def test_commands_on_files_refuse_an_address(command: Sequence[str]) -> None:
     assert output.startswith(f"Error: {name} works on the files of a folder, and postgresql://ann@db/papers is on a")
 
 
-def test_what_a_server_has_not_is_refused() -> None:
+def test_options_for_folders_are_refused() -> None:
     address = Address.of("postgresql://db/papers")
     with pytest.raises(QueryError, match="leave --disk out"):
         build(address, [], encode="none", disk_bytes=1 << 30)
@@ -265,13 +265,13 @@ def test_what_a_server_has_not_is_refused() -> None:
         build(address, [], encode="none", factory="Flat")
 
 
-def test_partitions_of_a_server_are_refused(built_folder: Path) -> None:
+def test_a_split_into_a_schema_is_refused(built_folder: Path) -> None:
     with pytest.raises(QueryError, match="holds one index, not 2 partitions; pass -p 1"):
         partition(built_folder, Address.of("postgresql://db/papers"), 2)
 
 
 @pytest.mark.slow
-def test_a_served_index_follows_the_server() -> None:
+def test_a_served_index_follows_commits_to_the_database() -> None:
     address = new_address()
     build(address, corpus()[:10], encode="none")
     live = LiveIndex(address, Settings(threads=1))

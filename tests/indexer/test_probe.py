@@ -1,4 +1,4 @@
-"""What is counted on a sample is what a run finds."""
+"""Counts of a sample are those of a run, and speeds are measured on the sample."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def counted(documents: list[Document | Unreadable], known: Known | None = None, 
     return read_sample(drawn(documents, n), FakeEncoder(), known or Known()).counts
 
 
-def test_a_sample_that_is_all_is_counted_as_a_run_counts(tmp_path: Path) -> None:
+def test_a_sample_of_all_documents_has_the_counts_of_a_run(tmp_path: Path) -> None:
     counts = counted([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
@@ -60,7 +60,7 @@ def test_a_sample_that_is_all_is_counted_as_a_run_counts(tmp_path: Path) -> None
     assert counts.n_chars == sum(len(one.text) for one in CORPUS)
 
 
-def test_new_changed_and_unchanged_are_told_apart() -> None:
+def test_new_changed_and_unchanged_documents_are_counted_separately() -> None:
     hashes = {one.doc_id: content_hash(one) for one in CORPUS[:8]}
     known = Known(hashes, dict.fromkeys(hashes, 5))
     counts = counted([*CORPUS[:7], replace(CORPUS[7], text=CORPUS[7].text.upper()), *CORPUS[8:]], known)
@@ -68,7 +68,7 @@ def test_new_changed_and_unchanged_are_told_apart() -> None:
     assert counts.n_chars == sum(len(one.text) for one in CORPUS[7:])
 
 
-def test_what_stands_for_ten_counts_ten_times() -> None:
+def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
     one, ten = counted(list(CORPUS)), counted(list(CORPUS), n=10.0)
     assert (ten.n_new, ten.n_tokens, ten.is_all) == (120, 10 * one.n_tokens, False)
     assert ten.catalog_bytes == pytest.approx(10 * one.catalog_bytes)
@@ -97,7 +97,7 @@ def test_the_size_of_the_catalog_is_that_of_sqlite(tmp_path: Path, n_words: int)
     assert sum(map(catalog_bytes, documents)) == pytest.approx(grown, rel=0.15)
 
 
-def test_speeds_are_measured_on_what_was_kept() -> None:
+def test_speeds_are_measured_on_the_documents_that_were_kept() -> None:
     sample: Sample = read_sample(drawn(list(CORPUS)), FakeEncoder(), Known())
     encoder = FakeEncoder()
     assert tokens_per_second(sample.kept, encoder) > 0

@@ -1,4 +1,4 @@
-"""The time of a generation by its equation."""
+"""The estimated time of a generation follows its equation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def rung(factory: str, sizes: BuildSizes | None = None) -> Rung:
     return Rung(factory, 1_000_000, 0, sizes or BuildSizes(), fits=True)
 
 
-def test_an_exact_index_is_read_and_written() -> None:
+def test_an_exact_index_takes_time_to_read_and_write() -> None:
     assert generation_seconds(rung("Flat"), SIZE, RATES) == pytest.approx((100_000 * 128 + 2_000_000) / 1e8)
 
 
-def test_lists_are_trained_filled_and_measured() -> None:
+def test_lists_take_time_to_train_fill_and_measure() -> None:
     n_compared = 512 * (10 * 65_536 + 100_000) + 16 * 100_000 + 128 * 50 * 100_000
     n_bytes = 3 * 100_000 * 128 + 2_000_000  # read to be added, and twice for 6,400 query chunks
     assert generation_seconds(rung("IVF512,PQ32x4fs"), SIZE, RATES) == pytest.approx(n_compared / 1e9 + n_bytes / 1e8)
@@ -30,12 +30,12 @@ def test_fewer_training_vectors_take_less_time() -> None:
     assert small < usual
 
 
-def test_what_is_not_built_takes_no_time() -> None:
+def test_an_index_that_is_not_built_takes_no_time() -> None:
     assert generation_seconds(rung(SCAN), SIZE, RATES) == 0
     assert generation_seconds(rung("Flat"), Size(0, 0, 64), RATES) == 0
 
 
-def test_this_machine_compares_and_moves() -> None:
+def test_rates_of_this_machine_are_measured() -> None:
     rates = measure_rates(32)
     assert rates.comparisons_per_second > 1e5
     assert rates.bytes_per_second > 1e5
@@ -48,7 +48,7 @@ def test_many_long_queries_take_several_passes() -> None:
     assert generation_seconds(rung("IVF512,PQ32x4fs"), size, RATES) == pytest.approx(n_compared / 1e9 + n_bytes / 1e8)
 
 
-def test_what_joins_is_filed_and_measured_but_nothing_is_trained() -> None:
+def test_an_extension_takes_time_to_add_and_measure_but_not_to_train() -> None:
     n_compared = 512 * 4_000 + 16 * 4_000 + 48 * 50 * 100_000
     n_bytes = (4_000 + 100_000) * 128 + 3_000_000
     found = extension_seconds(rung("IVF512,PQ32x4fs"), SIZE, 4_000, RATES)

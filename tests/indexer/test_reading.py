@@ -1,4 +1,4 @@
-"""Documents that would stop a job or fill the memory of the machine end a process of their own, and nothing else."""
+"""A document that would stop a run or fill the memory of the machine ends only the process that reads it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def requests(folder: Path, *names: str) -> list[Request]:
 
 
 def outcomes(results: Iterator[Document | Unreadable]) -> list[tuple[str, str]]:
-    """Each result as its name, and its text or why there is none."""
+    """Each result as its doc_id, and its text or the reason of its failure."""
     return [(one.doc_id, one.reason if isinstance(one, Unreadable) else one.text.strip()) for one in results]
 
 
@@ -95,10 +95,10 @@ def test_one_process_reads_many_documents(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", REASONS)
-def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
+def test_a_hostile_document_fails_alone_with_its_reason(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
     names = ["a.txt", f"b{suffix}", "c.txt", f"d{suffix}", f"e{suffix}", "f.txt"]
     if suffix == ".sleep":
-        names = names[:3]  # the clock runs on
+        names = names[:3]  # each takes 4 s by the clock
     results = outcomes(reader.read(requests(tmp_path, *names)))
     assert results == [(name, f"words of {name}" if ".txt" in name else REASONS[suffix]) for name in names]
 
@@ -187,7 +187,7 @@ def test_an_idle_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
         assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
 
 
-def test_results_that_nobody_takes_do_not_come_later(tmp_path: Path) -> None:
+def test_results_that_were_not_consumed_do_not_come_later(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     file.write_text(lines(*(f"words {at} " * 2_000 for at in range(200))))
     with DocumentReader() as reader:
@@ -208,7 +208,7 @@ def test_a_process_that_keeps_much_memory_is_replaced(tmp_path: Path, reader: Do
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C has its effect, also where the tests run in the background, whose jobs ignore it."""
+    """Ctrl-C raises KeyboardInterrupt also where the tests run as a background job, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -284,7 +284,9 @@ def test_the_process_imports_neither_torch_nor_faiss() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_without_processes_documents_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_processes_documents_are_read_in_the_same_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("indexer.reading.reader._has_processes", lambda: False)
     with DocumentReader() as reader:
         assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]

@@ -1,4 +1,4 @@
-"""The recall is that of searches one by one, and nprobe the least that is enough."""
+"""The measured recall is that of single searches, and the chosen nprobe is the least that is enough."""
 
 from __future__ import annotations
 
@@ -84,19 +84,19 @@ def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_lists_alone")
 def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: OpenGeneration) -> None:
-    sample, said = sample_of(folder), list[str]()
-    recall = tune(sample, candidate, 0.5, said.append, first_nprobe=1)
+    sample, logged = sample_of(folder), list[str]()
+    recall = tune(sample, candidate, 0.5, logged.append, first_nprobe=1)
     chosen = candidate.ann.nprobe
     assert recall == sample.recall(candidate) >= RECALL_TARGET
     candidate.ann.nprobe = chosen - max(1, chosen // 8)
     assert sample.recall(candidate) < RECALL_TARGET
-    tried = [int(line.split()[1].rstrip(":")) for line in said]
+    tried = [int(line.split()[1].rstrip(":")) for line in logged]
     assert tried[:3] == [1, 2, 4] and len(tried) < 10
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_lists_alone")
-def test_what_is_under_the_target_by_chance_alone_is_left(folder: Path, candidate: OpenGeneration) -> None:
+def test_a_recall_within_the_slack_of_the_target_is_accepted(folder: Path, candidate: OpenGeneration) -> None:
     sample = sample_of(folder)
     tune(sample, candidate, 0.5, lambda _: None, first_nprobe=1)
     enough = candidate.ann.nprobe
@@ -112,11 +112,11 @@ def test_where_no_nprobe_reaches_the_target_the_least_of_the_best_is_kept(
     folder: Path, candidate: OpenGeneration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall_module, "RECALL_TARGET", 1.5)
-    said: list[str] = []
-    recall = tune(sample_of(folder), candidate, 0.5, said.append, first_nprobe=1)
-    told = {int(line.split()[1].rstrip(":")): float(line.split("recall@10 ")[1].split()[0]) for line in said}
-    assert candidate.ann.nprobe == min(one for one, found in told.items() if found >= max(told.values()) - 0.001)
-    assert recall == pytest.approx(told[candidate.ann.nprobe], abs=0.0005)
+    logged: list[str] = []
+    recall = tune(sample_of(folder), candidate, 0.5, logged.append, first_nprobe=1)
+    recalls = {int(line.split()[1].rstrip(":")): float(line.split("recall@10 ")[1].split()[0]) for line in logged}
+    assert candidate.ann.nprobe == min(one for one, found in recalls.items() if found >= max(recalls.values()) - 0.001)
+    assert recall == pytest.approx(recalls[candidate.ann.nprobe], abs=0.0005)
 
 
 def test_two_doublings_that_bring_nothing_end_the_search(
@@ -124,14 +124,14 @@ def test_two_doublings_that_bring_nothing_end_the_search(
 ) -> None:
     monkeypatch.setattr(recall_module, "RECALL_TARGET", 1.5)
     monkeypatch.setattr(recall_module, "_NO_GAIN", 1.0)
-    said: list[str] = []
-    tune(sample_of(folder), candidate, 0.1, said.append, first_nprobe=2)
-    assert [line.split()[1] for line in said] == ["2:", "4:", "8:"]
+    logged: list[str] = []
+    tune(sample_of(folder), candidate, 0.1, logged.append, first_nprobe=2)
+    assert [line.split()[1] for line in logged] == ["2:", "4:", "8:"]
     assert candidate.ann.nprobe == 2
 
 
 def test_a_floor_out_of_reach_is_refused_after_all_lists(folder: Path, candidate: OpenGeneration) -> None:
-    said: list[str] = []
+    logged: list[str] = []
     with pytest.raises(RecallTooLow, match=r"under the floor of 1\.5; nothing was published"):
-        tune(sample_of(folder), candidate, 1.5, said.append)
-    assert said[-1].startswith("nprobe 32: document recall@10 1.000 over 20 queries")
+        tune(sample_of(folder), candidate, 1.5, logged.append)
+    assert logged[-1].startswith("nprobe 32: document recall@10 1.000 over 20 queries")

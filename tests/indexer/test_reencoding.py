@@ -1,4 +1,4 @@
-"""Vectors of another encoder take the place of the old ones all at once, and no document is encoded twice."""
+"""Vectors of another encoder replace the old ones all at once, and no document is encoded twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def hits(folder: Path, encoder: FakeEncoder) -> list[list[tuple[str, float]]]:
         return [[(hit.doc_id, hit.score) for hit in index.search_id(one.doc_id, k=12).hits] for one in CORPUS]
 
 
-def test_the_index_is_then_like_one_of_the_other_encoder(folder: Path, tmp_path: Path) -> None:
+def test_a_reencoded_index_equals_one_built_by_the_other_encoder(folder: Path, tmp_path: Path) -> None:
     encoder = other()
     report = reencode(folder, encoder=encoder)
     assert (report.n_encoded, sorted(encoder.encoded)) == (12, [one.doc_id for one in CORPUS])
@@ -58,7 +58,7 @@ def test_the_index_is_then_like_one_of_the_other_encoder(folder: Path, tmp_path:
         assert snapshot.reference_row is not None
 
 
-def test_a_stopped_run_answers_as_before_and_goes_on(folder: Path) -> None:
+def test_a_stopped_run_leaves_the_old_vectors_and_continues(folder: Path) -> None:
     before = hits(folder, FakeEncoder())
     stopped = other(breaks_on=["doc007"])
     with pytest.raises(RuntimeError, match="doc007"):
@@ -75,7 +75,7 @@ def test_a_stopped_run_answers_as_before_and_goes_on(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_changes_between_two_runs_is_encoded_by_the_second(folder: Path) -> None:
+def test_documents_that_change_between_two_runs_are_encoded_by_the_second(folder: Path) -> None:
     with pytest.raises(RuntimeError):
         reencode(folder, encoder=other(breaks_on=["doc009"]))
     remove(folder, ["doc001"])
@@ -91,7 +91,7 @@ def test_what_changes_between_two_runs_is_encoded_by_the_second(folder: Path) ->
         assert np.array_equal(snapshot.chunk_rows(np.arange(len(documents)))[0], expected)
 
 
-def test_documents_without_vectors_stay_so(tmp_path: Path) -> None:
+def test_documents_without_vectors_stay_without_vectors(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     build(folder, CORPUS[:6], encoder=FakeEncoder(), factory="Flat", language="english")
     with Writer(folder) as writer:
@@ -140,7 +140,7 @@ def test_a_reader_keeps_the_vectors_that_it_opened(folder: Path) -> None:
     assert found == before
 
 
-def test_the_encoder_of_the_index_drops_what_another_began(folder: Path) -> None:
+def test_reencoding_by_the_encoder_of_the_index_drops_shards_that_another_began(folder: Path) -> None:
     n_shards = len(list((folder / "shards").iterdir()))
     with pytest.raises(RuntimeError):
         reencode(folder, encoder=other(breaks_on=["doc005"]))
@@ -154,7 +154,7 @@ def test_the_encoder_of_the_index_drops_what_another_began(folder: Path) -> None
     assert len(list((folder / "shards").iterdir())) == n_shards
 
 
-def test_what_cannot_be_encoded_again_says_so(folder: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_reencoded_is_refused_with_the_reason(folder: Path, tmp_path: Path) -> None:
     build(tmp_path / "words.lm", CORPUS, encode="none")
     with pytest.raises(IndexMismatch, match=r"holds words alone; add vectors: longmatch index .*words\.lm"):
         reencode(tmp_path / "words.lm", encoder=other())
@@ -165,7 +165,7 @@ def test_what_cannot_be_encoded_again_says_so(folder: Path, tmp_path: Path) -> N
         reencode(tmp_path / "x.parts" / "0000.lm", encoder=other())
 
 
-def test_the_command_prints_what_it_costs_and_does_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_the_cost_and_reencodes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.encoders.loading.load_encoder", lambda *_, **__: other())
     n_tokens = sum(one.coverage.tokens_total for one in FakeEncoder().encode(CORPUS))
     refused = CliRunner().invoke(main, ["index", str(folder), "--encoder", "other"])

@@ -1,4 +1,4 @@
-"""What `repair` mends, and what it refuses to."""
+"""What `repair` repairs, and what it refuses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_lost_seal_is_written_again(folder: Path) -> None:
     assert (found(folder), ranked(folder)) == ([], before)
 
 
-def test_a_catalog_that_reads_well_but_is_not_as_sealed_is_refused(folder: Path) -> None:
+def test_a_readable_catalog_that_differs_from_its_seal_is_refused(folder: Path) -> None:
     """A bit of a name, a row number or a filter's value is under no checksum but the seal's."""
     path = folder / "catalog.sqlite"
     path.write_bytes(path.read_bytes().replace(b"doc003", b"doc203"))
@@ -50,7 +50,7 @@ def test_a_catalog_that_reads_well_but_is_not_as_sealed_is_refused(folder: Path)
         repair(folder)
 
 
-def test_a_sealed_catalog_that_is_gone_is_found(folder: Path) -> None:
+def test_a_missing_catalog_is_found_and_repair_is_refused(folder: Path) -> None:
     (folder / "catalog.sqlite").unlink()
     assert (Damage.CATALOG, "catalog.sqlite") in found(folder)
     with pytest.raises(IndexDamaged, match="restore a copy"):

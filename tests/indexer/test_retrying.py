@@ -1,4 +1,4 @@
-"""Documents that failed before, read again."""
+"""`--retry-failures` reads only the documents again that failed before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """One document that is well, three whose files are empty, and a line that is no JSON."""
+    """One document that is indexed, three whose files are empty, and a line that is not JSON."""
     (tmp_path / "in" / "sub").mkdir(parents=True)
     (tmp_path / "in" / "well.txt").write_text("foxes and rivers")
     for name in ("a.txt", "sub/b.txt", "c.txt"):
@@ -38,15 +38,15 @@ def test_only_what_failed_is_read_again_under_its_doc_id(index: Path, tmp_path: 
     (tmp_path / "in" / "c.txt").unlink()
     again = run("index", index, "--retry-failures", "--encode", "none", "--json")
     assert again.exit_code == 3
-    told = json.loads(again.stdout)
-    assert (told["n_added"], told["n_replaced"], told["n_unchanged"], len(told["failures"])) == (1, 0, 0, 1)
+    report = json.loads(again.stdout)
+    assert (report["n_added"], report["n_replaced"], report["n_unchanged"], len(report["failures"])) == (1, 0, 0, 1)
     assert f"not read again: {tmp_path}/in/c.txt: it is no longer there; bring it back" in again.stderr
     assert f"not read again: {tmp_path}/lines.jsonl:1: it is a line of {tmp_path}/lines.jsonl" in again.stderr
     assert sorted(doc_id for doc_id, _ in stored_sources(index)) == ["sub/b.txt", "well.txt"]
     assert [Path(source).name for source, _ in stored_failures(index)] == ["a.txt", "c.txt", "lines.jsonl:1"]
 
 
-def test_the_last_failures_leave_a_status_of_0(index: Path, tmp_path: Path) -> None:
+def test_a_retry_without_remaining_failures_exits_with_0(index: Path, tmp_path: Path) -> None:
     for name in ("a.txt", "sub/b.txt", "c.txt"):
         (tmp_path / "in" / name).write_text(f"words of {name}")
     with Writer(index) as writer:
@@ -60,8 +60,8 @@ def test_the_last_failures_leave_a_status_of_0(index: Path, tmp_path: Path) -> N
 def test_a_retry_adds_no_vectors_to_an_index_of_words(index: Path, tmp_path: Path) -> None:
     (tmp_path / "in" / "a.txt").write_text("dogs and houses")
     again = run("index", index, "--retry-failures", "--json")
-    told = json.loads(again.stdout)
-    assert (told["n_added"], told["n_encoded"], told["n_missing"]) == (1, 0, 2)
+    report = json.loads(again.stdout)
+    assert (report["n_added"], report["n_encoded"], report["n_missing"]) == (1, 0, 2)
 
 
 def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, tmp_path: Path) -> None:
@@ -76,6 +76,6 @@ def test_a_folder_without_index_is_refused(tmp_path: Path) -> None:
         find_failed(tmp_path)
 
 
-def test_retry_goes_without_paths(index: Path, tmp_path: Path) -> None:
+def test_a_retry_with_paths_is_refused(index: Path, tmp_path: Path) -> None:
     wrong = run("index", index, tmp_path / "in", "--retry-failures")
     assert wrong.exit_code == 2 and f"leave out {tmp_path / 'in'}" in wrong.stderr

@@ -71,7 +71,7 @@ def indexed(folder: Path, documents: Sequence[Document], encoder: Encoder, encod
 def changed(
     folder: Path, documents: Sequence[Document], encode: EncodeNow = "all", **given: str
 ) -> tuple[BuildReport, list[str]]:
-    """Index documents again by an encoder of its own: the report, and the texts of the chunks it encoded."""
+    """Index documents by a new encoder; return the report, and the texts of the chunks that it encoded."""
     encoder = ChunkEncoder(**given)
     return indexed(folder, documents, encoder, encode), encoder.texts
 
@@ -137,7 +137,7 @@ def test_reused_rows_are_reused_again(folder: Path) -> None:
     assert np.array_equal(vectors(folder, "a")[2], stored)
 
 
-def test_an_encoder_without_the_property_encodes_all(folder: Path) -> None:
+def test_an_encoder_whose_chunks_depend_on_their_document_encodes_all_chunks(folder: Path) -> None:
     encoder = FakeEncoder()
     indexed(folder, [BEFORE], encoder)
     report = indexed(folder, [AFTER], encoder)
@@ -148,7 +148,7 @@ def test_an_encoder_without_the_property_encodes_all(folder: Path) -> None:
 
 def test_vectors_of_another_fingerprint_are_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     indexed(folder, [BEFORE], ChunkEncoder())
-    monkeypatch.setattr("engine.store.writer.Writer.claim", lambda *_: None)  # which refuses it
+    monkeypatch.setattr("engine.store.writer.Writer.claim", lambda *_: None)  # it refuses another encoder
     report, texts = changed(folder, [AFTER], fingerprint="e" * 32)
     assert (len(texts), report.n_chunks_reused) == (4, 0)
 
@@ -160,7 +160,9 @@ def test_a_document_without_vectors_is_encoded(folder: Path) -> None:
     assert (len(texts), report.n_encoded, report.n_chunks_reused) == (5, 2, 0)
 
 
-def test_later_keeps_documents_encoded_that_changed_little(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_later_keeps_vectors_of_documents_that_changed_little(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("indexer.building.builder.sample_documents", lambda _: np.empty(0, np.int64))
     indexed(folder, [BEFORE, OTHER], ChunkEncoder())
     rewritten = make_document("b", [("one", words("u", 7))])
@@ -172,7 +174,7 @@ def test_later_keeps_documents_encoded_that_changed_little(folder: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_partitions_reuse_their_own(tmp_path: Path) -> None:
+def test_partitions_reuse_their_own_chunks(tmp_path: Path) -> None:
     folder, documents = tmp_path / "x.parts", [BEFORE, OTHER, replace(BEFORE, doc_id="c"), replace(BEFORE, doc_id="d")]
     build(folder, documents, encoder=ChunkEncoder(), language="english", partitions=2)
     with open_snapshot(folder) as snapshot:

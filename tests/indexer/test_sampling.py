@@ -1,4 +1,4 @@
-"""A sample tells of a whole corpus, long and short, wherever they stand in it."""
+"""A sample represents a whole corpus: long and short documents, wherever they are in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_of_few_units_all_are_drawn_and_stand_for_themselves() -> None:
     assert {(one.n_units, one.share) for one in drawn} == {(1.0, 1.0)}
 
 
-def test_counts_and_bytes_of_the_whole_come_back_from_a_sample() -> None:
+def test_a_sample_adds_up_to_the_counts_and_bytes_of_the_corpus() -> None:
     units = [unit(number, 100 + 7 * number) for number in range(5_000)]
     drawn = draw(units)
     assert len(drawn) < 150
@@ -40,14 +40,14 @@ def test_a_long_document_at_the_end_is_drawn() -> None:
     assert (long.n_units, long.share) == (1.0, 1.0)
 
 
-def test_formats_and_names_that_the_index_knows_are_drawn_apart() -> None:
+def test_other_formats_and_files_outside_of_the_index_are_sampled_separately() -> None:
     units = [*(unit(number, 1_000) for number in range(500)), unit(500, 1_000, ".pdf"), unit(501, 1_000)]
     drawn = draw(units, known={f"{number}.txt" for number in range(500)})
     alone = [one.unit.doc_id for one in drawn if one.n_units == 1]
     assert sorted(alone) == ["500.pdf", "501.txt"]
 
 
-def test_a_draw_depends_on_its_seed_alone_and_is_not_the_first_ones() -> None:
+def test_a_draw_depends_on_its_seed_alone_and_covers_the_corpus() -> None:
     units = [unit(number, 1_000) for number in range(1_000)]
     assert draw(units, seed=3) == draw(units, seed=3) != draw(units, seed=4)
     numbers = [int(one.unit.doc_id.removesuffix(".txt")) for one in draw(units)]
@@ -78,7 +78,7 @@ def test_lines_and_files_are_read_as_a_run_reads_them(tmp_path: Path, packed: bo
     }
 
 
-def test_what_cannot_be_read_is_told_of_and_ends_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_line_is_reported_and_a_torn_file_does_not_end_the_draw(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('no json\n{"_id": "a", "text": "words"}\n')
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "b", "text": "words"}\n' * 3)[:-12])
     read = [one.unit.read() for one in draw(units_of([str(tmp_path)]))]
@@ -86,6 +86,6 @@ def test_what_cannot_be_read_is_told_of_and_ends_nothing(tmp_path: Path) -> None
     assert {one.doc_id for one in read if isinstance(one, Document)} >= {"a"}
 
 
-def test_a_path_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_path_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="does not exist"):
         list(units_of([str(tmp_path / "none")]))

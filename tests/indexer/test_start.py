@@ -1,4 +1,4 @@
-"""What a command imports before it does its work: start-up is most of the time of a query."""
+"""A command imports only the packages that it needs, because start-up is most of the time of a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first run that commits nothing leaves nothing that stands in the way of the next one."""
+"""A first run that commits nothing leaves nothing that blocks the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora as they are named on a command line: layouts, tasks, names, and what is told of those that do not fit."""
+"""Corpora as they are named on a command line: layouts, tasks, names, and the errors for those that do not fit."""
 
 from __future__ import annotations
 
@@ -81,32 +81,32 @@ def test_two_tasks_of_a_folder_have_two_names(tmp_path: Path) -> None:
 
 def test_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
     one, other = (write_corpus(tmp_path / name / "papers") for name in ("one", "other"))
-    told = rf"^2 corpora have the name 'papers': {one} and {other}; name each once, or rename a folder$"
-    with pytest.raises(TrainingError, match=told):
+    message = rf"^2 corpora have the name 'papers': {one} and {other}; name each once, or rename a folder$"
+    with pytest.raises(TrainingError, match=message):
         read_with_pairs([one, other], label=None)
 
 
 def test_the_name_of_the_mean_is_refused(tmp_path: Path) -> None:
-    told = "^a corpus cannot have the name 'mean', which stands for the mean of all; rename it$"
-    with pytest.raises(TrainingError, match=told):
+    message = "^a corpus cannot have the name 'mean', which stands for the mean of all; rename it$"
+    with pytest.raises(TrainingError, match=message):
         read_with_pairs([write_corpus(tmp_path / "mean")], label=None)
 
 
-def test_pairs_are_asked_for_where_there_are_none(tmp_path: Path) -> None:
+def test_a_corpus_without_pairs_is_refused_with_the_next_step(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", has_pairs=False)
-    told = (
+    message = (
         rf"^{folder} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field with "
         "--label, or learn from the documents alone: longmatch pretrain$"
     )
-    with pytest.raises(TrainingError, match=told):
+    with pytest.raises(TrainingError, match=message):
         read_with_pairs([folder], label=None)
     assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
 
 
-def test_pairs_of_another_task_are_named(tmp_path: Path) -> None:
+def test_the_error_names_another_task_that_has_pairs(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", suffix="_citation")
-    told = f"^{folder} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {folder}:_citation$"
-    with pytest.raises(TrainingError, match=told):
+    message = f"^{folder} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {folder}:_citation$"
+    with pytest.raises(TrainingError, match=message):
         read_with_pairs([folder], label=None)
 
 
@@ -119,11 +119,11 @@ def test_a_label_that_nobody_has_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "found"), [("absent", "does not exist"), ("notes.jsonl", "is a file")])
 def test_pairs_need_a_folder(tmp_path: Path, name: str, found: str) -> None:
     write_documents(tmp_path / "notes.jsonl", make_corpus(2))
-    told = (
+    message = (
         rf"^{tmp_path / name} {found}; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, "
         "and longmatch pretrain learns from documents alone$"
     )
-    with pytest.raises(TrainingError, match=told):
+    with pytest.raises(TrainingError, match=message):
         read_with_pairs([tmp_path / name], label=None)
 
 
@@ -137,6 +137,6 @@ def test_documents_need_a_path_that_exists(tmp_path: Path) -> None:
 
 def test_documents_that_cannot_be_read_are_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "bad.pdf").write_bytes(b"no pdf at all")
-    told = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 were not read\)$"
-    with pytest.raises(TrainingError, match=told):
+    message = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 were not read\)$"
+    with pytest.raises(TrainingError, match=message):
         read_documents([tmp_path / "bad.pdf"])

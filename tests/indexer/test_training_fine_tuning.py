@@ -53,7 +53,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unsplit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nothing to validate by, so that the last weights are saved."""
+    """A corpus without valid queries, so that the last parameters are saved."""
     return write_corpus(tmp_path_factory.mktemp("data") / "unsplit", is_split=False)
 
 
@@ -90,7 +90,7 @@ def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_card_tells_the_command_data_and_settings_without_folders(run: Run, tmp_path: Path) -> None:
+def test_the_card_has_the_command_data_and_settings_without_folders(run: Run, tmp_path: Path) -> None:
     trained = run(command="longmatch train out papers")
     card = (trained.folder / "README.md").read_text()
     assert "```sh\nlongmatch train out papers\n```" in card
@@ -112,7 +112,7 @@ def test_new_encoders_learn_from_pairs(new: Kind, run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
-def test_a_saved_encoder_is_trained_on(new: Kind, run: Run, tmp_path: Path, unsplit: Path) -> None:
+def test_a_saved_encoder_can_be_trained_further(new: Kind, run: Run, tmp_path: Path, unsplit: Path) -> None:
     first = run(new=new, trainer=replace(TRAINER, steps=1), corpora=[unsplit]).folder
     recipe = TrainingRecipe(start=Start(str(first)), objective=replace(PAIRS, miner=Negatives.MODEL), trainer=TRAINER)
     second = train(tmp_path / "second", [unsplit], recipe, device="cpu")
@@ -137,10 +137,10 @@ def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_text_pairs_teach_a_tde_with_its_topics(run: Run) -> None:
-    told: list[str] = []
+    logged: list[str] = []
     objective = TextPairsObjective(TextPairsSettings(max_sentences=3), Negatives.NONE)
-    trained = run(new=Kind.TDE, objective=objective, log=told.append)
-    assert "topics: 2 epochs over 176 documents and sentences" in told
+    trained = run(new=Kind.TDE, objective=objective, log=logged.append)
+    assert "topics: 2 epochs over 176 documents and sentences" in logged
     assert set(trained.outcome.history.group("loss")) == {"", "topics", "contrastive", "classification"}
 
 
@@ -152,7 +152,7 @@ def test_hard_negatives_come_from_a_miner(miner: Negatives, run: Run, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_teacher_is_learned_from(run: Run, other_bert_folder: Path, tmp_path: Path) -> None:
+def test_an_encoder_learns_from_a_teacher(run: Run, other_bert_folder: Path, tmp_path: Path) -> None:
     settings = replace(PAIRS.settings, losses={Loss.DISTILLATION: 1.0})
     trained = run(objective=replace(PAIRS, settings=settings, teacher=str(other_bert_folder)))
     assert "distillation" in trained.outcome.history.group("loss")
@@ -168,16 +168,16 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     whole = run(out="whole")
     with pytest.raises(KeyboardInterrupt):
         run(out="stopped", watch=stop)
-    told: list[str] = []
-    stopped = run(out="stopped", log=told.append)
-    assert "continues after step 2 of 4" in told and not any(line.startswith("step") for line in told)
+    logged: list[str] = []
+    stopped = run(out="stopped", log=logged.append)
+    assert "continues after step 2 of 4" in logged and not any(line.startswith("step") for line in logged)
     assert stopped.validations == whole.validations
     one, other = (load_file(trained.folder / "model.safetensors") for trained in (whole, stopped))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.slow
-def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_weights(run: Run, unsplit: Path) -> None:
+def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_parameters(run: Run, unsplit: Path) -> None:
     mined = replace(PAIRS, miner=Negatives.MODEL)
     other_seed = replace(TRAINER, seed=1)
     runs = [
@@ -190,7 +190,7 @@ def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_weights(run: Run
 
 
 @pytest.mark.slow
-def test_a_changed_run_is_refused_or_told(run: Run) -> None:
+def test_a_changed_recipe_is_refused_or_recorded_on_the_card(run: Run) -> None:
     run()
     with pytest.raises(TrainingError, match="began with query chunks 3, not 2; give again what it began with"):
         run(objective=replace(PAIRS, query_chunks=2))
@@ -233,7 +233,7 @@ def test_several_corpora_are_validated_by_their_mean(run: Run, papers: Path, tmp
     assert [step.valid for step in steps] == [means[0], means[0], means[1], means[1]]
 
 
-def test_without_valid_queries_the_last_weights_are_kept(run: Run, unsplit: Path, bert_folder: Path) -> None:
+def test_without_valid_queries_the_last_parameters_are_kept(run: Run, unsplit: Path, bert_folder: Path) -> None:
     trained = run(corpora=[unsplit])
     assert trained.outcome.best_step == 4 and trained.validations == ()
     assert not np.allclose(vectors(trained.folder), vectors(bert_folder), atol=1e-4)
@@ -266,6 +266,8 @@ def test_an_objective_of_another_encoder_is_refused(objective: object, told: str
         (None, Start(frozen_first_stage=True), "mean has no parameters after its first stage"),
     ],
 )
-def test_what_an_encoder_cannot_is_refused(new: Kind | None, start: Start, told: str, run: Run) -> None:
+def test_options_that_an_encoder_does_not_support_are_refused(
+    new: Kind | None, start: Start, told: str, run: Run
+) -> None:
     with pytest.raises(TrainingError, match=told):
         run(new=new, start=start)

@@ -1,4 +1,4 @@
-"""What is told while a corpus is indexed."""
+"""The progress that is logged while a training corpus is indexed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from indexer.training.library import _IndexProgress
 from tests.fakes import make_corpus
 
 
-def test_indexing_is_told_of_now_and_then() -> None:
+def test_progress_of_indexing_is_logged_at_intervals() -> None:
     lines: list[str] = []
     documents = {one.doc_id: one for one in make_corpus(40)}
     progress = _IndexProgress(TrainingCorpus("papers", documents), lines.append)

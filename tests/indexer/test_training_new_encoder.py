@@ -32,7 +32,7 @@ def words(encoder: SmithEncoder) -> torch.Tensor:
     return encoder.module.sentence.bert.get_input_embeddings().weight
 
 
-def test_a_smith_takes_the_words_of_a_bert_of_its_width(bert_folder: Path) -> None:
+def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: Path) -> None:
     other = make(NewEncoder(Kind.SMITH, sizes={**SMITH, "width": "64"}), bert_folder)
     made = make(NewEncoder(Kind.SMITH, sizes=SMITH), bert_folder)
     published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model
@@ -42,7 +42,7 @@ def test_a_smith_takes_the_words_of_a_bert_of_its_width(bert_folder: Path) -> No
     torch.testing.assert_close(words(made.encoder), published.get_input_embeddings().weight[:n], rtol=0, atol=0)
 
 
-def test_a_smith_takes_a_bert_of_the_same_sizes_whole(bert_folder: Path) -> None:
+def test_a_smith_takes_a_bert_of_the_same_sizes_as_its_sentence_encoder(bert_folder: Path) -> None:
     made = make(NewEncoder(Kind.SMITH, sizes=SAME), bert_folder)
     published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model.state_dict()
     assert made.taken == " (in the sentence encoder)"
@@ -50,7 +50,7 @@ def test_a_smith_takes_a_bert_of_the_same_sizes_whole(bert_folder: Path) -> None
     assert torch.equal(made.encoder.module.sentence.bert.state_dict()[name], published[name])
 
 
-def test_only_the_seed_draws_the_weights(bert_folder: Path) -> None:
+def test_the_seed_alone_decides_the_parameters(bert_folder: Path) -> None:
     new = NewEncoder(Kind.COLDE, sizes=COLDE)
     one, same, other = (make(new, bert_folder, seed=seed).encoder.fingerprint for seed in (0, 0, 1))
     assert one == same != other
@@ -65,7 +65,7 @@ def test_variants_bring_their_own_choices(bert_folder: Path) -> None:
         make(NewEncoder(Kind.TDE, Variant.RELEASED), bert_folder)
 
 
-def test_sizes_are_of_any_kind(bert_folder: Path) -> None:
+def test_sizes_may_be_numbers_or_choices(bert_folder: Path) -> None:
     sizes = {**SMITH, "combination": "attention", "dropout": "0.2"}
     config = make(NewEncoder(Kind.SMITH, sizes=sizes), bert_folder).encoder.config
     assert (config.combination, config.dropout) == (Combination.ATTENTION, 0.2)
@@ -97,7 +97,7 @@ def test_wrong_sizes_are_refused(sizes: dict[str, str], told: str, bert_folder: 
     assert str(raised.value).startswith(told)
 
 
-def test_topics_read_documents_and_as_many_sentences_of_each() -> None:
+def test_topic_texts_are_documents_and_drawn_sentences_of_each() -> None:
     documents = [make_document("a", "One. Two. Three."), make_document("b", "Four.")]
     texts = topic_texts(documents, seed=0, most=4)
     assert texts[:2] == ["One. Two. Three.", "Four."]

@@ -46,7 +46,7 @@ Run = Callable[..., Trained]
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Documents in one file, with nothing to validate by."""
+    """Documents in one file, without valid queries."""
     return write_documents(tmp_path_factory.mktemp("data") / "notes.jsonl", make_corpus(12))
 
 
@@ -64,7 +64,7 @@ def run(tmp_path: Path, notes: Path, bert_folder: Path) -> Run:
 
 
 def moved(before: Path, after: Path) -> set[str]:
-    """Names of the weights that are no longer what they were."""
+    """Names of the parameters that have changed."""
     one, other = (load_file(folder / "model.safetensors") for folder in (before, after))
     return {name for name in one if not torch.equal(one[name], other[name])}
 
@@ -79,7 +79,7 @@ def test_each_sampler_trains_a_backbone(sampling: Sampling, run: Run, bert_folde
 
 
 @pytest.mark.slow
-def test_hidden_words_stand_beside_the_views(run: Run) -> None:
+def test_masked_words_add_a_loss_to_that_of_the_views(run: Run) -> None:
     trained = run(replace(VIEWS, mlm_weight=0.1, mlp_head=True, symmetric=True, group_tokens=100))
     assert set(trained.outcome.history.group("loss")) == {"", "contrastive", "mlm"}
 
@@ -127,24 +127,24 @@ def test_views_train_new_encoders_too(new: Kind, run: Run, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_tension_trains_two_encoders_and_keeps_the_first_without_valid(run: Run, bert_folder: Path) -> None:
+def test_tension_trains_an_encoder_without_valid_queries(run: Run, bert_folder: Path) -> None:
     trained = run(TensionObjective(batch_size=6, view_tokens=60, negatives=2))
     assert moved(bert_folder, trained.folder)
 
 
 @pytest.mark.slow
 def test_tension_keeps_the_better_encoder_on_valid(run: Run, tmp_path: Path) -> None:
-    told: list[str] = []
+    logged: list[str] = []
     objective = TensionObjective(batch_size=6, view_tokens=60, negatives=2)
-    trained = run(objective, corpora=[write_corpus(tmp_path / "papers")], log=told.append)
-    (line,) = [line for line in told if line.endswith(" is kept")]
+    trained = run(objective, corpora=[write_corpus(tmp_path / "papers")], log=logged.append)
+    (line,) = [line for line in logged if line.endswith(" is kept")]
     first, second = (float(word) for word in line.split() if word[0] == "0")
     assert trained.validations[0].after == pytest.approx(max(first, second), abs=1e-4)
     assert f"the {'second' if second > first else 'first'} is kept" in line
 
 
 @pytest.mark.slow
-def test_valid_judgments_choose_the_weights(run: Run, tmp_path: Path) -> None:
+def test_valid_judgments_choose_the_parameters(run: Run, tmp_path: Path) -> None:
     trained = run(corpora=[write_corpus(tmp_path / "papers")])
     values = History.read(trained.folder / "history.csv").validation("nDCG@10")["papers"]
     assert trained.outcome.best_step == values.steps[values.values.argmax()]
@@ -165,15 +165,15 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_topics_are_not_fitted_again_when_a_run_goes_on(run: Run) -> None:
-    told: list[str] = []
+def test_topics_are_not_fitted_again_when_a_run_continues(run: Run) -> None:
+    logged: list[str] = []
     run(new=Kind.TDE)
-    trained = run(new=Kind.TDE, log=told.append)
-    assert trained.outcome.steps == 3 and not any(line.startswith("topics") for line in told)
+    trained = run(new=Kind.TDE, log=logged.append)
+    assert trained.outcome.steps == 3 and not any(line.startswith("topics") for line in logged)
 
 
 @pytest.mark.slow
-def test_the_same_folder_is_not_trained_otherwise(run: Run, tmp_path: Path, bert_folder: Path) -> None:
+def test_training_in_the_folder_of_a_pretraining_run_is_refused(run: Run, tmp_path: Path, bert_folder: Path) -> None:
     papers = write_corpus(tmp_path / "papers")
     run(corpora=[papers])
     with pytest.raises(TrainingError, match="began with longmatch pretrain, not train; objective views, not pairs; "):
@@ -204,13 +204,13 @@ def test_patience_needs_something_to_validate_by(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_another_encoder_keeps_its_own_pooling(run: Run, notes: Path, tmp_path: Path) -> None:
+def test_a_pooling_is_refused_for_an_encoder_that_has_its_own(run: Run, notes: Path, tmp_path: Path) -> None:
     start = Start(str(run(new=Kind.SMITH).folder), pooling=Pooling.CLS)
     with pytest.raises(TrainingError, match=r"^an encoder of type smith has its own pooling and window; begin with a"):
         pretrain(tmp_path / "second", [notes], PretrainingRecipe(start=start), device="cpu")
 
 
-def test_recipes_that_cannot_be_are_refused() -> None:
+def test_recipes_of_options_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(TrainingError, match=r"^pretraining reads new texts at every step, so no first stage can be ke"):
         PretrainingRecipe(start=Start(frozen_first_stage=True))
     with pytest.raises(TrainingError, match=r"^Contrastive Tension trains nothing beside its encoders"):

@@ -1,4 +1,4 @@
-"""A run goes on with what it began with; what may change is told, what may not is refused."""
+"""A run continues with its recipe; changes that are allowed are recorded, and others are refused."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_last_checkpoint_tells_the_step(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_reached_step_is_that_of_the_last_checkpoint(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     assert reached_step(folder) == 75
     assert reached_step(tmp_path_factory.mktemp("empty")) is None
 
 
-def test_the_same_recipe_goes_on(folder: Path) -> None:
+def test_the_same_recipe_continues_the_run(folder: Path) -> None:
     assert reconcile(folder, BEGUN) == BEGUN
 
 
@@ -65,12 +67,12 @@ def test_another_recipe_is_refused(folder: Path, asked: Record, told: str) -> No
     assert str(raised.value).endswith("; give again what it began with, or name another folder for a new run")
 
 
-def test_what_makes_no_other_weights_may_change_without_a_word(folder: Path) -> None:
-    asked = changed(group_tokens=512, checkpoint_gradients=True, licence="mit", saved_dtype="float16")
-    assert reconcile(folder, asked).changes == ()
+def test_settings_that_do_not_affect_the_parameters_may_change_without_a_record(folder: Path) -> None:
+    other = changed(group_tokens=512, checkpoint_gradients=True, licence="mit", saved_dtype="float16")
+    assert reconcile(folder, other).changes == ()
 
 
-def test_changes_on_the_way_are_kept(folder: Path) -> None:
+def test_changes_during_a_run_are_recorded(folder: Path) -> None:
     first = reconcile(folder, changed(learning_rate=1e-5, steps=600))
     assert first.changes == ("steps 300 became 600 after step 75", "learning rate 3e-05 became 1e-05 after step 75")
     write_record(folder, first)
@@ -79,7 +81,7 @@ def test_changes_on_the_way_are_kept(folder: Path) -> None:
     assert reconcile(folder, patient).changes == (*first.changes, "patience none became 3 after step 75")
 
 
-def test_a_run_of_an_earlier_version_goes_on(folder: Path) -> None:
+def test_a_run_of_an_earlier_version_continues(folder: Path) -> None:
     settings = {name: value for name, value in BEGUN.settings.items() if name != "crowd"}
     write_record(folder, replace(BEGUN, settings=settings))
     assert reconcile(folder, BEGUN).changes == ()
@@ -87,12 +89,12 @@ def test_a_run_of_an_earlier_version_goes_on(folder: Path) -> None:
     assert reconcile(folder, changed(queries=24)) == changed(queries=24)
 
 
-def test_a_run_without_a_checkpoint_begins_anew(tmp_path: Path) -> None:
+def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path) -> None:
     write_record(tmp_path, BEGUN)
     assert reconcile(tmp_path, changed(queries=24)) == changed(queries=24)
 
 
-def test_a_damaged_record_is_told(folder: Path) -> None:
+def test_a_damaged_record_raises_an_error(folder: Path) -> None:
     (folder / RECIPE_FILE).write_text("{")
     with pytest.raises(TrainingError) as raised:
         reconcile(folder, BEGUN)
@@ -107,10 +109,10 @@ def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
     recipe = TrainingRecipe(
         objective=PairsObjective(settings, Negatives.BM25, teacher=str(encoder)), trainer=TrainerSettings(steps=7)
     )
-    told = settings_of(recipe)
-    assert (told["objective"], told["queries"], told["miner"], told["steps"]) == ("pairs", 4, "bm25", 7)
-    assert (told["losses"], told["teacher"]) == ("maxsim=0.5, distillation=1", "bert")
-    assert (told["encoder"], told["new"], told["seed"]) == ("longmatch-minilm", None, 0)
+    recorded = settings_of(recipe)
+    assert (recorded["objective"], recorded["queries"], recorded["miner"], recorded["steps"]) == ("pairs", 4, "bm25", 7)
+    assert (recorded["losses"], recorded["teacher"]) == ("maxsim=0.5, distillation=1", "bert")
+    assert (recorded["encoder"], recorded["new"], recorded["seed"]) == ("longmatch-minilm", None, 0)
 
 
 def test_a_name_on_the_hub_is_shown_as_it_is() -> None:

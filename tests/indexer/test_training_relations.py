@@ -63,14 +63,14 @@ def test_labels_make_classes_that_corpora_do_not_share(colde: TrainableEncoder) 
     assert [one.document.doc_id for one in task.documents] == list("abcd") * 2
 
 
-def test_a_label_that_nobody_has_is_refused_with_those_there_are(colde: TrainableEncoder) -> None:
+def test_an_unknown_label_is_refused_with_the_names_of_the_fields(colde: TrainableEncoder) -> None:
     with pytest.raises(TrainingError, match=r"^no document has the metadata field 'colour'; they have topic$"):
         section_contrast(colde, [make_corpus("one")], SECTIONS, label="colour", seed=0)
 
 
 def test_pairs_and_labels_do_not_mix(colde: TrainableEncoder) -> None:
-    told = r"^two has no pairs, the other corpora have; train on one kind at a time$"
-    with pytest.raises(TrainingError, match=told):
+    message = r"^two has no pairs, the other corpora have; train on one kind at a time$"
+    with pytest.raises(TrainingError, match=message):
         section_contrast(colde, [make_corpus("one", {"a": ["b"]}), make_corpus("two")], SECTIONS, label="topic", seed=0)
 
 
@@ -90,7 +90,7 @@ class Names:
         return ["e"]
 
 
-def test_text_pairs_are_the_pairs_and_as_many_negatives_as_asked(tde: TrainableEncoder) -> None:
+def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEncoder) -> None:
     corpora = [make_corpus("one", {"a": ["b", "c"], "b": ["f"]}), make_corpus("two", {"a": ["b"]})]
     objective = TextPairsObjective(TextPairsSettings(), negatives_per_positive=2)
     task = text_pairs(tde, corpora, [Names(), None], objective, seed=0)
@@ -118,6 +118,6 @@ def test_of_many_positives_some_are_drawn(tde: TrainableEncoder) -> None:
     assert torch.tensor([pair.query for pair in task.pairs if pair.matches]).bincount().tolist() == [2] * 5
 
 
-def test_text_pairs_that_leave_nothing_to_tell_apart_are_refused() -> None:
+def test_text_pairs_without_negatives_are_refused() -> None:
     with pytest.raises(TrainingError, match=r"^10 positives of a query and 0 negatives per positive leave nothing to"):
         TextPairsObjective(negatives_per_positive=0)

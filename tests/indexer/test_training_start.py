@@ -1,4 +1,4 @@
-"""What training starts from: dropout and attention as asked for, and nothing else changed."""
+"""The encoder that training starts from: its dropout and attention are set, and nothing else is changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def begun(start: Start) -> MeanEncoder:
     return made.encoder
 
 
-def test_without_dropout_training_reads_as_encoding_does(bert_folder: Path) -> None:
+def test_without_dropout_training_computes_the_vectors_of_encoding(bert_folder: Path) -> None:
     encoder = begun(Start(str(bert_folder), dropout=0.0))
     sequences = [[7, 8, 9, 10], [11, 12]]
     read = encoder.backbone.embed(sequences, 64)
@@ -27,7 +27,7 @@ def test_without_dropout_training_reads_as_encoding_does(bert_folder: Path) -> N
     torch.testing.assert_close(encoder.backbone.embed(sequences, 64), read)
 
 
-def test_dropout_is_that_of_the_weights_by_default(bert_folder: Path) -> None:
+def test_dropout_is_that_of_the_saved_encoder_by_default(bert_folder: Path) -> None:
     encoder = begun(Start(str(bert_folder)))
     assert {part.p for part in encoder.module.modules() if isinstance(part, nn.Dropout)} == {0.1}
     set_dropout(encoder.module, 0.3)

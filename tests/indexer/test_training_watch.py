@@ -1,4 +1,4 @@
-"""Steps are told as numbers, with the last figure on valid; all other lines as they are."""
+"""Steps are reported as numbers, with the last figure on valid; other lines are logged as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from indexer.training.watch import Reporter, Step, Watched
 
 
 class Line:
-    """A task of one weight, whose batch is the step itself."""
+    """A task of one linear layer, whose batch is the number of the step."""
 
     def __init__(self) -> None:
         self.module = nn.Linear(1, 1)
@@ -31,7 +31,7 @@ class Line:
         return {"loss": float(batch)}
 
 
-def test_a_watched_task_is_the_task_inside_and_tells_each_step(tmp_path: Path) -> None:
+def test_a_watched_task_runs_its_inner_task_and_reports_each_step(tmp_path: Path) -> None:
     steps: list[Step] = []
     History.begin(tmp_path / "history.csv")
     inner = Line()
@@ -39,7 +39,7 @@ def test_a_watched_task_is_the_task_inside_and_tells_each_step(tmp_path: Path) -
     losses: list[torch.Tensor] = []
     batch = task.batch(3)
     assert task.module is inner.module and task.backward(batch, losses.append) == {"loss": 3.0} and len(losses) == 1
-    assert not steps  # the weights are not updated yet
+    assert not steps  # the parameters are not updated yet
     assert task.n_tokens(batch) == 10
     (step,) = steps
     assert (step.number, step.of, step.loss, step.valid) == (4, 9, 3.0, None) and step.tokens_per_second > 0

@@ -1,4 +1,4 @@
-"""What comes out of a message is what was put in."""
+"""Results are unpacked from a message as they were packed."""
 
 from __future__ import annotations
 

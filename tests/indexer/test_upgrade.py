@@ -1,4 +1,4 @@
-"""Indexes of earlier versions answer as they are, and the next run upgrades them without encoding."""
+"""Indexes of earlier versions can be searched, and the next run upgrades them without encoding."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_an_index_of_an_earlier_version_opens_and_is_upgraded_without_encoding(
         assert result.hits and not result.hits[0].breakdown.terms
         assert result.hits[0].breakdown.score == pytest.approx(result.hits[0].score, abs=1e-6)
     encoder = FakeEncoder()
-    said: list[str] = []
-    build(old, corpus, encoder=encoder, log=said.append, recall_floor=0.0)
-    assert encoder.encoded == [] and said[0] == "adding words to 2 shards of an earlier version (language none)"
-    assert said[1] == "counting words of titles in 2 shards of an earlier version: scores change with it"
+    logged: list[str] = []
+    build(old, corpus, encoder=encoder, log=logged.append, recall_floor=0.0)
+    assert encoder.encoded == [] and logged[0] == "adding words to 2 shards of an earlier version (language none)"
+    assert logged[1] == "counting words of titles in 2 shards of an earlier version: scores change with it"
     assert verify(old) == []
     with Snapshot(old) as snapshot:
         assert snapshot.language == "none" and snapshot.generation is not None
@@ -137,7 +137,7 @@ def test_a_run_that_ends_while_titles_are_counted_leaves_the_index_as_it_was(
             upgrade_titles(writer, lambda _: None)
     assert scores(of_schema_3) == before
     assert {finding.damage for finding in verify(of_schema_3)} == {Damage.LEFTOVER}
-    with Writer(of_schema_3):  # which deletes it
+    with Writer(of_schema_3):  # a writer deletes leftovers when it opens
         assert sorted((of_schema_3 / "shards").iterdir()) == files
 
 
@@ -199,7 +199,7 @@ def test_kinds_are_counted_by_the_next_run_without_encoding(
         assert snapshot.generation is not None and snapshot.generation.postings is not None
 
 
-def test_counting_of_kinds_goes_on_where_it_was_stopped(of_schema_4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_of_kinds_continues_where_it_was_stopped(of_schema_4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, skipping = scores(of_schema_4), skipping_scores(of_schema_4)
     with monkeypatch.context() as patch:
         patch.setattr(Writer, "record_kinds", _fail)

@@ -27,7 +27,7 @@ CANDIDATES = 20
 
 
 @pytest.fixture(autouse=True)
-def many_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_documents_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "MANY_WITHOUT_VECTORS", 30)
     monkeypatch.setattr("engine.search.candidates.SCAN_BELOW_DOCUMENTS", 30)
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, CANDIDATES),))
@@ -118,7 +118,7 @@ def test_postings_are_built_again_when_documents_outgrew_them(
     assert first != second and not first.exists() and second.exists()
 
 
-def test_postings_go_when_all_documents_have_vectors(tmp_path: Path, corpus: list[Document]) -> None:
+def test_postings_are_deleted_when_all_documents_have_vectors(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus, encode="none")
     assert postings_file(tmp_path / "x.lm") is not None
     build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())

@@ -17,7 +17,7 @@ _WORD = re.compile(r"(?:topic(\d+)word|common)(\d+)")
 
 
 def write_documents(file: Path, documents: Sequence[Document]) -> Path:
-    """JSON lines, a section each."""
+    """Write each document with its sections as a line of JSON."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as lines:
         for one in documents:

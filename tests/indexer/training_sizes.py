@@ -1,4 +1,4 @@
-"""Sizes of new encoders that train in a blink, as they are given on the command line."""
+"""Sizes of tiny new encoders that train quickly, as they are given on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters on the map: who is marked, what the legend says, what connects them."""
+"""Clusters on the map: marked documents, the legend, and lines between pairs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_members_and_the_pairs_between_them_are_drawn(copied: Index, pairs: Pair
     assert len(lines.get_segments()) == len(pairs) == 4
 
 
-def test_a_higher_score_leaves_pairs_out(copied: Index, pairs: Pairs) -> None:
+def test_clusters_of_a_higher_score_are_drawn(copied: Index, pairs: Pairs) -> None:
     figure = plot_clusters(copied, corpus_map(copied), pairs, least=1.0)
     assert figure.axes[0].get_title("left").startswith("33 documents, ")
     assert len(labels(figure)) <= 3
@@ -89,7 +89,7 @@ def test_small_clusters_share_a_name_where_there_are_many(
     assert labels(figure)[1:] == ["1: 3 documents, Title 3", "1 more cluster"]
 
 
-def test_no_cluster_leaves_the_map(copied: Index) -> None:
+def test_without_clusters_the_map_is_drawn_alone(copied: Index) -> None:
     none = find_pairs(copied, PairSettings(least=1.0, where="doc_id in ('doc001', 'doc002')"))
     figure = plot_clusters(copied, corpus_map(copied), none)
     assert figure.axes[0].get_title("left") == "33 documents, 0 in 0 clusters"

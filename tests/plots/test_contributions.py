@@ -68,12 +68,14 @@ def test_a_result_without_hits_is_refused(index: Index) -> None:
         index.search_id("doc003", where="year > 9999").plot()
 
 
-def test_a_hit_of_no_result_has_no_query(result: Result) -> None:
+def test_a_hit_that_belongs_to_no_result_cannot_be_drawn(result: Result) -> None:
     with pytest.raises(QueryError, match="belongs to no result"):
         replace(result[0], _answer=None).plot()
 
 
-def test_a_missing_package_is_named(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_raises_an_error_with_the_install_command(
+    result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     for plot, name in ((result.plot, "Result.plot()"), (result[0].plot, "Hit.plot()")):
         with pytest.raises(MissingExtra) as caught:

@@ -1,4 +1,4 @@
-"""Where documents, the query and its hits stand, and what the legend says."""
+"""The map of a corpus: positions of documents, query and hits, and the legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars count what the index holds."""
+"""Histograms of an index: their bars count its documents."""
 
 from __future__ import annotations
 

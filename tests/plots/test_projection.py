@@ -1,4 +1,4 @@
-"""Points equal the principal components that a full decomposition gives."""
+"""Projections are compared with the principal components of a full decomposition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fakes import make_corpus
 
 
 def components(rows: Points) -> tuple[Points, tuple[float, float]]:
-    """The definition: scores on the two largest singular vectors of the centred rows, each axis up to its sign."""
+    """The scores on the two largest singular vectors of the centred rows, each axis up to its sign."""
     centred = rows - rows.mean(0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     shares = values**2 / (values**2).sum()

@@ -1,4 +1,4 @@
-"""Files of figures."""
+"""Figures as PNG and SVG files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`longmatch.build`: an opened index from whatever there is, and no folder where that failed."""
+"""`longmatch.build` makes an opened index from every kind of source, and leaves no folder where it fails."""
 
 from __future__ import annotations
 
@@ -136,17 +136,17 @@ def test_files_of_others_and_busy_folders_are_never_removed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("path", [None, 5, "", [1], ["a text"]])
-def test_a_path_that_is_none_is_refused(path: Any) -> None:  # noqa: ANN401
+def test_an_argument_that_is_not_a_path_is_refused(path: Any) -> None:  # noqa: ANN401
     with pytest.raises(IndexMismatch, match="is not a path of an index; pass the folder first"):
         longmatch.build(path, TEXTS)
 
 
-def test_documents_that_fail_are_warned_of(tmp_path: Path) -> None:
+def test_documents_that_fail_cause_a_warning(tmp_path: Path) -> None:
     with pytest.warns(
         UserWarning, match="1 of 2 documents could not be indexed, see report.failures; the first: b:"
-    ) as told:
+    ) as warned:
         index = build(tmp_path / "x.lm", [{"id": "a", "text": "fox"}, {"id": "b", "text": ""}])
-    assert Path(told[0].filename).name == "test_building.py"
+    assert Path(warned[0].filename).name == "test_building.py"
     assert list(index) == ["a"]
     assert index.report is not None and [one.doc_id for one in index.report.failures] == ["b"]
 
@@ -157,7 +157,7 @@ def test_nothing_is_shown_in_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture
     assert capfd.readouterr() == ("", "")
 
 
-def test_progress_is_shown_where_it_is_wanted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_printed_on_request(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     build(tmp_path / "x.lm", [*TEXTS, TEXTS[0]], progress=True)
     shown = capfd.readouterr()
     assert shown.out == ""
@@ -165,13 +165,13 @@ def test_progress_is_shown_where_it_is_wanted(tmp_path: Path, capfd: pytest.Capt
 
 
 def test_progress_may_be_a_function(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    heard: list[int] = []
+    counts: list[int] = []
 
-    def hear(report: BuildReport) -> None:
-        heard.append(report.n_added)
+    def record(report: BuildReport) -> None:
+        counts.append(report.n_added)
 
-    build(tmp_path / "x.lm", TEXTS, progress=hear)
-    assert heard[-1] == 3
+    build(tmp_path / "x.lm", TEXTS, progress=record)
+    assert counts[-1] == 3
     assert capfd.readouterr() == ("", "")
 
 

@@ -1,4 +1,4 @@
-"""`longmatch.compare`: whatever stands for two documents."""
+"""`longmatch.compare` takes texts, files, dicts and documents, with and without an index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_texts_files_dicts_and_documents_are_compared(tmp_path: Path) -> None:
     assert len(scores) == 1 and 0 < scores.pop() < 1
 
 
-def test_weights_and_kinds_are_those_of_a_search() -> None:
+def test_weights_and_skipped_kinds_apply_to_a_comparison() -> None:
     query = {"sections": [{"heading": "Claims", "text": 40 * FOX}, {"heading": "Appendix", "text": 40 * DOG}]}
     found = longmatch.compare(query, DOG, encoder=FakeEncoder(), skip="appendix", weights={"claims": 3})
     assert {pair.query_section for pair in found.pairs} == {0}

@@ -1,4 +1,4 @@
-"""Containment says how much of the query a document contains; a copy inside a longer document has all of it."""
+"""Containment scores the share of the query that a document contains; a copy inside a longer document scores 1."""
 
 from __future__ import annotations
 

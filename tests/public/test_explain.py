@@ -1,4 +1,4 @@
-"""Hits with what the encoder computes by itself: beside the parts of the score, and never instead of them."""
+"""The explanation of the model stands beside the parts of the score of a hit, never instead of them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_hits_have_the_numbers_of_the_encoder_for_the_stored_texts(explained: In
         assert hit.model.target_chunks == expected.target_chunks
 
 
-def test_ranking_scores_and_parts_are_those_without_it(explained: Index) -> None:
+def test_an_explanation_of_the_model_changes_no_rank_score_or_part(explained: Index) -> None:
     plain, found = explained.search(QUERY), explained.search(QUERY, explain="model")
     assert all(hit.model is None for hit in plain)
     assert [replace(hit, model=None) for hit in found] == list(plain)
@@ -85,7 +85,7 @@ def test_the_encoder_reads_the_hits_of_the_page_alone(explained: Index, monkeypa
     assert read == [[hit.doc_id]]
 
 
-def test_json_has_the_numbers_with_spans_and_the_schema_knows_them(explained: Index) -> None:
+def test_json_has_the_numbers_with_spans_and_follows_the_schema(explained: Index) -> None:
     result = explained.search(QUERY, k=2, explain="model")
     values = check(json.loads(json.dumps(result.to_dict())))
     assert values["provenance"]["parameters"]["explain"] == "model"
@@ -129,7 +129,7 @@ def test_the_public_index_takes_the_argument(folder: Path) -> None:
         assert index.search_id("fox", k=1)[0].model is None
 
 
-def test_the_command_line_prints_and_writes_it(folder: Path) -> None:
+def test_the_command_line_prints_and_writes_the_explanation(folder: Path) -> None:
     given = ["query", str(folder), "--id", "fox", "-k", "1", "--explain", "model"]
     shown = CliRunner().invoke(main, given, catch_exceptions=False)
     assert "by the model alone (" in shown.stdout
@@ -149,7 +149,7 @@ class Unread(FakeEncoder):
         raise AssertionError("a document was encoded before the request was refused")
 
 
-def test_an_encoder_without_numbers_is_refused_before_it_reads(built_folder: Path) -> None:
+def test_an_encoder_without_an_explanation_is_refused_before_it_encodes(built_folder: Path) -> None:
     encoder: Encoder = Unread()
     with Index.open(built_folder, encoder=encoder) as index:
         for search in (

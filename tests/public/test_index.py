@@ -88,7 +88,7 @@ def test_a_list_of_queries_gives_a_list_of_results(index: longmatch.Index) -> No
         ("notes.log", DocumentError, "notes.log: its format is not known by its name"),
     ],
 )
-def test_a_query_that_cannot_be_used_says_why(
+def test_a_query_that_cannot_be_used_raises_an_error_with_the_reason(
     index: longmatch.Index,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -120,7 +120,7 @@ def test_a_query_that_cannot_be_used_says_why(
         ({"where": {"year": {"=>": 1}}}, "filter {'year': {'=>': 1}}: '=>' at 'year' is no operator"),
     ],
 )
-def test_an_argument_that_cannot_be_used_says_why(
+def test_an_argument_that_cannot_be_used_raises_an_error_with_the_reason(
     index: longmatch.Index, options: dict[str, Any], message: str
 ) -> None:
     for search in (index.search, index.search_id):
@@ -164,9 +164,9 @@ def test_adding_replaces_nothing(index: longmatch.Index) -> None:
 
 
 def test_updating_replaces_and_adds_nothing(index: longmatch.Index) -> None:
-    with pytest.warns(UserWarning, match="doc_id 'owl' is not in the index; add it: index.add") as told:
+    with pytest.warns(UserWarning, match="doc_id 'owl' is not in the index; add it: index.add") as warned:
         report = index.update([{"id": "fox", "text": "Another fox."}, {"id": "owl", "text": "An owl."}])
-    assert Path(told[0].filename).name == "test_index.py"
+    assert Path(warned[0].filename).name == "test_index.py"
     assert (report.n_added, report.n_replaced) == (0, 1)
     assert index.document("fox").text == "Another fox."
     assert "owl" not in index
@@ -178,7 +178,7 @@ def test_updating_metadata_encodes_nothing(index: longmatch.Index) -> None:
     assert index.document("fox").metadata["year"] == 1999
 
 
-def test_where_nothing_can_be_added_the_index_goes_on(index: longmatch.Index) -> None:
+def test_an_index_can_be_searched_after_a_failed_addition(index: longmatch.Index) -> None:
     with pytest.raises(DocumentError, match="none of 1 documents could be indexed; the first: fox: doc_id 'fox' is in"):
         index.add({"id": "fox", "text": "Another fox."})
     with pytest.raises(DocumentError, match="the source is int"):
@@ -193,7 +193,7 @@ def test_a_removed_document_is_gone_at_once(index: longmatch.Index) -> None:
     assert len(index.search("The fox hunts")) == 0
 
 
-def test_nothing_is_removed_where_one_is_unknown(index: longmatch.Index) -> None:
+def test_nothing_is_removed_where_one_doc_id_is_unknown(index: longmatch.Index) -> None:
     with pytest.raises(QueryError, match=r"no document 'fo' among 3 .* did you mean 'fox'"):
         index.remove(["dog", "fo"])
     with pytest.raises(QueryError, match=r"is Hit, no doc_id; of a hit or document, pass \.doc_id"):
@@ -209,7 +209,7 @@ def test_many_documents_are_removed_together(tmp_path: Path) -> None:
         assert list(index) == [str(number) for number in range(1_400, 1_500)]
 
 
-def test_an_index_of_words_stays_one(tmp_path: Path) -> None:
+def test_an_index_of_words_stays_without_vectors(tmp_path: Path) -> None:
     with longmatch.build(tmp_path / "words.lm", RECORDS[:2], encode="none") as index:
         index.add(RECORDS[2:])
         assert not index.opened.snapshot.width
@@ -224,7 +224,7 @@ def test_the_catalog_is_sealed_after_a_change(index: longmatch.Index) -> None:
     assert is_sealed(index.path / "catalog.sqlite")
 
 
-def test_a_busy_index_is_refused_and_goes_on(index: longmatch.Index) -> None:
+def test_a_busy_index_refuses_changes_and_can_be_searched(index: longmatch.Index) -> None:
     with Writer(index.path):
         for change in (lambda: index.add({"id": "owl", "text": "An owl."}), lambda: index.remove("fox")):
             with pytest.raises(IndexBusy):
@@ -232,7 +232,7 @@ def test_a_busy_index_is_refused_and_goes_on(index: longmatch.Index) -> None:
     assert index.search("The fox hunts")[0].doc_id == "fox"
 
 
-def test_an_index_is_sized_and_knows_its_documents(index: longmatch.Index) -> None:
+def test_an_index_has_a_length_and_contains_its_doc_ids(index: longmatch.Index) -> None:
     assert (len(index), "fox" in index, "owl" in index, 5 in index) == (3, True, False, False)
     assert list(index) == ["fox", "dog", "cat"]
     assert repr(index) == f"Index({str(index.path)!r}, 3 documents, fake)"
@@ -250,7 +250,7 @@ def test_sections_of_two_documents_are_compared(index: longmatch.Index) -> None:
     assert index.section_matrix("fox", "dog").cosines.shape == (1, 1)
 
 
-def test_a_closed_index_says_so(index: longmatch.Index) -> None:
+def test_a_closed_index_raises_an_error(index: longmatch.Index) -> None:
     index.close()
     index.close()
     assert repr(index) == f"Index({str(index.path)!r}, closed)"
@@ -266,7 +266,7 @@ def test_a_closed_index_says_so(index: longmatch.Index) -> None:
         (5, "5 is not a path of an index; pass the folder first, for example 'papers.lm'"),
     ],
 )
-def test_what_is_no_index_is_not_opened(
+def test_a_path_without_an_index_is_not_opened(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     path: Any,  # noqa: ANN401
@@ -278,7 +278,7 @@ def test_what_is_no_index_is_not_opened(
     assert str(raised.value) == message
 
 
-def test_an_encoder_is_checked_at_the_door(built_folder: Path) -> None:
+def test_an_encoder_is_checked_when_the_index_is_opened(built_folder: Path) -> None:
     with pytest.raises(IndexMismatch):
         longmatch.open(built_folder, encoder=FakeEncoder(fingerprint="0" * 32))
     with pytest.raises(EncoderError):
@@ -288,11 +288,11 @@ def test_an_encoder_is_checked_at_the_door(built_folder: Path) -> None:
 def test_an_index_may_be_opened_in_every_thread(read_only: longmatch.Index, corpus: list[Document]) -> None:
     found: list[str] = []
 
-    def ask() -> None:
+    def search() -> None:
         with longmatch.open(read_only.path, encoder=FakeEncoder()) as index:
             found.append(index.search(corpus[7])[0].doc_id)
 
-    threads = [threading.Thread(target=ask) for _ in range(3)]
+    threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -24,7 +24,7 @@ def test_an_existing_file_with_a_suffix_or_a_slash_is_a_file(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no.pdf", "no.txt.gz", "papers/no.tex", "/no/such", "./no", "../no", "~/no"])
-def test_what_can_only_be_a_name_is_one_though_no_file_is_there(name: str) -> None:
+def test_a_string_that_can_only_be_a_file_name_is_one_even_without_a_file(name: str) -> None:
     assert named_path(name) == Path(name)
 
 
@@ -50,6 +50,6 @@ def test_anything_else_is_a_text(text: str) -> None:
     assert named_path(text) is None
 
 
-def test_a_folder_is_named_where_folders_are_taken() -> None:
+def test_a_folder_is_a_path_only_where_folders_are_accepted() -> None:
     assert named_path("papers", is_folder_named=True) == Path("papers")
     assert named_path("papers") is None

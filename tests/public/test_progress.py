@@ -1,4 +1,4 @@
-"""Where progress is shown."""
+"""Where progress is printed, and where it is not."""
 
 from __future__ import annotations
 

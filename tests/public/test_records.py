@@ -1,4 +1,4 @@
-"""Dicts as documents, against the reader of JSON lines."""
+"""Dicts are read as documents, as the reader of JSON lines reads them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def cyclic() -> dict[str, Any]:
         ({"text": "x", "metadata": cyclic()}, {}, "the record cannot be stored"),
     ],
 )
-def test_what_cannot_be_read_says_why(record: dict[str, Any], columns: dict[str, str], message: str) -> None:
+def test_a_record_that_cannot_be_read_raises_an_error_with_the_reason(
+    record: dict[str, Any], columns: dict[str, str], message: str
+) -> None:
     with pytest.raises(DocumentError) as raised:
         read(record, **columns)
     assert str(raised.value).startswith(message)
@@ -128,7 +130,7 @@ def test_an_id_is_looked_up_without_an_error() -> None:
     assert record_id({"id": [1]}, Columns()) is None
 
 
-def test_missing_is_none_and_what_tables_put_in_its_place() -> None:
+def test_none_and_the_missing_values_of_tables_are_missing() -> None:
     assert all(map(is_missing, [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT]))
     assert not any(map(is_missing, ["", 0, False]))
 

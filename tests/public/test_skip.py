@@ -1,3 +1,5 @@
+"""Sections of the kinds that a search skips take no part in the score."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -56,7 +56,7 @@ def test_texts_without_id_that_come_again_are_left_out() -> None:
     assert stream.n_repeated == 2
 
 
-def test_ids_of_users_are_never_left_out() -> None:
+def test_records_with_an_id_are_never_left_out() -> None:
     named = [{"id": "text-1", "text": "x"}, {"id": "text-1", "text": "x"}]
     assert ids(named) == ["text-1", "text-1"]
 

@@ -115,12 +115,12 @@ def test_a_stream_of_a_dataset_may_not_know_its_columns() -> None:
     assert table_columns(stream) is None
 
 
-def test_splits_of_a_dataset_are_to_be_chosen() -> None:
+def test_a_dataset_of_several_splits_is_refused() -> None:
     with pytest.raises(DocumentError, match=r"splits \['train', 'test'\]; choose one: dataset\['train'\]"):
         table_columns(DatasetDict(train=Dataset(), test=Dataset()))
 
 
-def test_a_lazy_table_is_to_be_computed() -> None:
+def test_a_lazy_table_is_refused() -> None:
     assert is_table(LazyFrame())
     with pytest.raises(DocumentError, match=r"pass table.collect\(\)"):
         table_columns(LazyFrame())

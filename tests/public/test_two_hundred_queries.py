@@ -69,9 +69,9 @@ def without_time(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_results_of_200_queries_are_valid_and_the_same_everywhere(folder: Path, queries: Path) -> None:
-    asked = [query for query in read_file(queries) if isinstance(query, Document)]
+    query_documents = [query for query in read_file(queries) if isinstance(query, Document)]
     with longmatch.open(folder) as index:
-        from_python = [result.to_dict(n_pairs=2) for result in index.search(asked, k=3)]
+        from_python = [result.to_dict(n_pairs=2) for result in index.search(query_documents, k=3)]
     for result in from_python:
         check(result)
     arguments = ["query", str(folder), str(queries), "-k", "3", "--sections", "2", "--format", "json", "--with-itself"]

@@ -25,7 +25,7 @@ NAMES = ("part one", "part two", "part three")
 
 
 def shown(result: Result) -> list[tuple[str, float, list[tuple[int, int, float]]]]:
-    """All that a result says, to the last digit."""
+    """The hits of a result with all scores and contributions, to the last digit."""
     return [
         (hit.doc_id, hit.score, [(pair.query_section, pair.target_section, pair.contribution) for pair in hit.pairs])
         for hit in result
@@ -143,13 +143,13 @@ def test_a_section_with_a_larger_weight_ranks_by_its_matches(words: longmatch.In
     assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
 
 
-def test_a_result_records_its_weights_and_is_repeated(words: longmatch.Index) -> None:
+def test_a_result_records_its_weights(words: longmatch.Index) -> None:
     result = words.search(make_document("q", [("1 Pumps", BODY), ("2 Bees", "Bees and roads. " * 9)]), weights={"2": 3})
     assert result.provenance is not None
     assert result.provenance.parameters["weights"] == {"2": 3}
 
 
-def test_a_query_without_weight_is_refused(words: longmatch.Index) -> None:
+def test_a_query_whose_sections_all_have_weight_0_is_refused(words: longmatch.Index) -> None:
     with pytest.raises(QueryError, match=r"no section but those to be skipped \(those of weight 0\)"):
         words.search("Roads and bees of a county.", weights={"1": 0})
     with pytest.raises(QueryError, match="the weights are str; pass a dict"):

@@ -1,4 +1,4 @@
-"""Partitions behind servers answer like one index; those that fail are an error, or left out and counted."""
+"""Partitions behind servers give the results of one index; those that fail are an error, or left out and counted."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from tests.search.test_partitioned_search import corpus
 
 P = 3
 KINDS = ["words", "vectors"]
-BROKEN = [fault for fault in Fault if fault not in (Fault.NONE, Fault.NO_TOKEN, Fault.KILLED)]  # without processes
+BROKEN = [fault for fault in Fault if fault not in (Fault.NONE, Fault.NO_TOKEN, Fault.KILLED)]  # need no process
 SECONDS = 0.6  # deadline of a round with a fault
 
 
 @dataclass
 class Spread:
-    """One index, and the same in partitions of which the last is here and the others are behind relays."""
+    """One index, and the same in partitions of which the last is a local folder and the others are behind relays."""
 
     one: Index
     folder: Path
@@ -90,14 +90,14 @@ QUERIES: list[str | Document] = ["doc003", "a-copy-of-doc006", TEXT]
     ids=str,
 )
 @pytest.mark.parametrize("query", QUERIES, ids=["id", "copy", "text"])
-def test_answers_are_those_of_one_index(spread: Spread, query: str | Document, options: dict[str, Any]) -> None:
-    def ask(index: Index) -> Result:
+def test_results_are_those_of_one_index(spread: Spread, query: str | Document, options: dict[str, Any]) -> None:
+    def search(index: Index) -> Result:
         ranked = index.search_id if isinstance(query, str) else index.search
         return ranked(query, **options)  # type: ignore[arg-type]
 
     with spread.open() as index:
-        found = ask(index)
-    assert answer(found) == answer(ask(spread.one))
+        found = search(index)
+    assert answer(found) == answer(search(spread.one))
     assert found.status is Status.CERTIFIED
 
 
@@ -144,9 +144,9 @@ def test_pairs_are_those_of_one_index(spread: Spread, mode: str, monkeypatch: py
 def test_novelty_and_pairs_need_all_partitions(spread: Spread) -> None:
     spread.relays[1].spoil(Fault.REFUSED)
     with spread.open(SECONDS, is_partial=True) as index:
-        for ask in (lambda: index.novelty(TEXT), lambda: find_pairs(index, PairSettings())):
+        for search in (lambda: index.novelty(TEXT), lambda: find_pairs(index, PairSettings())):
             with pytest.raises(PartitionUnavailable, match="partition 1 at"):
-                ask()
+                search()
     spread.relays[1].spoil(Fault.NONE)
 
 
@@ -154,8 +154,8 @@ def test_novelty_and_pairs_need_all_partitions(spread: Spread) -> None:
 @pytest.mark.parametrize("spread", ["words"], indirect=True)
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("after", [0, 1, 2])
-def test_a_partition_that_fails_is_named_or_left_out(spread: Spread, fault: Fault, after: int) -> None:
-    """In the first, the second and the third of describe, rank and show."""
+def test_a_partition_that_fails_is_named_in_the_error_or_left_out(spread: Spread, fault: Fault, after: int) -> None:
+    """The fault comes at the first, the second or the third of the requests describe, rank and show."""
     for is_partial in (False, True):
         spread.relays[1].spoil(fault, after)
         began = time.monotonic()
@@ -187,7 +187,7 @@ def test_no_partition_at_all_is_an_error(tmp_path: Path, spread: Spread) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", ["words"], indirect=True)
-def test_a_replica_answers_for_a_partition_that_fails(tmp_path: Path, spread: Spread) -> None:
+def test_a_replica_is_searched_where_a_partition_fails(tmp_path: Path, spread: Spread) -> None:
     shutil.copytree(spread.folder, tmp_path / "x.parts")
     relay = spread.relays[0]
     with Relay(relay.port) as replica:
@@ -209,7 +209,7 @@ def test_another_partition_at_an_address_is_not_searched(spread: Spread, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_search_begins_again_where_a_partition_was_written(tmp_path: Path) -> None:
+def test_an_open_index_follows_commits_to_a_served_partition(tmp_path: Path) -> None:
     build(tmp_path / "one.lm", corpus(), encode="none")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", 2)
     with serving(tmp_path / "x.parts" / "0000.lm") as first, serving(tmp_path / "x.parts" / "0001.lm") as second:
@@ -236,8 +236,8 @@ def test_connect_makes_an_index_for_commands(tmp_path: Path) -> None:
 
     with serving(tmp_path / "x.parts" / "0000.lm") as first, serving(tmp_path / "x.parts" / "0001.lm") as second:
         assert "no address holds partition 0 of 2" in run("connect", tmp_path / "net", second)
-        said = run("connect", tmp_path / "net", second, first, first)
-        assert [line.rpartition(" at ")[2] for line in said.splitlines()] == [f"{first} or {first}", second]
+        connected = run("connect", tmp_path / "net", second, first, first)
+        assert [line.rpartition(" at ")[2] for line in connected.splitlines()] == [f"{first} or {first}", second]
         query = ["--id", "doc003", "-k", "3", "--format", "csv"]
         assert run("query", tmp_path / "net", *query) == run("query", tmp_path / "one.lm", *query)
         assert "copy-of-doc033" in run(

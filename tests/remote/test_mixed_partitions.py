@@ -1,4 +1,4 @@
-"""Partitions behind servers, in PostgreSQL and in folders of another index answer together like one index."""
+"""Partitions on servers, in PostgreSQL and in folders of another index give together the results of one index."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mixed(folders: Path) -> Iterator[Mixed]:
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("query", ["doc003", "a-copy-of-doc006", TEXT], ids=["id", "copy", "text"])
-def test_all_places_together_answer_like_one_index(mixed: Mixed, query: str | Document) -> None:
+def test_partitions_in_all_places_give_the_results_of_one_index(mixed: Mixed, query: str | Document) -> None:
     with ExitStack() as opened:
         one, net = (opened.enter_context(Index.open(path, encoder=FakeEncoder())) for path in (mixed.one, mixed.net))
         for options in ({}, {"k": 5, "offset": 4, "where": "family = 'even'"}):
@@ -147,7 +147,7 @@ def test_folders_of_another_index_are_read_and_not_written(folders: Path, tmp_pa
         net.search(TEXT)
 
 
-def test_what_does_not_make_one_index_is_refused(folders: Path, tmp_path: Path) -> None:
+def test_addresses_that_do_not_make_one_index_are_refused(folders: Path, tmp_path: Path) -> None:
     first = folders / "x.parts" / "0000.lm"
     with pytest.raises(IndexMismatch, match=r"no address holds partition 1, 2 of 3; name it too"):
         connect(tmp_path / "net", [str(first)])

@@ -1,4 +1,4 @@
-"""A score taken apart adds up again."""
+"""Breakdowns of scores: the parts add up to the score."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN, cosines
     return Scored(limits, found, components, cosines, scoring.weights(words=False), scoring, None, None, None)
 
 
-def taken_apart(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
+def breakdown_of(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
     n_query, n_target = similarities.shape
     given = scored(matches(similarities), limits, scoring)
     return break_down(NOTHING, chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
@@ -86,7 +86,7 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, weig
 def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
     similarities = np.array([[0.1, 0.2, 0.3, 0.9], [0.8, 0.1, 0.1, 0.1], [0.7, 0.6, 0.5, 0.4]], np.float32)
     limits = Thresholds(np.array([0.5, 0.5, 0.8], np.float32), 0.0, np.array([0.5, 0.3, 0.2]))
-    pairs = taken_apart(similarities, limits).pairs
+    pairs = breakdown_of(similarities, limits).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 1), (0, 0)]
     assert [(part.query, part.target) for pair in pairs for part in pair.parts] == [
         (Span(0, 8), Span(15, 19)),
@@ -97,22 +97,22 @@ def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
 
 def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
     limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([0.75]))
-    part = taken_apart(np.array([[0.75]], np.float32), limits).pairs[0].parts[0]
+    part = breakdown_of(np.array([[0.75]], np.float32), limits).pairs[0].parts[0]
     assert (part.similarity, part.threshold, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
     similarities = np.array([[0.6, 0, 0, 0], [0.9, 0, 0, 0], [0, 0, 0, 0.95], [0.7, 0, 0, 0]], np.float32)
-    pairs = taken_apart(similarities, Thresholds(np.zeros(4, np.float32), 0.0, np.full(4, 0.2))).pairs
+    pairs = breakdown_of(similarities, Thresholds(np.zeros(4, np.float32), 0.0, np.full(4, 0.2))).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 0), (1, 1), (1, 0)]
     assert [part.similarity for part in pairs[0].parts] == [np.float32(0.9), np.float32(0.6)]
 
 
-def test_several_targets_are_taken_apart_as_each_alone() -> None:
+def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     rng = np.random.default_rng(0)
     tables = [rng.uniform(-0.5, 1, (5, n_chunks)).astype(np.float32) for n_chunks in (1, 4, 9)]
     limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), 0.2, np.full(5, 0.2))
-    alone = [taken_apart(table, limits) for table in tables]
+    alone = [breakdown_of(table, limits) for table in tables]
     best = scored(joined([matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
     together = break_down(NOTHING, chunks_of(5), [NOTHING] * 3, spans, best)
@@ -165,7 +165,7 @@ def test_terms_and_section_pairs_both_sum_to_the_words_of_the_score(root: float)
         assert sum(part.contribution for part in pair.terms) == pytest.approx(pair.words, abs=1e-12)
 
 
-def test_a_term_goes_to_sections_by_how_often_it_stands_there() -> None:
+def test_a_term_is_divided_among_sections_by_its_occurrences() -> None:
     breakdown = by_words()
     apples = {
         (pair.query_section, pair.target_section): part.contribution
@@ -179,7 +179,7 @@ def test_a_term_goes_to_sections_by_how_often_it_stands_there() -> None:
     assert {key: value / total for key, value in apples.items()} == pytest.approx(expected)
 
 
-def test_a_term_of_a_title_goes_to_the_section_of_the_title_by_how_often_it_counts() -> None:
+def test_a_term_of_a_title_is_divided_among_sections_by_its_count_in_the_title_too() -> None:
     breakdown = by_words(target=TITLED)
     apples = [
         (pair.target_section, part.contribution)
@@ -189,7 +189,7 @@ def test_a_term_of_a_title_goes_to_the_section_of_the_title_by_how_often_it_coun
     ]
     total = sum(contribution for _, contribution in apples)
     by_section = [sum(value for at, value in apples if at == section) for section in (0, 1)]
-    # 8 words, 2 of them in the title: each of these counts round(0.15 * 8 / 2) = 1 more.
+    # 8 words, 2 of them in the title: each of the 2 counts round(0.15 * 8 / 2) = 1 more.
     assert [value / total for value in by_section] == pytest.approx([2 / 4, 2 / 4])
     assert sum(pair.words for pair in breakdown.pairs) == pytest.approx(breakdown.score, abs=1e-12)
 
@@ -201,4 +201,4 @@ def test_terms_are_written_as_in_the_target() -> None:
 
 def test_a_breakdown_of_an_index_without_words_has_no_terms() -> None:
     limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([1.0]))
-    assert taken_apart(np.array([[0.75]], np.float32), replace(limits)).terms == ()
+    assert breakdown_of(np.array([[0.75]], np.float32), replace(limits)).terms == ()

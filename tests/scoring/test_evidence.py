@@ -22,7 +22,7 @@ from engine.scoring.evidence import (
 
 
 def theta_by_hand(similarities: Vectors, exceeding: int) -> list[float]:
-    """Similarity of the (m+1)-th best document of the reference, m at most a fifth of it; 0 where that is none."""
+    """Similarity of the (m+1)-th best document of the reference, m at most a fifth of it; 0 where m is 0."""
     m = min(exceeding, similarities.shape[1] // 5)
     return [min(1.0, max(0.0, sorted(map(float, row), reverse=True)[m])) if m else 0.0 for row in similarities]
 
@@ -60,7 +60,7 @@ def test_the_chunk_component_equals_the_equation(
     assert ((found >= 0) & (found <= 1 + 1e-12)).all()
 
 
-def test_what_most_of_the_reference_has_contributes_exactly_nothing() -> None:
+def test_similarities_that_most_of_the_reference_has_contribute_exactly_nothing() -> None:
     theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
     limits = thresholds(theta, 0.0, np.ones(1), Scoring())
     found = chunk_component(np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32), limits, Scoring())

@@ -1,4 +1,4 @@
-"""Ranked lists against plain loops."""
+"""Ranked lists are compared with plain loops."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_best_by_document_equals_a_loop(seed: int, n_results: int, length: int) 
     assert found.documents.shape == (3, length)
 
 
-def test_a_chunk_that_does_not_count_never_wins() -> None:
+def test_positions_below_zero_are_ignored() -> None:
     found = best_by_document(np.array([[-1, 7]]), np.array([[0.9, -0.5]], np.float32), 2)
     assert found.documents.tolist() == [[7, -1]]
     assert found.similarities.tolist() == [[-0.5, -np.inf]]

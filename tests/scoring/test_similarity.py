@@ -1,4 +1,4 @@
-"""Best chunks against a loop over pairs."""
+"""Best chunks are compared with a loop over pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOW = np.full(4, -100.0)
 
 
 def whole_numbers(seed: int, *shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """Products of them are exact, and often equal."""
+    """Whole numbers, whose products are exact and often equal."""
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float32)
 
 
@@ -33,7 +33,7 @@ def test_best_matches_equal_a_loop(seed: int, counts: list[int]) -> None:
             assert found.chunks[i, t] == cosines.index(max(cosines))
 
 
-def test_below_the_floor_no_place_is_named() -> None:
+def test_below_the_floor_no_chunk_is_given() -> None:
     queries, vectors = np.eye(2, dtype=np.float32), np.array([[0.5, 0.25], [1.0, 0.0]], np.float32)
     found = best_matches(queries, vectors, np.array([0, 1]), np.array([0.75, 0.0]))
     assert found.chunks.tolist() == [[-1, 0], [0, 0]]
@@ -41,7 +41,7 @@ def test_below_the_floor_no_place_is_named() -> None:
 
 
 @pytest.mark.parametrize("beside", [0, 1, 37, 500])
-def test_similarities_do_not_depend_on_what_is_multiplied_beside(beside: int) -> None:
+def test_similarities_do_not_depend_on_vectors_that_are_multiplied_at_the_same_time(beside: int) -> None:
     rng = np.random.default_rng(0)
     rows = unit(rng.standard_normal((60 + beside, 384)).astype(np.float32))
     queries, starts = unit(rows[:7] + rows[7:14]), np.arange(0, 60 + beside, 3)

@@ -29,7 +29,7 @@ WORDS = (
 ).split()
 
 POSITIVES = torch.tensor([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0]]).bool()
-EXCLUDED = torch.tensor([[0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1]]).bool()  # the last by all
+EXCLUDED = torch.tensor([[0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1]]).bool()  # the last one by all
 
 
 def write_corpus(
@@ -56,7 +56,7 @@ def write_corpus(
 def training_corpus(
     documents: Sequence[Document], pairs: Judgments, *, held_out: Iterable[str] = (), valid: Judgments | None = None
 ) -> TrainingCorpus:
-    """In memory, related as it is paired."""
+    """A corpus in memory whose relations are its pairs."""
     by_id = {document.doc_id: document for document in documents}
     return TrainingCorpus("made", by_id, pairs, pairs, held_out=frozenset(held_out), valid=valid or {})
 
@@ -76,7 +76,7 @@ def pairs_of_texts(n: int, *, n_words: int = 30, seed: int = 0) -> list[Document
 
 
 def plain_encoder(folder: Path, *, window_tokens: int = 12) -> MeanEncoder:
-    """A random backbone turns dropout into more noise than two texts have in common, so it has none."""
+    """An encoder without dropout: a random backbone turns it into more noise than two texts have in common."""
     encoder = MeanEncoder(Backbone(folder, device="cpu", dtype=torch.float32), window_tokens=window_tokens)
     for module in encoder.module.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -108,7 +108,7 @@ def small_corpus() -> TrainingCorpus:
 
 
 def small_fine_tuning(folder: Path) -> FineTuning:
-    """With the dropout of the backbone."""
+    """Fine-tuning over `small_corpus`, with the dropout of the backbone."""
     encoder = MeanEncoder(Backbone(folder, device="cpu", dtype=torch.float32), window_tokens=12)
     return FineTuning(encoder, [Source(small_corpus(), RandomRuns(2, 2))], FineTuningSettings(queries=4, negatives=0))
 

@@ -1,4 +1,4 @@
-"""The model card says everything that the run knows."""
+"""The model card: front matter, sections, tables, and the command of the run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_odd_names_do_not_break_the_front_matter(tmp_path: Path, odd: str) -> No
     assert (metadata_load(tmp_path / CARD_FILE) or {})["base_model"] == odd
 
 
-def test_the_opening_says_what_it_is_and_which_step_was_saved(tmp_path: Path) -> None:
+def test_the_opening_describes_the_encoder_and_gives_the_saved_step(tmp_path: Path) -> None:
     opening = card_of(RUN, tmp_path).partition("# smith-proposals\n\n")[2].splitlines()[0]
     assert opening == (
         "An encoder of type `smith` for longmatch: it turns a document into vectors of its chunks, its sections and "
@@ -94,7 +94,7 @@ def test_the_opening_says_what_it_is_and_which_step_was_saved(tmp_path: Path) ->
     )
 
 
-def test_training_that_did_not_help_is_told(tmp_path: Path) -> None:
+def test_a_saved_step_of_0_is_described_as_before_any_training(tmp_path: Path) -> None:
     assert "are those of step 0 of 3,000, before any training." in card_of(replace(RUN, best_step=0), tmp_path)
 
 
@@ -110,11 +110,11 @@ def test_validation_is_shown_before_and_after_with_the_sign_of_the_difference(tm
     ]
 
 
-def test_a_run_without_validation_says_so(tmp_path: Path) -> None:
+def test_a_card_without_validation_states_that_nothing_was_validated(tmp_path: Path) -> None:
     assert section(card_of(replace(RUN, validations=()), tmp_path), "Validation") == ["Nothing was validated."]
 
 
-def test_curves_and_history_are_linked_where_they_are_there(tmp_path: Path) -> None:
+def test_curves_and_history_are_linked_where_the_files_exist(tmp_path: Path) -> None:
     (tmp_path / "curves.png").touch()
     (tmp_path / "history.csv").touch()
     assert section(card_of(RUN, tmp_path), "Validation")[-2:] == [
@@ -125,7 +125,7 @@ def test_curves_and_history_are_linked_where_they_are_there(tmp_path: Path) -> N
     assert "curves.png" not in card_of(RUN, tmp_path)
 
 
-def test_the_data_are_named_with_counts_checksums_and_licences(tmp_path: Path) -> None:
+def test_training_data_are_listed_with_counts_checksums_and_licences(tmp_path: Path) -> None:
     assert section(card_of(RUN, tmp_path), "Training data")[2:] == [
         "| proposals | 12,345 | 678 | d41d8cd98f00 | CC0-1.0 |",
         "| rfc | 9,000 | 0 | 0123456789ab | not stated |",
@@ -144,7 +144,7 @@ def test_the_objective_has_a_table_of_settings(tmp_path: Path) -> None:
     ]
 
 
-def test_everything_needed_to_do_it_again_is_there(tmp_path: Path) -> None:
+def test_the_card_holds_everything_needed_to_rerun_the_training(tmp_path: Path) -> None:
     assert section(card_of(RUN, tmp_path), "How it was trained") == [
         "```sh",
         "longmatch train smith out --corpus proposals --seed 7",
@@ -161,26 +161,26 @@ def test_everything_needed_to_do_it_again_is_there(tmp_path: Path) -> None:
     ]
 
 
-def test_a_short_run_outside_a_checkout_is_told_as_such(tmp_path: Path) -> None:
+def test_the_card_rounds_seconds_and_states_that_there_is_no_checkout(tmp_path: Path) -> None:
     rows = section(card_of(replace(RUN, seconds=59.6, commit=""), tmp_path), "How it was trained")
     assert "| wall time | 1 min 0 s |" in rows
     assert "| commit | none: not run from a git checkout |" in rows
 
 
-def test_limits_tell_language_lengths_and_licences(tmp_path: Path) -> None:
+def test_limits_state_language_lengths_and_licence(tmp_path: Path) -> None:
     limits = " ".join(section(card_of(RUN, tmp_path), "Intended use and limits"))
     assert "validated on English text" in limits
     assert "chunks of at most 126 tokens. The longest document of its corpora had 131,072 words" in limits
     assert "The weights are under the licence apache-2.0." in limits
 
 
-def test_the_card_replaces_the_one_that_is_there(tmp_path: Path) -> None:
+def test_the_card_replaces_an_existing_card(tmp_path: Path) -> None:
     (tmp_path / CARD_FILE).write_text("old")
     assert re.match(r"---\nlibrary_name: ", card_of(RUN, tmp_path))
     assert [file.name for file in tmp_path.iterdir()] == [CARD_FILE]
 
 
-def test_a_history_gives_what_was_before_and_at_the_best_step() -> None:
+def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
     history = History()
     for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
         history.add_validation(step, "nDCG@10", {"rfc": value, "proposals": 0.25})
@@ -194,11 +194,13 @@ def test_a_history_gives_what_was_before_and_at_the_best_step() -> None:
     )
 
 
-def test_a_run_that_was_resumed_with_other_settings_says_that_its_command_does_not_repeat_it(tmp_path: Path) -> None:
+def test_the_card_of_a_run_resumed_with_other_settings_warns_that_its_command_does_not_reproduce_it(
+    tmp_path: Path,
+) -> None:
     lines = section(card_of(RUN, tmp_path), "How it was trained")
     assert lines[:3] == ["```sh", RUN.command, "```"]
     assert lines[3].startswith("|")
     changed = replace(RUN, settings={**RUN.settings, CHANGES: "steps 300 became 600 after step 75"})
-    (said,) = [line for line in section(card_of(changed, tmp_path), "How it was trained") if line not in lines]
-    assert said.startswith("This command does not give the same weights: ")
-    assert "(steps 300 became 600 after step 75)" in said
+    (warning,) = [line for line in section(card_of(changed, tmp_path), "How it was trained") if line not in lines]
+    assert warning.startswith("This command does not give the same weights: ")
+    assert "(steps 300 became 600 after step 75)" in warning

@@ -1,4 +1,4 @@
-"""A run that is taken up again goes on as if it had never stopped."""
+"""Checkpoints: a resumed run continues as if it had never stopped, and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILES = (MODULE_FILE, OPTIMIZER_FILE, CHECKPOINT_FILE)
 
 
 class Net(nn.Module):
-    """All that a checkpoint must hold: a tied weight, a learned scalar, a frozen weight, buffers."""
+    """A module with all that a checkpoint must hold: a tied weight, a learned scalar, a frozen weight, buffers."""
 
     def __init__(self, seed: int = 0, width: int = 3) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def saved(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_ten_steps_are_five_then_a_checkpoint_then_five(folder: Path, kind: str) -> None:
+def test_five_steps_a_checkpoint_and_five_more_steps_equal_ten_steps(folder: Path, kind: str) -> None:
     straight = Net()
     train(straight, OPTIMIZERS[kind](straight), range(10))
     first = Net()
@@ -157,7 +157,7 @@ def test_state_of_any_nesting_comes_back(folder: Path) -> None:
     assert (loaded["count"], loaded["flags"]) == (2, {0: True, "a": 1.5})
 
 
-def test_weights_can_be_read_by_name_without_us(saved: Path) -> None:
+def test_parameters_can_be_read_by_name_without_longmatch(saved: Path) -> None:
     weights = load_file(saved / MODULE_FILE)
     assert sorted(weights) == sorted(Net().state_dict())
     assert torch.equal(weights["inner.weight"], weights["outer.weight"])
@@ -166,14 +166,14 @@ def test_weights_can_be_read_by_name_without_us(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(("keep", "left"), [(1, [9]), (2, [8, 9]), (5, [5, 6, 7, 8, 9]), (20, list(range(10)))])
-def test_the_last_ones_are_kept(folder: Path, keep: int, left: list[int]) -> None:
+def test_only_the_last_checkpoints_are_kept(folder: Path, keep: int, left: list[int]) -> None:
     net = Net()
     for step in range(10):
         save_checkpoint(folder, step, net, adamw(net), {}, keep=keep)
     assert sorted(path.name for path in folder.iterdir()) == [f"{step + 1:06d}-step-{step}" for step in left]
 
 
-def test_the_one_saved_last_counts_whatever_its_step(folder: Path, saved: Path) -> None:
+def test_the_latest_checkpoint_is_the_one_saved_last_whatever_its_step(folder: Path, saved: Path) -> None:
     net = Net(seed=2)
     assert save_checkpoint(folder, 5, net, adamw(net), {}).name == "000003-step-5"
     assert save_checkpoint(folder, 2, net, adamw(net), {}).name == "000004-step-2"
@@ -182,7 +182,7 @@ def test_the_one_saved_last_counts_whatever_its_step(folder: Path, saved: Path) 
 
 
 @pytest.mark.parametrize("written", range(4))
-def test_a_save_that_was_killed_leaves_the_one_before(folder: Path, saved: Path, written: int) -> None:
+def test_a_save_that_was_killed_leaves_the_previous_checkpoint(folder: Path, saved: Path, written: int) -> None:
     unfinished = folder / "000003-step-9.tmp"
     unfinished.mkdir()
     for name in FILES[:written]:
@@ -194,7 +194,7 @@ def test_a_save_that_was_killed_leaves_the_one_before(folder: Path, saved: Path,
     assert sorted(path.name for path in folder.iterdir()) == ["000002-step-5", "000003-step-9"]
 
 
-def test_a_save_that_fails_leaves_the_one_before(folder: Path, saved: Path) -> None:
+def test_a_save_that_fails_leaves_the_previous_checkpoint(folder: Path, saved: Path) -> None:
     net = Net()
     with pytest.raises(TypeError, match="not JSON serializable"):
         save_checkpoint(folder, 9, net, adamw(net), {"path": folder})
@@ -202,7 +202,7 @@ def test_a_save_that_fails_leaves_the_one_before(folder: Path, saved: Path) -> N
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_flipped_byte_is_refused_and_changes_nothing(
+def test_a_file_with_a_flipped_byte_is_refused_and_changes_nothing(
     folder: Path, saved: Path, name: str, flip_byte: Callable[[Path, int], None]
 ) -> None:
     net, path = Net(seed=1), saved / name
@@ -228,7 +228,7 @@ def test_a_truncated_file_is_refused(folder: Path, saved: Path, name: str, share
     assert str(raised.value).endswith(f"; delete {saved}, and the run goes on from the checkpoint before it")
 
 
-def test_after_deleting_a_damaged_one_the_one_before_is_loaded(folder: Path, saved: Path) -> None:
+def test_after_deleting_the_latest_checkpoint_the_previous_one_is_loaded(folder: Path, saved: Path) -> None:
     shutil.rmtree(saved)
     net = Net()
     assert load_checkpoint(folder, net, adamw(net)).step == 3
@@ -292,7 +292,7 @@ def one_group(net: Net) -> Optimizer:
     return AdamW(net.parameters())
 
 
-def turned(net: Net) -> Optimizer:
+def reversed_groups(net: Net) -> Optimizer:
     return AdamW(adamw(net).param_groups[::-1])
 
 
@@ -302,7 +302,7 @@ def turned(net: Net) -> Optimizer:
         (OPTIMIZERS["SGD"], "the state of AdamW, the optimizer is SGD"),
         (one_group, "2 parameter groups, the optimizer has 1"),
         (
-            turned,
+            reversed_groups,
             "parameter group 0 over 2 weights (inner.weight, inner.bias), "
             "the optimizer over 3 weights (norm.weight, norm.bias, scale)",
         ),

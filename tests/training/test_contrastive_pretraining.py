@@ -1,4 +1,4 @@
-"""Pretraining on views: the loss against its parts, and whether anything is learned."""
+"""Contrastive pretraining on views: the loss against its parts, gradients, and that a small model learns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def gradients(module: nn.Module) -> dict[str, Tensor]:
     return {name: weight.grad.clone() for name, weight in module.named_parameters() if weight.grad is not None}
 
 
-def test_the_loss_is_that_of_both_views(encoder: MeanEncoder) -> None:
+def test_the_loss_is_the_symmetric_info_nce_of_both_views(encoder: MeanEncoder) -> None:
     task = pretraining(encoder, mlm_weight=0.0, symmetric=True)
     batch = task.batch(0)
     queries, targets = encoder.embed(batch.queries).documents, encoder.embed(batch.targets).documents
@@ -61,7 +61,7 @@ def test_the_loss_is_that_of_both_views(encoder: MeanEncoder) -> None:
     assert parts == pytest.approx({"contrastive": expected.item(), "loss": expected.item()}, rel=1e-4)
 
 
-def test_hidden_words_are_a_part_of_it(encoder: MeanEncoder) -> None:
+def test_the_loss_of_masked_words_is_a_weighted_part_of_the_loss(encoder: MeanEncoder) -> None:
     parts = pretraining(encoder, mlm_weight=0.1).backward(pretraining(encoder).batch(0), Tensor.backward)
     assert parts["loss"] == pytest.approx(parts["contrastive"] + 0.1 * parts["mlm"])
     assert 3 < parts["mlm"] < 12  # the log of 150 words is 5
@@ -83,7 +83,7 @@ def test_a_gradient_cache_changes_nothing(encoder: MeanEncoder, mlp_head: bool) 
         torch.testing.assert_close(found[1][1][name], gradient, atol=2e-5 * largest, rtol=1e-4)
 
 
-def test_every_weight_that_makes_vectors_or_guesses_words_learns(encoder: MeanEncoder) -> None:
+def test_every_parameter_except_the_pooler_has_a_gradient(encoder: MeanEncoder) -> None:
     task = pretraining(encoder, mlp_head=True)
     task.backward(task.batch(0), Tensor.backward)
     without = {name for name, weight in task.module.named_parameters() if weight.grad is None}
@@ -93,7 +93,7 @@ def test_every_weight_that_makes_vectors_or_guesses_words_learns(encoder: MeanEn
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", Sampling)
-def test_every_sampler_makes_batches_that_can_be_learned_from(encoder: MeanEncoder, sampling: Sampling) -> None:
+def test_batches_of_every_sampler_have_finite_losses(encoder: MeanEncoder, sampling: Sampling) -> None:
     task = pretraining(encoder, sampling)
     task.module.train()
     for step in range(2):
@@ -113,7 +113,7 @@ def test_a_small_model_overfits_a_few_documents(encoder: MeanEncoder) -> None:
     assert sum(losses[-10:]) < 0.1 * sum(losses[:10])
 
 
-def test_the_paper_pools_by_the_first_token_under_a_head(bert_folder: Path) -> None:
+def test_first_token_vectors_under_a_head_equal_the_equation_of_the_paper(bert_folder: Path) -> None:
     backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32, pooling=Pooling.CLS)
     task = pretraining(MeanEncoder(backbone, window_tokens=46), mlm_weight=0.0, mlp_head=True)
     batch = task.batch(0)

@@ -1,4 +1,4 @@
-"""Two encoders on the same texts and on others."""
+"""Contrastive tension: the batches, the loss and the vectors of its two encoders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tension(bert_folder: Path, *, batch_size: int = 8, negatives: int = 3) -> Co
     return ContrastiveTension(encoder, pairs, negatives=negatives)
 
 
-def test_each_text_meets_itself_and_others(bert_folder: Path) -> None:
+def test_each_text_is_paired_with_itself_and_with_others(bert_folder: Path) -> None:
     task = tension(bert_folder)
     for step in range(10):
         batch = task.batch(step)
@@ -65,7 +65,7 @@ def test_raw_vectors_are_means_over_tokens(bert_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_both_encoders_learn_apart(bert_folder: Path) -> None:
+def test_the_loss_falls_and_the_encoders_become_different(bert_folder: Path) -> None:
     task = tension(bert_folder)
     optimizer = torch.optim.RMSprop(task.module.parameters(), lr=1e-4)
     losses = []
@@ -78,14 +78,14 @@ def test_both_encoders_learn_apart(bert_folder: Path) -> None:
     assert not torch.equal(one, other)
 
 
-def test_the_better_one_is_kept(bert_folder: Path) -> None:
+def test_the_better_of_both_encoders_is_kept(bert_folder: Path) -> None:
     task = tension(bert_folder)
     first, second = task.encoders
     assert task.better(lambda encoder: float(encoder is second)) is second
     assert task.better(lambda encoder: 0.5) is first
 
 
-def test_what_does_not_fit_is_refused(bert_folder: Path) -> None:
+def test_impossible_numbers_of_negatives_and_of_pairs_are_refused(bert_folder: Path) -> None:
     with pytest.raises(TrainingError, match=r"^10 negatives must be at least 1, and fewer than the 10 documents$"):
         tension(bert_folder, negatives=10)
     with pytest.raises(TrainingError, match=r"^a batch of 6 pairs is no multiple of one text with 3 others; take 4$"):

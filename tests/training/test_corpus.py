@@ -1,4 +1,4 @@
-"""A folder of documents and judgments becomes what training draws from, and nothing that it must not see."""
+"""Training corpora: documents, pairs and splits read from a folder, without the held-out documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_documents_alone_are_a_corpus_without_pairs(tmp_path: Path) -> None:
     assert corpus.trainable == list("abcdef")
 
 
-def test_pairs_are_learned_and_all_that_is_judged_relevant_is_related(tmp_path: Path) -> None:
+def test_pairs_come_from_train_pairs_and_relations_from_the_qrels_too(tmp_path: Path) -> None:
     qrels = {"a": {"b": 1, "f": 1, "e": 0, "a": 1}, "b": {"a": 1}}
     corpus = read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=PAIRS, qrels=qrels))
     assert corpus.pairs == PAIRS
@@ -34,7 +34,7 @@ def test_pairs_are_learned_and_all_that_is_judged_relevant_is_related(tmp_path: 
     assert corpus.related == {"a": {"b": 2, "c": 1, "f": 1}, "d": {"e": 1}}
 
 
-def test_a_pair_of_relevance_0_or_with_itself_is_none(tmp_path: Path) -> None:
+def test_a_pair_of_relevance_0_or_of_a_document_with_itself_is_dropped(tmp_path: Path) -> None:
     pairs = {"a": {"a": 1, "b": 1, "c": 0, "e": -1}, "d": {"d": 1}}
     assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=pairs)).pairs == {"a": {"b": 1}}
 
@@ -65,7 +65,7 @@ def test_the_files_of_a_task_are_found_by_their_suffix(tmp_path: Path) -> None:
     assert read_training_corpus(tmp_path).pairs == PAIRS
 
 
-def test_a_label_makes_pairs_of_what_may_be_drawn(tmp_path: Path) -> None:
+def test_a_label_makes_pairs_of_documents_that_are_not_held_out(tmp_path: Path) -> None:
     splits = {"train": [], "valid": ["e"]}
     qrels = {"e": {"f": 1}, "d": {"a": 1}}
     folder = write_corpus(tmp_path, DOCUMENTS, qrels=qrels, splits=splits)
@@ -82,7 +82,7 @@ def test_a_label_makes_pairs_of_what_may_be_drawn(tmp_path: Path) -> None:
     assert corpus.related["a"] is corpus.pairs["a"]  # a copy for each would be quadratic
 
 
-def test_a_file_of_pairs_goes_before_a_label(tmp_path: Path) -> None:
+def test_a_file_of_pairs_takes_precedence_over_a_label(tmp_path: Path) -> None:
     assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=PAIRS), label="area").pairs == PAIRS
 
 
@@ -113,7 +113,7 @@ def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_corpus_of_nothing_readable_is_refused(tmp_path: Path) -> None:
+def test_a_corpus_without_a_readable_document_is_refused(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text("{\n[]\n")
     with pytest.raises(TrainingError) as raised:
         read_training_corpus(tmp_path)
@@ -144,14 +144,14 @@ def test_the_checksum_is_that_of_all_files_that_were_read(tmp_path: Path) -> Non
     assert read_training_corpus(folder).checksum != before
 
 
-def test_each_document_is_segmented_once_when_it_is_asked_for() -> None:
+def test_each_document_is_segmented_once_on_first_access() -> None:
     corpus = SegmentedCorpus({document.doc_id: document for document in DOCUMENTS}, FakeEncoder())
     assert corpus["b"] is corpus["b"]
     assert corpus["b"] == FakeEncoder().segment(DOCUMENTS[1])
     assert (list(corpus), len(corpus)) == (list("abcdef"), 6)
 
 
-def test_documents_without_a_token_are_left_out_of_what_is_readable() -> None:
+def test_documents_without_a_token_are_not_readable() -> None:
     documents = {"a": DOCUMENTS[0], "void": make_document("void", "  "), "b": DOCUMENTS[1]}
     corpus = SegmentedCorpus(documents, FakeEncoder())
     assert [segmented.document.doc_id for segmented in corpus.readable()] == ["a", "b"]

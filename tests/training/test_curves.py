@@ -1,4 +1,4 @@
-"""The picture of a training run: what stands in which panel."""
+"""The figure of a training run: which lines are drawn in which panel."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_smoothing_is_the_mean_around_each_value(n: int, window: int) -> None:
     np.testing.assert_allclose(smooth(rows, window), smooth_by_hand(rows.tolist(), window), atol=1e-12)
 
 
-def test_one_value_that_is_no_number_leaves_a_gap_and_no_more() -> None:
+def test_a_value_that_is_not_a_number_leaves_a_gap_of_one_window() -> None:
     smoothed = smooth(np.array([1.0, 1.0, math.nan, 1.0, 1.0, 1.0]), 3)
     assert np.isnan(smoothed).tolist() == [False, True, True, True, False, False]
 
@@ -73,7 +73,7 @@ def test_each_kind_of_number_has_its_panel_with_a_named_axis() -> None:
     assert panels[-1].get_xlabel() == "step (updates of the weights)"
 
 
-def test_losses_are_drawn_raw_and_smoothed_the_whole_on_top() -> None:
+def test_losses_are_drawn_raw_and_smoothed_with_the_total_on_top() -> None:
     losses = draw_curves(made_history()).axes[0]
     assert list(labelled(losses)) == ["words", "matching", "whole"]
     raw = [1 + 2 / step for step in range(1, 61)]

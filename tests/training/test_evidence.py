@@ -1,4 +1,4 @@
-"""The score with gradients against the score of search."""
+"""The score with gradients is compared with the score of search."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_best_matches_send_gradients_to_the_best_chunk_alone() -> None:
     torch.testing.assert_close(targets.grad, by_hand)
 
 
-def test_positives_are_no_crowd() -> None:
+def test_positives_do_not_count_for_the_threshold() -> None:
     similarities = torch.tensor([[[0.9, 0.8, 0.5, 0.3, -0.2]]])
     left_out = torch.tensor([[True, False, False, False, False]])
     assert batch_thresholds(similarities, None, 1).item() == pytest.approx(0.8)
@@ -106,7 +106,7 @@ def test_positives_are_no_crowd() -> None:
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_nothing_is_gained_by_drawing_all_vectors_together(power: float) -> None:
+def test_the_score_does_not_rise_when_all_similarities_move_towards_one(power: float) -> None:
     similarities = torch.rand(3, 4, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
     theta = batch_thresholds(similarities, None, 2)
     margin(similarities, theta[..., None], power).sum().backward()
@@ -127,7 +127,7 @@ def test_under_the_threshold_there_is_neither_score_nor_gradient(power: float) -
     assert similarities.grad[2] > 0
 
 
-def test_softened_what_lies_under_the_threshold_still_learns() -> None:
+def test_with_softening_similarities_below_the_threshold_have_a_gradient() -> None:
     similarities = torch.tensor([-torch.inf, 0.1, 0.2, 0.6, 1.0, 1.001], requires_grad=True)
     margins = margin(similarities, torch.tensor(0.2), 2.0, softening=0.05)
     margins.sum().backward()

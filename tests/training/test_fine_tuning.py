@@ -1,4 +1,4 @@
-"""Batches of pairs: what is drawn and what never is; losses that fall, and ranking that gains by it."""
+"""Fine-tuning on pairs: which documents are drawn, gradients, and that losses fall and ranking improves."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ IDS = [document.doc_id for document in DOCUMENTS]
 SMALL = FineTuningSettings(queries=6, negatives=2)
 
 
-class NextOnes:
-    """Negatives by number, so that a test can tell which; those that a miner would leave out are left out."""
+class NextDocuments:
+    """The next documents by number as negatives, so that a test knows them; without related and held-out ones."""
 
     def __init__(self, corpus: TrainingCorpus) -> None:
         self.corpus = corpus
@@ -61,10 +61,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> TrainingCorpus:
     return read_training_corpus(write_corpus(folder, DOCUMENTS, pairs=pairs, qrels=related, splits=splits))
 
 
-def made(
+def make_fine_tuning(
     encoder: MeanEncoder, corpus: TrainingCorpus, settings: FineTuningSettings = SMALL, seed: int = 0
 ) -> FineTuning:
-    return FineTuning(encoder, [Source(corpus, RandomRuns(2, 2), NextOnes(corpus))], settings, seed=seed)
+    return FineTuning(encoder, [Source(corpus, RandomRuns(2, 2), NextDocuments(corpus))], settings, seed=seed)
 
 
 def ids(batch: PairBatch) -> tuple[list[str], list[str]]:
@@ -81,19 +81,19 @@ def same(one: FineTuningBatch, other: FineTuningBatch) -> bool:
 
 
 def test_a_batch_is_a_function_of_seed_and_step(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
-    task, again = made(mean_encoder, corpus), made(mean_encoder, corpus)
+    task, again = make_fine_tuning(mean_encoder, corpus), make_fine_tuning(mean_encoder, corpus)
     steps = [task.batch(step) for step in range(5)]
     for step in reversed(range(5)):
         assert same(again.batch(step), steps[step])
     assert not any(same(steps[step], steps[step + 1]) for step in range(4))
-    assert not same(steps[0], made(mean_encoder, corpus, seed=1).batch(0))
+    assert not same(steps[0], make_fine_tuning(mean_encoder, corpus, seed=1).batch(0))
 
 
-def test_each_query_of_a_batch_is_another_one_beside_a_target_of_its_own(
+def test_queries_of_a_batch_are_distinct_and_each_has_a_target_in_it(
     mean_encoder: MeanEncoder, corpus: TrainingCorpus
 ) -> None:
     for step in range(20):
-        queries, targets = ids(made(mean_encoder, corpus).batch(step).pairs)
+        queries, targets = ids(make_fine_tuning(mean_encoder, corpus).batch(step).pairs)
         assert len(set(queries)) == len(queries) == 6
         assert len(set(targets)) == len(targets) <= 6 + 6 * 2
         assert all(set(corpus.pairs[query]) & set(targets) for query in queries)
@@ -102,7 +102,7 @@ def test_each_query_of_a_batch_is_another_one_beside_a_target_of_its_own(
 def test_relations_of_a_batch_are_those_of_the_corpus(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     n_excluded = n_self = 0
     for step in range(20):
-        batch = made(mean_encoder, corpus).batch(step).pairs
+        batch = make_fine_tuning(mean_encoder, corpus).batch(step).pairs
         queries, targets = ids(batch)
         for row, query in enumerate(queries):
             for column, target in enumerate(targets):
@@ -118,12 +118,12 @@ def test_relations_of_a_batch_are_those_of_the_corpus(mean_encoder: MeanEncoder,
 def test_queries_of_valid_and_test_are_in_no_batch(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     seen: set[str] = set()
     for step in range(60):
-        for side in ids(made(mean_encoder, corpus).batch(step).pairs):
+        for side in ids(make_fine_tuning(mean_encoder, corpus).batch(step).pairs):
             seen.update(side)
     assert seen == set(IDS[8:])
 
 
-def test_a_document_of_a_class_is_drawn_beside_another_of_it(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+def test_a_document_of_a_class_is_drawn_with_another_of_its_class(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     corpus = read_training_corpus(write_corpus(tmp_path, DOCUMENTS), label="topic")
     task = FineTuning(mean_encoder, [Source(corpus, RandomRuns(1, 1))], SMALL)
     for step in range(20):
@@ -134,7 +134,7 @@ def test_a_document_of_a_class_is_drawn_beside_another_of_it(mean_encoder: MeanE
 
 
 def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEncoder) -> None:
-    class Strict(NextOnes):
+    class Strict(NextDocuments):
         def negatives(self, query_id: str) -> Sequence[str]:
             assert query_id != "void"  # no index holds it
             return ["void", "doc030"]
@@ -150,7 +150,7 @@ def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEnc
     assert np.isfinite(losses).all()
 
 
-def test_a_batch_that_nobody_can_read_is_refused(mean_encoder: MeanEncoder) -> None:
+def test_a_batch_without_a_readable_document_is_refused(mean_encoder: MeanEncoder) -> None:
     documents = [make_document("one", " "), make_document("other", "  ")]
     corpus = training_corpus(documents, {"one": {"other": 1}, "other": {"one": 1}})
     with pytest.raises(TrainingError) as raised:
@@ -161,7 +161,7 @@ def test_a_batch_that_nobody_can_read_is_refused(mean_encoder: MeanEncoder) -> N
     )
 
 
-def test_corpora_are_drawn_by_the_root_of_their_pairs(mean_encoder: MeanEncoder) -> None:
+def test_corpora_are_drawn_in_proportion_to_the_root_of_their_number_of_pairs(mean_encoder: MeanEncoder) -> None:
     large = training_corpus(DOCUMENTS, {one: {other: 1 for other in IDS[:9] if other != one} for one in IDS[:9]})
     small = training_corpus(DOCUMENTS, {one: dict.fromkeys(IDS[9:13], 1) for one in IDS[:2]})
     assert (large.n_pairs, small.n_pairs) == (72, 8)
@@ -183,8 +183,8 @@ def test_a_teacher_scores_whole_documents_before_chunks_are_chosen(
     assert batch.teacher_scores is not None and batch.teacher_scores.min() > 1
 
 
-def test_tokens_are_those_that_are_read(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
-    task = made(mean_encoder, corpus)
+def test_tokens_of_all_queries_and_targets_are_counted(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    task = make_fine_tuning(mean_encoder, corpus)
     batch = task.batch(0)
     documents = (*batch.pairs.queries, *batch.pairs.targets)
     assert task.n_tokens(batch) == sum(len(ids) for document in documents for ids in document.token_ids)
@@ -198,7 +198,7 @@ def gradients(task: FineTuning, batch: FineTuningBatch) -> tuple[dict[str, float
 
 
 def test_the_loss_is_the_weighted_sum_of_its_parts(bert_folder: Path, corpus: TrainingCorpus) -> None:
-    task = made(plain_encoder(bert_folder), corpus)
+    task = make_fine_tuning(plain_encoder(bert_folder), corpus)
     parts, _ = gradients(task, task.batch(0))
     assert parts.keys() == {"loss", *DEFAULT_LOSSES}
     expected = sum(weight * parts[name] for name, weight in DEFAULT_LOSSES.items())
@@ -212,8 +212,10 @@ def test_cached_gradients_are_those_of_the_whole_batch(
 ) -> None:
     encoder = plain_encoder(bert_folder)
     losses = {**DEFAULT_LOSSES, Loss.SUPCON: 0.5, Loss.BCE: 0.5}
-    whole = made(encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2))
-    cached = made(encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2, group_tokens=group_tokens))
+    whole = make_fine_tuning(encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2))
+    cached = make_fine_tuning(
+        encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2, group_tokens=group_tokens)
+    )
     encoder.module.train()
     parts, expected = gradients(whole, whole.batch(0))
     found_parts, found = gradients(cached, cached.batch(0))
@@ -225,7 +227,7 @@ def test_cached_gradients_are_those_of_the_whole_batch(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "steps"), [(one, 80 if one is Loss.BCE else 30) for one in Loss])
-def test_each_loss_by_itself_halves_and_finds_more(bert_folder: Path, loss: Loss, steps: int) -> None:
+def test_training_on_each_loss_alone_halves_it_and_improves_ndcg(bert_folder: Path, loss: Loss, steps: int) -> None:
     pairs = {f"q{number}": {f"t{number}": 1} for number in range(32)}
     corpus = training_corpus(pairs_of_texts(32), pairs, valid=pairs)
     encoder = plain_encoder(bert_folder)
@@ -250,7 +252,7 @@ def test_each_loss_by_itself_halves_and_finds_more(bert_folder: Path, loss: Loss
 def test_a_corpus_of_too_few_pairs_is_refused(mean_encoder: MeanEncoder) -> None:
     corpus = training_corpus(DOCUMENTS, {"doc001": {"doc002": 1}})
     with pytest.raises(TrainingError) as raised:
-        made(mean_encoder, corpus)
+        make_fine_tuning(mean_encoder, corpus)
     assert str(raised.value) == (
         "corpus made has 1 queries with pairs, fine-tuning needs at least 2; give it train_pairs.tsv, or pretrain on "
         "its documents alone"
@@ -259,7 +261,7 @@ def test_a_corpus_of_too_few_pairs_is_refused(mean_encoder: MeanEncoder) -> None
 
 def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     with pytest.raises(TrainingError, match=r"^distillation on corpus papers needs a teacher; name its index$"):
-        made(mean_encoder, corpus, FineTuningSettings({Loss.DISTILLATION: 0.1}))
+        make_fine_tuning(mean_encoder, corpus, FineTuningSettings({Loss.DISTILLATION: 0.1}))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The second stage alone is trained: vectors as before, the first stage read once, and left as it is."""
+"""Training with a frozen first stage: only the second stage changes, and documents are read once."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_gradients_of_the_second_stage_are_those_of_the_encoder_inside(bert_fold
     expected = {name: weight.grad for name, weight in encoder.module.named_parameters() if "document" in name}
     encoder.module.zero_grad()
     frozen = FrozenFirstStage(encoder)
-    frozen.encode_segmented(documents)  # validation meets them first, without gradients
+    frozen.encode_segmented(documents)  # validation reads them first, without gradients
     loss(frozen, documents).backward()
     for name, weight in encoder.module.named_parameters():
         if name in expected and expected[name] is not None:
@@ -130,7 +130,7 @@ def test_gradients_of_the_second_stage_are_those_of_the_encoder_inside(bert_fold
             assert weight.grad is None and not weight.requires_grad
 
 
-def test_each_document_is_read_once_whatever_is_asked_of_it(counting: Counting) -> None:
+def test_the_first_stage_reads_each_document_once(counting: Counting) -> None:
     frozen = FrozenFirstStage(counting)
     counting.read.clear()
     documents = segmented(counting)
@@ -148,7 +148,7 @@ def test_a_part_of_a_document_has_the_states_of_its_chunks(counting: Counting) -
     assert part.dtype == torch.float32
 
 
-def test_documents_of_one_name_in_two_corpora_are_two(counting: Counting) -> None:
+def test_different_documents_with_the_same_id_have_different_states(counting: Counting) -> None:
     frozen = FrozenFirstStage(counting)
     texts = ("the quick brown fox", "the brown quick fox")
     one, other = (counting.segment(make_document("same", text)) for text in texts)
@@ -157,7 +157,7 @@ def test_documents_of_one_name_in_two_corpora_are_two(counting: Counting) -> Non
     assert torch.equal(states[0], states[2]) and not torch.equal(states[0], states[1])
 
 
-def test_what_is_saved_is_the_encoder_inside(bert_folder: Path, tmp_path: Path) -> None:
+def test_saving_writes_the_encoder_inside(bert_folder: Path, tmp_path: Path) -> None:
     encoder = ENCODERS["smith"](bert_folder)
     frozen = FrozenFirstStage(encoder)
     frozen.save_pretrained(tmp_path / "saved", dtype=torch.float32)
@@ -185,6 +185,6 @@ def test_an_encoder_without_weights_in_its_second_stage_is_refused_when_it_shoul
         frozen.embed(documents)
 
 
-def test_it_is_made_from_an_encoder_and_not_loaded(tmp_path: Path) -> None:
+def test_a_frozen_encoder_cannot_be_loaded_from_a_folder(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"^load the encoder itself, then wrap it$"):
         FrozenFirstStage.load(tmp_path, {}, name="", device=None, dtype=None)

@@ -1,4 +1,4 @@
-"""Gradients in groups against those of the whole batch."""
+"""Gradients in groups are compared with those of the whole batch."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def test_without_dropout_groups_do_not_matter(encoder: MeanEncoder, documents: l
     assert_close(gradients(encoder), expected)
 
 
-def test_a_loss_of_document_vectors_alone_will_do(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
+def test_a_loss_of_document_vectors_alone_has_the_same_gradients(
+    encoder: MeanEncoder, documents: list[SegmentedDocument]
+) -> None:
     def loss(embedded: Embedded) -> Tensor:
         return embedded.documents.sum(0).square().sum()
 
@@ -125,7 +127,7 @@ def test_a_loss_of_document_vectors_alone_will_do(encoder: MeanEncoder, document
     assert_close(gradients(encoder), expected)
 
 
-def test_a_scaled_backward_scales_all_gradients_and_heads_learn_too(
+def test_a_scaled_backward_scales_all_gradients_those_of_heads_included(
     encoder: MeanEncoder, documents: list[SegmentedDocument]
 ) -> None:
     head = ScaledCosine()
@@ -145,7 +147,9 @@ def test_a_scaled_backward_scales_all_gradients_and_heads_learn_too(
     torch.testing.assert_close(head.raw_scale.grad, 2 * head_once)
 
 
-def test_randomness_goes_on_as_after_one_pass(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
+def test_the_random_state_afterwards_is_that_after_one_pass(
+    encoder: MeanEncoder, documents: list[SegmentedDocument]
+) -> None:
     encoder.module.train()
     cache = GradientCache(encoder, group_tokens=20)
     torch.manual_seed(1)
@@ -157,8 +161,8 @@ def test_randomness_goes_on_as_after_one_pass(encoder: MeanEncoder, documents: l
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_the_graph_is_that_of_one_group(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
-    """Counts the bytes that autograd keeps, and gives back."""
+def test_memory_of_the_graph_is_that_of_one_group(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
+    """Counts the bytes that autograd saves and releases."""
 
     def peak(run: Callable[[], object]) -> int:
         held, most = 0, 0
@@ -167,7 +171,7 @@ def test_the_graph_is_that_of_one_group(encoder: MeanEncoder, documents: list[Se
             nonlocal held, most
             held += tensor.nbytes
             most = max(most, held)
-            return _Kept(tensor.detach(), give_back)  # an output would hold its own graph
+            return _Kept(tensor.detach(), give_back)  # an output would keep its own graph alive
 
         def give_back(n_bytes: int) -> None:
             nonlocal held

@@ -1,4 +1,4 @@
-"""The rows of a training run, on disk and back."""
+"""The history of a training run: rows written to a file, read back, and grouped."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_every_float_comes_back_as_it_was(path: Path) -> None:
     assert math.isnan(History.read(path).rows[-1].value)
 
 
-def test_names_are_quoted_where_csv_asks_it(path: Path) -> None:
+def test_names_are_quoted_where_csv_requires_it(path: Path) -> None:
     History.begin(path).add(1, {'valid R@5/"a", b': 0.5})
     assert History.read(path).rows == (Row(1, 'valid R@5/"a", b', 0.5),)
     with path.open(newline="") as stream:
         assert list(csv.reader(stream))[1] == ["1", 'valid R@5/"a", b', "0.5"]
 
 
-def test_resuming_drops_what_came_after_the_step_and_goes_on(path: Path) -> None:
+def test_resuming_drops_rows_after_the_step_and_appends(path: Path) -> None:
     rows = write_three_steps(path).rows
     history = History.resume(path, 2)
     assert history.rows == History.read(path).rows == tuple(row for row in rows if row.step <= 2)
@@ -106,7 +106,7 @@ def test_a_new_run_replaces_the_old_one(path: Path) -> None:
     assert History.begin(path).rows == History.read(path).rows == ()
 
 
-def test_a_missing_file_is_told(path: Path) -> None:
+def test_resuming_without_a_file_raises_an_error(path: Path) -> None:
     with pytest.raises(TrainingError) as raised:
         History.resume(path, 1)
     assert str(raised.value) == f"{path} cannot be read (No such file or directory); start the run again"
@@ -132,12 +132,12 @@ def test_steps_do_not_go_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\rb", "a\n"])
-def test_a_name_is_one_line(path: Path, name: str) -> None:
+def test_an_empty_name_or_one_with_a_line_break_is_refused(path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="is no name of a number"):
         History.begin(path).add(1, {name: 1.0})
 
 
-def test_series_are_grouped_by_what_stands_before_the_slash(path: Path) -> None:
+def test_series_are_grouped_by_the_name_before_the_slash(path: Path) -> None:
     losses = write_three_steps(path).group("loss")
     assert list(losses) == ["", "words"]
     assert losses[""].steps.tolist() == [1, 2, 3]
@@ -163,7 +163,9 @@ def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], b
     assert history.best_step("nDCG@10") == best
 
 
-def test_a_missing_matplotlib_says_how_to_get_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_raises_an_error_with_the_install_command(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.ticker"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "engine.training.run.curves", raising=False)

@@ -1,4 +1,4 @@
-"""Files of judgments and splits, and what is said of those that cannot be read."""
+"""Files of judgments and splits, and the errors for files that cannot be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_pair_without_relevance_has_1(tmp_path: Path, content: str) -> None:
     assert read_judgments(judgments(tmp_path, content)) == {"a": {"b": 1}}
 
 
-def test_ids_are_taken_as_they_stand(tmp_path: Path) -> None:
+def test_ids_are_read_verbatim(tmp_path: Path) -> None:
     path = judgments(tmp_path, 'query_id\tdoc_id\r\n"a\tb c\r\né\t2\r\n')
     assert read_judgments(path) == {'"a': {"b c": 1}, "é": {"2": 1}}
 
@@ -37,7 +37,7 @@ def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
     assert read_judgments(judgments(tmp_path, "\ufeffquery_id\tdoc_id\na\tb\n")) == {"a": {"b": 1}}
 
 
-def test_only_queries_asked_for_are_kept_in_their_order_if_only_without_a_target(tmp_path: Path) -> None:
+def test_only_requested_queries_are_kept_in_order_even_without_a_target(tmp_path: Path) -> None:
     path = judgments(tmp_path, "query_id\tdoc_id\na\tb\nc\td\n")
     assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
 
@@ -62,20 +62,20 @@ def test_only_queries_asked_for_are_kept_in_their_order_if_only_without_a_target
     ],
     ids=["empty", "column", "short", "nobody", "number"],
 )
-def test_what_does_not_fit_is_told_with_its_line(tmp_path: Path, content: str, message: str) -> None:
+def test_a_malformed_file_raises_an_error_that_names_the_line(tmp_path: Path, content: str, message: str) -> None:
     path = judgments(tmp_path, content)
     with pytest.raises(TrainingError) as raised:
         read_judgments(path)
     assert str(raised.value) == message.format(path=path)
 
 
-def test_a_missing_file_is_told_with_what_it_should_hold(tmp_path: Path) -> None:
+def test_a_missing_file_raises_an_error_with_the_expected_form(tmp_path: Path) -> None:
     with pytest.raises(TrainingError) as raised:
         read_judgments(tmp_path / "none.tsv")
     assert str(raised.value) == f"there is no file {tmp_path}/none.tsv; it should name pairs as {FORM}"
 
 
-def test_a_file_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "qrels.tsv"
     path.write_bytes(b"query_id\tdoc_id\na\t\xff\n")
     with pytest.raises(TrainingError) as raised:
@@ -101,7 +101,7 @@ def test_splits_of_another_form_are_refused(tmp_path: Path, content: str) -> Non
     )
 
 
-def test_splits_that_are_missing_or_no_json_are_told(tmp_path: Path) -> None:
+def test_splits_that_are_missing_or_not_json_raise_an_error(tmp_path: Path) -> None:
     path = tmp_path / "splits.json"
     with pytest.raises(TrainingError) as raised:
         read_splits(path)

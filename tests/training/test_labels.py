@@ -1,4 +1,4 @@
-"""Pairs by label against all pairs one by one, and what a large class costs."""
+"""Pairs by label are compared with all pairs one by one; the memory that a large class takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def labelled(*values: MetadataValue) -> list[Document]:
     ]
 
 
-def test_documents_of_one_value_are_pairs() -> None:
+def test_documents_with_the_same_value_are_pairs() -> None:
     pairs = pairs_by_label(labelled("x", "y", "x", None, "x", "z"), "label")
     assert {one: dict(found) for one, found in pairs.items()} == {
         "0": {"2": 1, "4": 1},
@@ -67,7 +67,7 @@ def test_order_is_that_of_the_documents_whatever_their_labels_hash_to() -> None:
     assert [list(pairs[one]) for one in "012"] == [["1", "3", "2"], ["0", "3"], ["0"]]
 
 
-def test_a_class_of_ten_thousand_takes_memory_for_ten_thousand() -> None:
+def test_memory_grows_with_the_documents_of_a_class_and_not_with_its_pairs() -> None:
     documents = labelled(*["x"] * 10_000)
     tracemalloc.start()
     pairs = pairs_by_label(documents, "label")

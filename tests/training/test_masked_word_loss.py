@@ -1,4 +1,4 @@
-"""The loss of hidden words in several passes, against one."""
+"""The loss of hidden words: its equation, and several passes compared with one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gradients(backbone: Backbone, loss: MaskedWordLoss) -> list[Tensor]:
     return found
 
 
-def test_it_is_the_mean_cross_entropy_of_the_hidden_words(backbone: Backbone) -> None:
+def test_the_loss_is_the_mean_cross_entropy_of_the_hidden_words(backbone: Backbone) -> None:
     loss, sequences = MaskedWordLoss(backbone), sequences_of(backbone)[:1] * 4
     ids, mask = backbone.tokenizer.pad(sequences)
     generator = torch.Generator().manual_seed(7)
@@ -60,7 +60,7 @@ def test_the_weight_scales_gradients_and_the_value_stays(backbone: Backbone) -> 
         torch.testing.assert_close(tenth, one / 10, atol=1e-6, rtol=1e-4)
 
 
-def test_passes_add_up_to_the_whole(backbone: Backbone) -> None:
+def test_passes_add_up_to_the_loss_of_the_batch(backbone: Backbone) -> None:
     """With all sequences alike, how they are batched does not change what is hidden, only when."""
     loss, parts = MaskedWordLoss(backbone), []
     sequences = sequences_of(backbone)[:1] * 60

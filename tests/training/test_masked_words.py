@@ -1,4 +1,4 @@
-"""Hiding words: which, how many, and what they become; the head against its equation."""
+"""Hiding of words: which and how many are chosen, and what replaces them; the head against its equation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_sequence_with_fewer_words_than_the_count_gives_them_all() -> None:
     assert chosen.nonzero().tolist() == [[0, 21]]
 
 
-def test_every_word_is_chosen_alike_and_nothing_else_is() -> None:
+def test_every_word_is_chosen_with_equal_probability_and_special_tokens_never() -> None:
     ids, mask = padded([23] * 4000)
     free = maskable(ids, mask, SPECIAL)
     for chosen, expected in (

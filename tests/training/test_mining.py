@@ -1,4 +1,4 @@
-"""Hard negatives: the rules by hand, and both miners against slower rankings."""
+"""Hard negatives: the rules by hand, and both miners compared with slower rankings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RANKING = [("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7), ("e", 0.4)]
         (["a"], 0.85, ["c", "d", "e"]),  # at most 0.85
         (["a"], 0.8, ["c", "d", "e"]),  # the bound itself counts
         (["a"], 0.75, ["d", "e"]),
-        (["c"], 1.0, ["d", "e"]),  # what stands above a positive may be one, too
-        (["c", "e"], 1.0, ["d"]),  # the best of them decides
+        (["c"], 1.0, ["d", "e"]),  # a document above a positive may be a positive, too
+        (["c", "e"], 1.0, ["d"]),  # the best related target decides
         (["c", "e"], 0.85, []),
         (["a", "b", "c", "d", "e"], 1.0, []),
-        (["other"], 0.5, ["a", "b", "c", "d", "e"]),  # none of them in the ranking
+        (["other"], 0.5, ["a", "b", "c", "d", "e"]),  # no related target is in the ranking
         ([], 0.5, ["a", "b", "c", "d", "e"]),
     ],
 )
@@ -46,14 +46,14 @@ def corpus_of(index_documents: int, pairs: Judgments, held_out: tuple[str, ...] 
     return training_corpus(make_corpus(index_documents), pairs, held_out=held_out)
 
 
-def test_an_index_names_what_search_finds_in_its_order(index: Index) -> None:
+def test_negatives_of_an_index_are_the_hits_of_its_search_in_order(index: Index) -> None:
     miner = IndexMiner(index, corpus_of(60, {}), depth=20)
     for query_id in ("doc004", "doc031"):
         hits = index.search_id(query_id, k=20, exact=True).hits
         assert miner.negatives(query_id) == [hit.doc_id for hit in hits]
 
 
-def test_an_index_leaves_out_what_is_related_too_near_held_out_or_no_document(index: Index) -> None:
+def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(index: Index) -> None:
     hits = index.search_id("doc004", k=60, exact=True).hits
     related, held_out = hits[1], hits[6]
     corpus = corpus_of(55, {"doc004": {related.doc_id: 1}}, (held_out.doc_id,))
@@ -66,7 +66,7 @@ def test_an_index_leaves_out_what_is_related_too_near_held_out_or_no_document(in
     assert IndexMiner(index, corpus, margin=0.9).negatives("doc004") == expected
 
 
-def test_an_index_that_lacks_the_query_says_so(index: Index) -> None:
+def test_a_query_that_is_not_in_the_index_is_refused(index: Index) -> None:
     with pytest.raises(QueryError, match=r"^no document 'x' among 60 in "):
         IndexMiner(index, corpus_of(60, {})).negatives("x")
 
@@ -89,12 +89,12 @@ def lexical(pairs: Judgments | None = None, **options: float) -> LexicalMiner:
 
 
 def test_words_find_documents_that_share_rare_ones_first() -> None:
-    """Shared words that few texts have count, by hand: zebra 2, near 2, street 3, house 3 texts."""
+    """Rare shared words count more; counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3."""
     assert lexical().negatives("query") == ["rare", "common", "house"]
     assert lexical(depth=1).negatives("query") == ["rare"]
 
 
-def test_words_obey_the_rules_of_negatives() -> None:
+def test_lexical_negatives_leave_out_related_and_too_similar_documents() -> None:
     assert lexical({"query": {"rare": 1}}).negatives("query") == ["common", "house"]
     assert lexical({"query": {"house": 1}}, margin=1.0).negatives("query") == []
 
@@ -110,7 +110,7 @@ def test_a_corpus_without_words_has_no_negatives() -> None:
     assert LexicalMiner(training_corpus(documents, {})).negatives("one") == []
 
 
-def test_without_bm25s_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bm25s_raises_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingExtra) as raised:
         LexicalMiner(training_corpus(make_corpus(3), {}))

@@ -1,4 +1,4 @@
-"""The queue and the encoder that follows, step by step."""
+"""Momentum contrast: the queue of keys and the key encoder, step by step."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def learn(task: MomentumContrast, step: int) -> float:
     return loss
 
 
-def test_the_loss_is_over_what_the_queue_holds(bert_folder: Path) -> None:
+def test_the_negatives_of_the_loss_are_the_keys_in_the_queue(bert_folder: Path) -> None:
     task = contrast(bert_folder)
     keys: list[tuple[int, Tensor]] = []
     for step in range(5):
         batch = task.batch(step)
         queries = task.encoder.embed(batch.queries).documents.detach()
         found = learn(task, step)
-        targets = task._keys.embed(batch.targets).documents.detach()  # it has followed by now
+        targets = task._keys.embed(batch.targets).documents.detach()  # the key encoder has followed by now
         keys = [*keys, *zip(batch.positions, targets, strict=True)][-8:]
         losses = []
         for position, query, target in zip(batch.positions, queries, targets, strict=True):
@@ -53,7 +53,7 @@ def test_the_loss_is_over_what_the_queue_holds(bert_folder: Path) -> None:
         assert found == pytest.approx(sum(losses) / 3, rel=1e-3, abs=1e-5)
 
 
-def test_the_second_encoder_follows_slowly_and_has_no_gradient(bert_folder: Path) -> None:
+def test_the_key_encoder_follows_by_momentum_and_has_no_gradient(bert_folder: Path) -> None:
     task = contrast(bert_folder, momentum=0.75)
     name = "encoder.layer.0.output.dense.weight"
     before = task.module.encoder.get_parameter(name).clone()
@@ -66,7 +66,7 @@ def test_the_second_encoder_follows_slowly_and_has_no_gradient(bert_folder: Path
     assert all(weight.grad is None for weight in task.module.keys.parameters())
 
 
-def test_a_run_that_is_taken_up_again_goes_on_the_same(bert_folder: Path) -> None:
+def test_a_resumed_run_continues_with_the_same_losses(bert_folder: Path) -> None:
     task, resumed = contrast(bert_folder), contrast(bert_folder)
     for step in range(3):
         learn(task, step)

@@ -1,4 +1,4 @@
-"""Each loss against a plain double loop, and a few cases by hand."""
+"""Each loss is compared with a plain double loop, and with a few cases by hand."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_anchors_without_positives_are_skipped() -> None:
     vectors = torch.eye(3)
     positives = torch.tensor([[False, True, False], [True, False, False], [False, False, True]])
     loss = supervised_contrastive(vectors, positives, temperature=1.0)
-    assert loss.item() == pytest.approx(log(2))  # of two orthogonal others one is positive; the third has only itself
+    assert loss.item() == pytest.approx(log(2))  # one of two orthogonal others is positive; the third has only itself
 
 
 def test_the_scaled_cosine_begins_as_that_of_smith_and_learns() -> None:

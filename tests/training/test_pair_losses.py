@@ -1,4 +1,4 @@
-"""Each loss over a batch against its equation, one pair at a time; what is excluded has no say."""
+"""Each loss over a batch against its equation, one pair at a time; excluded targets have no gradient."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
     assert losses.evidence(towers).item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_supcon_draws_related_documents_together_and_leaves_open_what_may_be(towers: Towers) -> None:
-    """Documents 0-2 are queries, 3-8 targets; two of one side are left open where they share a relation."""
+def test_supcon_attracts_pairs_and_ignores_documents_that_may_be_related(towers: Towers) -> None:
+    """Documents 0-2 are queries, 3-8 targets; two documents of one side are ignored where they share a relation."""
     vectors = torch.cat([towers.query_documents, towers.target_documents])
     related = {(row, 3 + column) for row, column in (POSITIVES | EXCLUDED).nonzero().tolist()}
     together = {(row, 3 + column) for row, column in POSITIVES.nonzero().tolist()}
@@ -118,7 +118,7 @@ def test_supcon_draws_related_documents_together_and_leaves_open_what_may_be(tow
     assert pair_losses().supcon(towers).item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
 
 
-def test_bce_takes_every_pair_by_itself_and_both_kinds_as_if_there_were_as_many(towers: Towers) -> None:
+def test_bce_is_the_mean_over_pairs_with_positives_and_negatives_balanced(towers: Towers) -> None:
     losses: dict[bool, list[float]] = {True: [], False: []}
     for row, column in (~EXCLUDED).nonzero().tolist():
         probability = 1 / (1 + math.exp(-6 * cosine(towers, row, column)))
@@ -129,7 +129,7 @@ def test_bce_takes_every_pair_by_itself_and_both_kinds_as_if_there_were_as_many(
     assert pair_losses().bce(towers).item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_bce_of_one_kind_alone_is_its_mean(towers: Towers) -> None:
+def test_bce_of_negatives_alone_is_their_mean(towers: Towers) -> None:
     negatives = replace(towers, positives=torch.zeros_like(POSITIVES))
     cosines = [cosine(towers, row, column) for row, column in (~EXCLUDED).nonzero().tolist()]
     expected = sum(math.log(1 + math.exp(6 * own)) for own in cosines) / len(cosines)

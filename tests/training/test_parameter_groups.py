@@ -1,4 +1,4 @@
-"""Which weights learn at which rate: heads have their own only where one is given."""
+"""Learning rates of parameters: heads have a rate of their own only where one is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rates(module: nn.Module, encoder: TrainableEncoder, settings: TrainerSetting
     return {names[id(one)]: group["lr"] for group in _groups(module, encoder, settings) for one in group["params"]}
 
 
-def test_without_a_rate_of_their_own_heads_learn_as_all_of_the_encoder(colde: ColdeEncoder) -> None:
+def test_without_a_head_rate_all_parameters_learn_at_one_rate(colde: ColdeEncoder) -> None:
     task = nn.ModuleDict({"encoder": colde.module, "scale": nn.Linear(1, 1)})
     groups = _groups(task, colde, TrainerSettings(learning_rate=RATE))
     own = [id(weight) for weight in colde.module.parameters()]
@@ -45,14 +45,14 @@ def test_without_a_rate_of_their_own_heads_learn_as_all_of_the_encoder(colde: Co
     assert set(rates(task, colde, TrainerSettings(learning_rate=RATE)).values()) == {RATE}
 
 
-def test_a_rate_of_heads_is_that_of_all_outside_the_backbone(colde: ColdeEncoder) -> None:
+def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(colde: ColdeEncoder) -> None:
     task = nn.ModuleDict({"encoder": colde.module, "scale": nn.Linear(1, 1)})
     settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
     for name, rate in rates(task, colde, settings).items():
         assert rate == (RATE if name.startswith("encoder.backbone.") else HEAD_RATE), name
 
 
-def test_an_encoder_that_is_its_backbone_has_heads_outside_of_it_alone(mean_encoder: MeanEncoder) -> None:
+def test_with_an_encoder_without_heads_the_head_rate_applies_to_the_task_alone(mean_encoder: MeanEncoder) -> None:
     task = nn.ModuleDict({"encoder": mean_encoder.module, "scale": nn.Linear(1, 1)})
     found = rates(task, mean_encoder, TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE))
     assert {name for name, rate in found.items() if rate == HEAD_RATE} == {"scale.weight", "scale.bias"}

@@ -122,7 +122,7 @@ TASKS: Mapping[str, Callable[[Path], Task[Any]]] = {
 
 
 class SeenLogits(TorchFunctionMode):
-    """What functions of losses are called with, and whether autocast is on there."""
+    """Records the logits that loss functions are called with, and whether autocast is on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ def test_the_logits_of_a_loss_are_float32_under_autocast(bert_folder: Path, name
     assert any(weight.grad is not None and weight.grad.any() for weight in task.module.parameters())
 
 
-def test_products_inside_are_float32_and_bfloat16_around_it() -> None:
+def test_full_precision_multiplies_in_float32_inside_autocast() -> None:
     one = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         assert (one @ one).dtype == torch.bfloat16

@@ -1,4 +1,4 @@
-"""One process alone waits for nobody; two of them train as one that takes the batches of both."""
+"""A process alone, and two processes, which train like one that takes the batches of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.training.made import assert_equal, small_corpus, small_fine_tuning, w
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_process_alone_is_the_first_and_has_all_there_is() -> None:
+def test_a_process_alone_is_the_first_and_keeps_its_own_values() -> None:
     alone = Processes(torch.device("cpu"))
     assert (alone.n, alone.position, alone.is_first) == (1, 0, True)
     assert alone.sum(7) == 7
@@ -45,7 +45,7 @@ TWO = TrainerSettings(steps=3, learning_rate=1e-3, validate_every=2, checkpoint_
 
 
 def averages_of_two() -> list[float | None]:
-    """Mean gradients of a weight that both processes have one for, one of them, and none of them."""
+    """Mean gradients of three weights: one with a gradient in both processes, one in the first, and one in none."""
     processes = Processes(torch.device("cpu"))
     weights = [nn.Parameter(torch.zeros(1)) for _ in range(3)]
     weights[0].grad = torch.tensor([1.0 + 2 * processes.position])
@@ -56,17 +56,17 @@ def averages_of_two() -> list[float | None]:
 
 
 def run_one_of_two(bert_folder: Path, folder: Path) -> None:
-    """What each of two processes does; it leaves its weights behind, and what it knows of the run."""
+    """Run one of two processes; write its weights, and its record of the run."""
     task = small_fine_tuning(bert_folder)
     task.encoder.backbone.freeze(1)
     validations = [Validation(small_corpus(), task.encoder, chunks=2)]
-    told: list[str] = []
-    outcome = Trainer(task, task.encoder, folder / "run", TWO, validations=validations, log=told.append).run()
+    logged: list[str] = []
+    outcome = Trainer(task, task.encoder, folder / "run", TWO, validations=validations, log=logged.append).run()
     known = {
         "best_step": outcome.best_step,
         "n_tokens": outcome.n_tokens,
         "history": without_speed(outcome.history),
-        "tells": bool(told),
+        "tells": bool(logged),
         "averages": averages_of_two(),
     }
     save_file(weights_of(task.module), folder / f"{os.environ['RANK']}.safetensors")

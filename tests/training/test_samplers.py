@@ -1,4 +1,4 @@
-"""What holds for the two views of a document, whatever the chance."""
+"""Samplers of two views of a document: properties that hold for every seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 10_000)
 
 @st.composite
 def documents(draw: st.DrawFn, most_sentences: int = 12) -> Document:
-    """Sections of sentences, in which every word stands once."""
+    """Sections of sentences, in which every word occurs once."""
     sections, number = [], 0
     for heading in range(draw(st.integers(1, 3))):
         body = []
@@ -43,7 +43,9 @@ def n_words(document: Document) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", Sampling)
 @given(document=documents(), seed=SEEDS)
-def test_a_view_is_a_document_like_any_other(sampling: Sampling, document: Document, seed: int) -> None:
+def test_a_view_is_a_valid_document_with_headings_of_the_original(
+    sampling: Sampling, document: Document, seed: int
+) -> None:
     for view in drawn(document, sampling, seed):
         assert view.text.strip()
         borders = [0, *(section.stop for section in view.sections)]
@@ -92,12 +94,12 @@ def test_docsplit_draws_lopsided_views_again() -> None:
         assert min(n_words(one), n_words(other)) >= 2 or one == other
 
 
-def test_docsplit_gives_up_on_one_endless_sentence() -> None:
+def test_docsplit_returns_the_document_twice_if_one_sentence_dominates() -> None:
     document = make_document("d", "one two " * 50 + "ends. Fox. Dog. Cat.")
     assert drawn(document, Sampling.DOCSPLIT, 0) == (document, document)
 
 
-def test_docsplit_may_be_told_another_least_number_of_sentences() -> None:
+def test_docsplit_splits_from_a_given_minimum_number_of_sentences() -> None:
     document = make_document("d", "One fox. Two dogs.")
     one, other = DocSplit(min_sentences=2).views(document, np.random.default_rng(0))
     assert {one.text, other.text} == {"One fox. ", "Two dogs."}
@@ -141,7 +143,7 @@ def test_crops_come_from_anywhere() -> None:
     assert np.mean(words) == pytest.approx(500 - 0.15 * 256, abs=60)
 
 
-def test_a_tenth_of_the_words_of_a_crop_goes() -> None:
+def test_a_tenth_of_the_words_of_a_crop_is_deleted() -> None:
     document = make_document("d", " ".join(map(str, range(256))))
     views = [view for seed in range(100) for view in drawn(document, Sampling.CONTRIEVER, seed)]
     kept = [len(words) / (words[-1] - words[0] + 1) for view in views if (words := [int(w) for w in view.text.split()])]
@@ -179,7 +181,7 @@ def test_spans_are_of_one_to_five_sentences_in_thirty() -> None:
 
 
 @pytest.mark.parametrize("sampling", [Sampling.SIMCSE, Sampling.CT])
-def test_the_same_text_twice(sampling: Sampling) -> None:
+def test_simcse_and_contrastive_tension_return_the_same_text_twice(sampling: Sampling) -> None:
     document = make_document("d", "One fox. Two dogs. Three cats. Four birds.")
     assert drawn(document, sampling, 0) == (document, document)
 

@@ -1,4 +1,4 @@
-"""Contrastive training of sections: who belongs with whom, batches, losses against loops, and that it learns."""
+"""Contrastive training of sections: relations, batches, losses against loops, and that a small model learns."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ WORDS = (
 ).split()
 
 
-def made(encoder: ColdeEncoder, n_documents: int, *, n_words: int = 30) -> list[SegmentedDocument]:
-    """Documents of random words in two headed sections; none resembles another more than the rest."""
+def random_documents(encoder: ColdeEncoder, n_documents: int, *, n_words: int = 30) -> list[SegmentedDocument]:
+    """Documents of random words in two headed sections; all are about equally similar."""
     rng = np.random.default_rng(0)
     bodies = [[" ".join(rng.choice(WORDS, n_words)) for _ in range(2)] for _ in range(n_documents)]
     return [
@@ -43,7 +43,7 @@ def made(encoder: ColdeEncoder, n_documents: int, *, n_words: int = 30) -> list[
     ]
 
 
-def make(
+def make_contrast(
     folder: Path,
     relation: Relation,
     settings: ContrastSettings,
@@ -52,7 +52,7 @@ def make(
     n_documents: int = 6,
 ) -> SectionContrast:
     encoder = ColdeEncoder.create(folder, config, device="cpu", dtype=torch.float32)
-    return SectionContrast(encoder, made(encoder, n_documents), relation, settings)
+    return SectionContrast(encoder, random_documents(encoder, n_documents), relation, settings)
 
 
 PAIRS = [(0, 1), (1, 2), (3, 4), (4, 0)]
@@ -109,16 +109,16 @@ def test_a_graph_draws_documents_beside_neighbours_and_none_twice() -> None:
 
 def test_a_batch_is_a_function_of_seed_and_step(bert_folder: Path) -> None:
     settings = ContrastSettings(n_classes=2, whole_probability=0.5)
-    task = make(bert_folder, Graph(6, PAIRS), settings)
-    again = make(bert_folder, Graph(6, PAIRS), settings)
-    other = make(bert_folder, Graph(6, PAIRS), replace(settings, seed=1))
+    task = make_contrast(bert_folder, Graph(6, PAIRS), settings)
+    again = make_contrast(bert_folder, Graph(6, PAIRS), settings)
+    other = make_contrast(bert_folder, Graph(6, PAIRS), replace(settings, seed=1))
     steps = [task.batch(step) for step in range(8)]
     assert steps == [again.batch(step) for step in reversed(range(8))][::-1]
     assert steps != [other.batch(step) for step in range(8)]
 
 
 def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path) -> None:
-    task = make(bert_folder, Graph(6, PAIRS), ContrastSettings(n_classes=3))
+    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings(n_classes=3))
     whole = [value for step in range(300) for value in task.batch(step).whole]
     assert np.mean(whole) == pytest.approx(0.3, abs=0.05)
 
@@ -132,14 +132,14 @@ def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path)
     ],
     ids=["left-whole", "paper", "without-contrast"],
 )
-def test_no_second_view_is_drawn_where_there_is_none(
+def test_no_whole_view_is_drawn_without_sections_probability_or_contrast(
     bert_folder: Path, config: ColdeConfig, settings: ContrastSettings
 ) -> None:
-    assert not any(make(bert_folder, Graph(6, PAIRS), settings, config).batch(0).whole)
+    assert not any(make_contrast(bert_folder, Graph(6, PAIRS), settings, config).batch(0).whole)
 
 
 def test_tokens_of_whole_views_are_counted_too(bert_folder: Path) -> None:
-    task = make(bert_folder, Graph(6, PAIRS), ContrastSettings())
+    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings())
     lengths = [one.coverage.tokens_total for one in task.documents]
     assert task.n_tokens(ContrastBatch((0, 3), (False, True))) == lengths[0] + 2 * lengths[3]
 
@@ -161,8 +161,8 @@ def supcon_by_hand(vectors: Tensor, owners: list[int], pairs: Sequence[tuple[int
     return sum(losses) / len(losses)
 
 
-def test_the_loss_is_the_printed_sum_over_sections_and_whole_views(bert_folder: Path) -> None:
-    task = make(bert_folder, Graph(6, PAIRS), ContrastSettings())
+def test_the_loss_is_the_sum_of_the_paper_over_sections_and_whole_views(bert_folder: Path) -> None:
+    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings())
     batch = ContrastBatch((0, 1, 2, 5), (False, True, False, False))
     split = [task.encoder.split(task.documents[number], 2) for number in batch.documents]
     views = [split[0], split[1], task.encoder.split(task.documents[1], 1), split[2], split[3]]
@@ -173,7 +173,7 @@ def test_the_loss_is_the_printed_sum_over_sections_and_whole_views(bert_folder: 
 
 def test_without_augmentation_documents_are_contrasted_whole(bert_folder: Path) -> None:
     config = replace(CONFIG, n_sections=1, without_positions=True)
-    task = make(bert_folder, Graph(6, PAIRS), ContrastSettings(), config)
+    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings(), config)
     batch = ContrastBatch((0, 1, 3, 5), (False,) * 4)
     vectors = torch.from_numpy(np.stack([task.encoder.encode_segmented([one])[0].document for one in task.documents]))
     expected = supcon_by_hand(vectors[[0, 1, 3, 5]], [0, 1, 3, 5], PAIRS, 0.5)
@@ -181,7 +181,9 @@ def test_without_augmentation_documents_are_contrasted_whole(bert_folder: Path) 
 
 
 def test_without_contrast_the_loss_is_the_cross_entropy_of_cosines_balanced(bert_folder: Path) -> None:
-    task = make(bert_folder, Graph(6, PAIRS), ContrastSettings(contrastive=False), replace(CONFIG, n_sections=1))
+    task = make_contrast(
+        bert_folder, Graph(6, PAIRS), ContrastSettings(contrastive=False), replace(CONFIG, n_sections=1)
+    )
     batch = ContrastBatch((0, 1, 2, 5), (False,) * 4)
     vectors = {number: task.encoder.encode_segmented([task.documents[number]])[0].document for number in (0, 1, 2, 5)}
 
@@ -198,7 +200,7 @@ def test_without_contrast_the_loss_is_the_cross_entropy_of_cosines_balanced(bert
     "settings", [ContrastSettings(whole_probability=1.0), ContrastSettings(contrastive=False)], ids=["supcon", "bce"]
 )
 def test_gradients_reach_backbone_tables_attention_and_lstm(bert_folder: Path, settings: ContrastSettings) -> None:
-    task = make(bert_folder, Graph(6, PAIRS), settings)
+    task = make_contrast(bert_folder, Graph(6, PAIRS), settings)
     loss_of(task, task.batch(0))
     without = {name for name, weight in task.module.named_parameters() if weight.grad is None or not weight.grad.any()}
     # A bias of keys shifts all logits of a softmax alike.
@@ -214,7 +216,7 @@ def test_classes_of_one_document_each_are_refused(labels: list[int], message: st
         Classes(labels)
 
 
-def test_pairs_that_cannot_be_are_refused() -> None:
+def test_pairs_out_of_range_or_of_one_document_are_refused() -> None:
     with pytest.raises(TrainingError, match=r"^pair \(0, 6\) is outside of the 6 documents, counted from 0$"):
         Graph(6, [(0, 6)])
     with pytest.raises(TrainingError, match=r"^no pair of two different documents among 1; give one at least$"):
@@ -240,7 +242,7 @@ def without_dropout(task: SectionContrast) -> SectionContrast:
 def test_a_small_model_learns_32_pairs_by_heart(bert_folder: Path) -> None:
     relation = Graph(64, [(2 * number, 2 * number + 1) for number in range(32)])
     settings, config = ContrastSettings(n_classes=32), replace(CONFIG, temperature=0.1)
-    task = without_dropout(make(bert_folder, relation, settings, config, n_documents=64))
+    task = without_dropout(make_contrast(bert_folder, relation, settings, config, n_documents=64))
 
     def accuracy() -> float:
         vectors = np.stack([one.document for one in task.encoder.encode_segmented(task.documents)])

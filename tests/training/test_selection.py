@@ -1,4 +1,4 @@
-"""Chunks that stand in a batch are real, few and in order, and those that match are preferred."""
+"""Selection of chunks for a batch: they are real, few and in order, and chunks that match are preferred."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENCODER = FakeEncoder()
 
 
 def document(doc_id: str, words: str) -> Document:
-    """A chunk a word: its vector is that of the word."""
+    """A document with a chunk for each word; the vector of a chunk is that of its word."""
     return make_document(doc_id, " ".join(" ".join([word] * WINDOW_WORDS) for word in words.split()))
 
 
@@ -47,7 +47,7 @@ def segmented(doc_id: str) -> SegmentedDocument:
 
 
 def batch(*, excluded: Sequence[int] = ()) -> PairBatch:
-    """One query; its positive is the first target."""
+    """A batch of one query; its positive is the first target."""
     targets = [segmented(one.doc_id) for one in DOCUMENTS[1:]]
     positives, left_out = np.zeros((1, len(targets)), np.bool_), np.zeros((1, len(targets)), np.bool_)
     positives[0, 0], left_out[0, list(excluded)] = True, True
@@ -66,7 +66,7 @@ def kept_words(one: SegmentedDocument) -> list[str]:
     return [one.document.text[chunk.start : chunk.stop].split()[0] for chunk in one.chunks]
 
 
-def test_kept_chunks_stand_in_reading_order_each_once_and_coverage_tells() -> None:
+def test_kept_chunks_are_in_reading_order_each_once_and_coverage_counts_them() -> None:
     kept = keep_chunks(segmented("query"), [5, 2, 5])
     assert kept_words(kept) == ["match", "three"]
     assert kept.token_ids == (segmented("query").token_ids[2], segmented("query").token_ids[5])
@@ -98,7 +98,7 @@ def test_random_runs_are_neighbours_and_start_anywhere() -> None:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("most", [1, 2, 4, 50])
 @pytest.mark.parametrize("chooses", ["random", "evidence"])
-def test_kept_chunks_are_real_at_most_so_many_and_in_order(
+def test_selected_chunks_are_chunks_of_the_document_within_the_limit_and_in_order(
     chunk_index: Index, chooses: str, most: int, seed: int
 ) -> None:
     selector: Selector = RandomRuns(most, most)
@@ -138,7 +138,7 @@ def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: 
     np.testing.assert_allclose(shares, drawn_shares(excluded), atol=0.06)
 
 
-def test_what_the_positive_alone_holds_is_preferred_to_what_all_targets_hold(chunk_index: Index) -> None:
+def test_chunks_that_match_the_positive_alone_are_preferred_to_those_that_match_all_targets(chunk_index: Index) -> None:
     selector = EvidenceChunks(chunk_index, 2, 2, crowd=3)
     words = [kept_words(selector.select(batch(), np.random.default_rng(seed)).queries[0]) for seed in range(50)]
     assert sum("licence" in one for one in words) == 0
@@ -151,10 +151,10 @@ def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: I
     best = {int(np.argmax([float(chunk @ other) for other in positive.chunks])) for chunk in query.chunks}
     words = kept_words(segmented("positive"))
     assert kept_words(chosen.targets[0]) == [words[at] for at in sorted(best)]
-    assert "near" in kept_words(chosen.targets[1])  # of the hard negative only what stands above the crowd
+    assert "near" in kept_words(chosen.targets[1])  # of the hard negative only chunks above the threshold
 
 
-def test_a_target_that_nothing_points_at_is_met_by_half_as_many_at_random(chunk_index: Index) -> None:
+def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index: Index) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
     chosen = [selector.select(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
     assert {len(one.targets[7].chunks) for one in chosen} == {2}

@@ -1,4 +1,4 @@
-"""Pretraining of SMITH: what is hidden, the two losses against loops, what each of them trains, and that they fall."""
+"""Pretraining of SMITH: hidden words and blocks, the losses against loops, and what each loss trains."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def make(bert_folder: Path) -> Make:
 
 
 def ignore(loss: Tensor) -> None:
-    """No gradients wanted."""
+    """A backward pass that computes no gradients."""
 
 
-def test_it_is_a_task(make: Make) -> None:
+def test_pretraining_is_a_task_whose_loss_is_the_sum_of_its_parts(make: Make) -> None:
     task: Task[SmithBatch] = make()
     parts = task.backward(task.batch(0), Tensor.backward)
     assert parts["loss"] == pytest.approx(parts["wp"] + parts["sp"], rel=1e-6)
@@ -135,7 +135,7 @@ def test_special_and_padded_tokens_are_never_hidden(make: Make, variant: Variant
 
 
 def hidden_by_document(task: SmithPretraining, steps: range) -> dict[str, set[str]]:
-    """The ways in which each document's words were hidden."""
+    """The different ways in which the words of each document were hidden."""
     seen: dict[str, set[str]] = {}
     for step in steps:
         batch = task.batch(step)
@@ -191,7 +191,7 @@ def test_every_window_of_a_long_document_is_read_in_turn(make: Make) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", Variant)
 def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, variant: Variant) -> None:
-    # Random weights of `released` already tell blocks apart, some rightly and some wrongly: the mean of draws counts.
+    # Random weights of `released` already distinguish blocks, some rightly and some wrongly: take the mean of draws.
     draws = [make(variant, objectives=BLOCKS, draw=draw) for draw in range(12 if variant is Variant.RELEASED else 1)]
     for step in range(3):
         batches = [task.batch(step) for task in draws]
@@ -284,8 +284,8 @@ def test_words_are_reduced_by_mean_or_by_block_position(make: Make) -> None:
     expected = sum(sum(losses) / len(losses) for losses in by_place.values())
     assert len(by_place) > 2
     assert summed.backward(batch, ignore)["wp"] == pytest.approx(expected, abs=1e-3)
-    asked = make(Variant.RELEASED, objectives=WORDS, wp_reduction=WordReduction.MEAN)
-    assert asked.backward(batch, ignore)["wp"] < expected / 2
+    with_mean = make(Variant.RELEASED, objectives=WORDS, wp_reduction=WordReduction.MEAN)
+    assert with_mean.backward(batch, ignore)["wp"] < expected / 2
 
 
 def trained_by(task: SmithPretraining) -> set[str]:
@@ -345,7 +345,7 @@ def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) 
 
 
 @pytest.mark.slow
-def test_it_overfits_a_few_tiny_documents(make: Make) -> None:
+def test_a_small_model_overfits_a_few_tiny_documents(make: Make) -> None:
     task = make(batch_size=4)
     optimizer = torch.optim.Adam(task.module.parameters(), lr=3e-3)
     losses: list[Mapping[str, float]] = []
@@ -376,7 +376,7 @@ def test_training_changes_the_encoders_fingerprint(make: Make) -> None:
         ({"texts": []}, "0 documents and 2 objectives; give at least one of each"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(make: Make, changes: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_be_trained_are_refused(make: Make, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(TrainingError) as raised:
         make(**changes)
     assert str(raised.value) == message

@@ -1,4 +1,4 @@
-"""What all tasks draw by: a generator a step, and each document once an epoch."""
+"""Random draws of all tasks: a generator for each step, and each document at most once an epoch."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_an_epoch_reads_each_position_at_most_once_and_all_that_fill_a_batch(n: 
         assert len(set(read)) == steps * size and set(read) <= set(range(n))
 
 
-def test_epochs_and_seeds_are_shuffled_in_other_ways() -> None:
+def test_epochs_and_seeds_are_shuffled_differently() -> None:
     orders = [tuple(epoch_slice(20, 20, step, seed)) for step in range(2) for seed in range(2)]
     assert len(set(orders)) == 4
 
 
-def test_a_batch_of_more_than_there_are_is_all_of_them() -> None:
+def test_a_batch_larger_than_the_corpus_holds_every_position() -> None:
     assert [sorted(epoch_slice(3, 8, step, seed=0)) for step in range(2)] == [[0, 1, 2]] * 2
 
 

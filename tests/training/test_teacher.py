@@ -1,4 +1,4 @@
-"""The teacher's scores against plain loops over the vectors of its index."""
+"""The scores of the teacher are compared with plain loops over the vectors of its index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes import FakeEncoder, make_document
 
 
 def batch_of(queries: list[Document], targets: list[Document]) -> PairBatch:
-    """The student reads one chunk of each."""
+    """A batch of which the student reads one chunk of each document."""
     none = np.zeros((len(queries), len(targets)), np.bool_)
     cut = [keep_chunks(FakeEncoder().segment(document), [0]) for document in (*queries, *targets)]
     return PairBatch(cut[: len(queries)], cut[len(queries) :], none, none)
@@ -37,6 +37,6 @@ def test_scores_are_mean_best_matches_over_all_chunks(index: Index, corpus: list
     torch.testing.assert_close(scores, torch.tensor(expected), atol=1e-3, rtol=0)  # stored in half precision
 
 
-def test_a_document_that_the_teacher_never_read_is_told(index: Index, corpus: list[Document]) -> None:
+def test_a_document_missing_from_the_index_of_the_teacher_raises_an_error(index: Index, corpus: list[Document]) -> None:
     with pytest.raises(QueryError, match=r"^no document 'new' among 60 in "):
         IndexTeacher(index).scores(batch_of(corpus[:1], [make_document("new", "text")]))

@@ -1,4 +1,4 @@
-"""The training task of TDE against its equations by loops, and whether a model of two layers learns from it."""
+"""The training task of TDE against its equations by loops, and that a model of two layers learns from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TRAINING = TextPairsSettings(max_sentences=3, contrastive_weight=0.7, classifica
 
 
 def make_texts(n: int, *, seed: int = 0) -> list[Document]:
-    """Texts of two to five sentences; even ones of one world, odd ones of another."""
+    """Texts of two to five sentences; even texts have words of one world, odd texts of another."""
     rng = np.random.default_rng(seed)
     worlds = (ANIMALS, THINGS)
     return [
@@ -107,7 +107,7 @@ def test_the_classification_part_is_the_cross_entropy_of_the_pair_head(task: Tex
 
 
 @torch.no_grad()
-def test_the_topic_part_is_that_of_texts_and_of_their_sentences(task: TextPairs) -> None:
+def test_the_topic_part_is_the_mean_loss_of_texts_and_of_their_sentences(task: TextPairs) -> None:
     assert task.module.topics is not None
     model, batch = task.module.topics.model, task.batch(2)
     texts = [model.loss(model.bags([text.document.text])).item() for text in batch.texts]
@@ -144,7 +144,7 @@ def test_the_gradients_are_those_of_the_weighted_sum(encoder: TdeEncoder, group_
         ([], [0, 1, 2, 3, 4]),
         ([(0, 1, True), (2, 3, False)], [0, 0, 2, 3, 4]),
         ([(3, 4, True), (4, 1, True), (0, 2, True)], [0, 1, 0, 1, 1]),
-        ([(0, 1, True), (1, 2, True), (0, 2, False)], [0, 0, 0, 3, 4]),  # through others they match
+        ([(0, 1, True), (1, 2, True), (0, 2, False)], [0, 0, 0, 3, 4]),  # they match through another text
     ],
 )
 def test_texts_that_match_are_one_class(pairs: list[tuple[int, int, bool]], expected: list[int]) -> None:
@@ -152,7 +152,7 @@ def test_texts_that_match_are_one_class(pairs: list[tuple[int, int, bool]], expe
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=15))
-def test_classes_are_what_matches_reach(pairs: list[tuple[int, int, bool]]) -> None:
+def test_classes_are_the_connected_components_of_matches(pairs: list[tuple[int, int, bool]]) -> None:
     reached = np.eye(10, dtype=bool)
     for one, other, matches in pairs:
         reached[one, other] |= matches
@@ -175,17 +175,17 @@ def test_a_batch_holds_its_pairs_and_each_of_their_texts_once(task: TextPairs) -
     assert all(seen.count(pair) <= given_pairs.count(pair) for pair in seen)
 
 
-def test_a_batch_depends_on_its_step_alone(task: TextPairs, encoder: TdeEncoder) -> None:
+def test_a_batch_depends_on_seed_and_step_alone(task: TextPairs, encoder: TdeEncoder) -> None:
     again = TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING)
     other = TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING, seed=1)
 
-    def told(batch: TextPairBatch) -> tuple[object, ...]:
+    def content(batch: TextPairBatch) -> tuple[object, ...]:
         return batch.pairs, tuple(text.chunks for text in batch.texts)
 
-    later = told(task.batch(5))
-    assert later == told(again.batch(5)) == told(task.batch(5))
-    assert later != told(other.batch(5))
-    assert later != told(task.batch(6))
+    later = content(task.batch(5))
+    assert later == content(again.batch(5)) == content(task.batch(5))
+    assert later != content(other.batch(5))
+    assert later != content(task.batch(6))
 
 
 def test_of_many_sentences_some_are_drawn_in_reading_order(encoder: TdeEncoder) -> None:
@@ -204,7 +204,7 @@ def test_of_many_sentences_some_are_drawn_in_reading_order(encoder: TdeEncoder) 
 
 
 def trained(encoder: TdeEncoder, task: TextPairs, *, steps: int) -> tuple[list[float], list[bool]]:
-    """Losses of steps without dropout in the backbone, which drowns so small a one; afterwards what the head says."""
+    """Losses of steps, and predictions of the head afterwards; dropout would hide the signal of so small a backbone."""
     optimizer = torch.optim.Adam(task.module.parameters(), lr=0.003)
     task.module.train()
     encoder.backbone.model.eval()
@@ -280,7 +280,7 @@ def test_a_pair_of_a_text_that_is_not_there_is_refused(encoder: TdeEncoder, posi
 
 
 @pytest.mark.slow
-def test_topics_are_fitted_by_themselves(encoder: TdeEncoder) -> None:
+def test_fitting_topics_changes_the_topic_model_alone_and_separates_both_vocabularies(encoder: TdeEncoder) -> None:
     texts = [text.text for text in make_texts(40)] + ["", "unknown"]
     head, backbone = encoder.module.head.state_dict(), encoder.backbone.model.state_dict()
     kept = {name: value.clone() for name, value in (head | backbone).items()}

@@ -1,4 +1,4 @@
-"""Both sides of a batch: what was encoded, parted, and matches one by one."""
+"""Queries and targets of an encoded batch, and their best matches pair by pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.training.tasks.towers import Towers
 from tests.training.made import EXCLUDED, POSITIVES, embedded_batch
 
 
-def test_queries_and_targets_stand_as_they_were_encoded() -> None:
+def test_queries_and_targets_keep_the_vectors_of_the_encoded_batch() -> None:
     embedded, batch, scores = embedded_batch()
     towers = Towers.of(embedded, batch, scores)
     assert torch.equal(towers.query_chunks, embedded.chunks[:3])
@@ -21,7 +21,7 @@ def test_queries_and_targets_stand_as_they_were_encoded() -> None:
     assert Towers.of(embedded, batch).teacher_scores is None
 
 
-def test_queries_of_fewer_chunks_than_the_targets_are_cut_to_their_own() -> None:
+def test_queries_with_fewer_chunks_than_the_targets_are_not_padded_to_them() -> None:
     embedded, batch, _ = embedded_batch()
     towers = Towers.of(embedded, type(batch)(batch.queries[1:2], batch.targets, batch.positives, batch.excluded))
     assert (towers.query_chunks.shape[1], towers.target_chunks.shape[1]) == (2, 3)

@@ -1,4 +1,4 @@
-"""The loop: steps that can be taken up again bit for bit, rates, stops, and what is kept."""
+"""The training loop: exact resumption, learning rates, early stopping, and which step is saved."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.training.made import assert_equal, plain_encoder, small_corpus, small
 
 
 class Stop(Exception):
-    """A machine that goes down."""
+    """Stands for a machine that goes down."""
 
 
 def stops_at(line: str) -> Callable[[str], None]:
-    def log(told: str) -> None:
-        if told.startswith(line):
+    def log(message: str) -> None:
+        if message.startswith(line):
             raise Stop
 
     return log
@@ -43,7 +43,7 @@ SETTINGS = TrainerSettings(steps=10, learning_rate=1e-3, validate_every=3, check
 
 
 @pytest.mark.slow
-def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_ends_like_one_that_never_stopped(bert_folder: Path, tmp_path: Path) -> None:
     def run(folder: Path, log: Callable[[str], None] = lambda line: None) -> tuple[FineTuning, Outcome]:
         task = small_fine_tuning(bert_folder)
         validations = [Validation(small_corpus(), task.encoder, chunks=2)]
@@ -61,18 +61,18 @@ def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, 
 
 @pytest.mark.slow
 def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) -> None:
-    told: list[str] = []
+    logged: list[str] = []
     settings = TrainerSettings(steps=3)
     task, again = small_fine_tuning(bert_folder), small_fine_tuning(bert_folder)
     first = Trainer(task, task.encoder, tmp_path, settings).run()
-    second = Trainer(again, again.encoder, tmp_path, settings, log=told.append).run()
-    assert told[0] == "continues after step 3 of 3" and not any(line.startswith("step") for line in told)
+    second = Trainer(again, again.encoder, tmp_path, settings, log=logged.append).run()
+    assert logged[0] == "continues after step 3 of 3" and not any(line.startswith("step") for line in logged)
     assert_equal(weights_of(again.module), weights_of(task.module))
     assert (second.steps, second.best_step, second.n_tokens) == (3, 3, first.n_tokens)
 
 
 @pytest.mark.slow
-def test_every_step_makes_another_draw_and_another_dropout(bert_folder: Path, tmp_path: Path) -> None:
+def test_random_numbers_depend_on_seed_step_and_process(bert_folder: Path, tmp_path: Path) -> None:
     assert torch_seed(0, 1, 0) == torch_seed(0, 1, 0)
     assert (
         len({torch_seed(seed, step, process) for seed in range(3) for step in range(3) for process in range(3)}) == 27
@@ -123,7 +123,7 @@ class Toy:
 
 
 class Scripted:
-    """A validation whose figures are known."""
+    """A validation whose values are known."""
 
     name = "made"
 
@@ -162,7 +162,7 @@ def test_only_matrices_decay_and_heads_have_their_own_rate(mean_encoder: MeanEnc
 
 
 @pytest.mark.parametrize("head_rate", [0.5, None])
-def test_layers_above_a_backbone_are_heads_where_these_have_a_rate(
+def test_layers_above_a_backbone_learn_at_the_head_rate_if_one_is_given(
     bert_folder: Path, tmp_path: Path, head_rate: float | None
 ) -> None:
     config = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)
@@ -180,7 +180,7 @@ def test_layers_above_a_backbone_are_heads_where_these_have_a_rate(
         torch.testing.assert_close(weight.detach(), before[name] * (1 - rate * 0.2))
 
 
-def test_a_longer_gradient_is_cut(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+def test_a_gradient_above_the_norm_is_clipped(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     task = Toy(lambda layer, step: 1000 * pull(layer, step))
     Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=1, gradient_norm=0.3)).run()
     gradients = [weight.grad for weight in task.module.parameters() if weight.grad is not None]
@@ -234,7 +234,7 @@ def test_without_validation_the_last_weights_are_kept(bert_folder: Path, tmp_pat
         ([0.5, 0.4, 0.3, 0.2, 0.1, 0.0], None, 10, 0),
     ],
 )
-def test_it_stops_after_so_many_validations_without_a_gain(
+def test_training_stops_after_a_number_of_validations_without_a_gain(
     mean_encoder: MeanEncoder,
     tmp_path: Path,
     values: list[float],
@@ -249,14 +249,14 @@ def test_it_stops_after_so_many_validations_without_a_gain(
     assert (again.steps, again.best_step) == (steps, best_step)
 
 
-def test_the_mean_of_corpora_decides(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+def test_the_mean_over_corpora_decides_the_best_step(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     one, other = Scripted([0.2, 0.9, 0.1]), Scripted([0.2, 0.1, 0.8])
     other.name = "other"
-    told: list[str] = []
+    logged: list[str] = []
     settings = TrainerSettings(steps=2, validate_every=1)
-    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[one, other], log=told.append).run()
+    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[one, other], log=logged.append).run()
     assert outcome.best_step == 1
-    assert [line for line in told if line.startswith("valid")] == [
+    assert [line for line in logged if line.startswith("valid")] == [
         "valid nDCG@10 after step 0: made 0.2000, other 0.2000; mean 0.2000 *",
         "valid nDCG@10 after step 1: made 0.9000, other 0.1000; mean 0.5000 *",
         "valid nDCG@10 after step 2: made 0.1000, other 0.8000; mean 0.4500",
@@ -285,9 +285,9 @@ def test_a_loss_that_is_no_number_ends_the_run(mean_encoder: MeanEncoder, tmp_pa
         f"in {tmp_path}/checkpoints"
     )
     assert all(weight.isfinite().all() for weight in task.module.parameters())
-    mended = Toy(pull)
-    assert Trainer(mended, mean_encoder, tmp_path, settings).run().steps == 5
-    assert mended.seen == [2, 3, 4]
+    repaired = Toy(pull)
+    assert Trainer(repaired, mean_encoder, tmp_path, settings).run().steps == 5
+    assert repaired.seen == [2, 3, 4]
 
 
 def test_a_gradient_that_is_no_number_ends_the_run_before_it_reaches_the_weights(
@@ -305,7 +305,7 @@ def test_two_validations_of_one_name_are_refused(mean_encoder: MeanEncoder, tmp_
     assert str(raised.value) == ("validations have the names made, made, and one would hide the other; rename a folder")
 
 
-def test_without_accelerate_it_says_what_to_install(
+def test_a_missing_accelerate_raises_an_error_with_the_install_command(
     mean_encoder: MeanEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "accelerate", None)
@@ -350,7 +350,7 @@ VALUES = [0.5, 0.9, 0.6, 0.7, 0.8]  # after 0, 3, 6, 9 and 10 steps
 
 
 @pytest.mark.slow
-def test_a_value_given_chooses_the_best_weights(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_given_validation_function_chooses_the_best_step(bert_folder: Path, tmp_path: Path) -> None:
     task = small_fine_tuning(bert_folder)
     values = iter(VALUES)
     trainer = Trainer(task, task.encoder, tmp_path, SETTINGS, validate=lambda: next(values))
@@ -360,7 +360,7 @@ def test_a_value_given_chooses_the_best_weights(bert_folder: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_is_validated_saved_and_goes_on(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_is_validated_and_saved_and_can_be_resumed(bert_folder: Path, tmp_path: Path) -> None:
     def run(folder: Path, stop: Callable[[int], bool]) -> tuple[FineTuning, Outcome]:
         task = small_fine_tuning(bert_folder)
         return task, Trainer(task, task.encoder, folder, SETTINGS, validate=lambda: 0.5, stop=stop).run()

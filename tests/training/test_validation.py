@@ -1,4 +1,4 @@
-"""The figure that training is steered by, against an index, search and ir_measures; and nDCG by itself."""
+"""The validation of training is compared with an index, search and ir_measures; nDCG by itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IDS = [document.doc_id for document in DOCUMENTS]
 
 
 class Stored(MeanEncoder):
-    """Rounds as an index does, so that no near tie is ranked in two ways."""
+    """Rounds vectors as an index does, so that near ties are ranked in the same way."""
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         return [as_stored(encoded) for encoded in super().encode_segmented(documents)]
@@ -43,7 +43,7 @@ def encoder(mean_encoder: MeanEncoder) -> Stored:
 
 @pytest.fixture(scope="module")
 def corpus() -> TrainingCorpus:
-    """Graded judgments, of the other half of a pair and of some others, one of which is in no corpus."""
+    """Graded judgments of the other half of a pair and of some other documents, one of which is in no corpus."""
     rng = np.random.default_rng(1)
     valid = {
         f"q{number}": {
@@ -58,7 +58,7 @@ def corpus() -> TrainingCorpus:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scoring", [CHUNKS, replace(CHUNKS, exceeding=5, power=1.0)])
-def test_it_is_the_ndcg_of_exact_search_by_chunks(
+def test_validation_equals_the_ndcg_of_exact_search_by_chunks(
     tmp_path: Path, encoder: Stored, corpus: TrainingCorpus, scoring: Scoring
 ) -> None:
     pytest.importorskip("ir_measures")
@@ -87,11 +87,11 @@ def test_documents_are_cut_to_chunks_spread_over_them(encoder: Stored, corpus: T
     assert Validation(corpus, encoder).n_tokens == sum(one.coverage.tokens_read for one in cut)
 
 
-def test_the_first_queries_are_asked(encoder: Stored, corpus: TrainingCorpus) -> None:
-    asked = Validation(corpus, encoder, queries=3).by_query()
-    assert list(asked) == ["q0", "q2", "q4"]
+def test_only_the_first_queries_are_searched(encoder: Stored, corpus: TrainingCorpus) -> None:
+    first = Validation(corpus, encoder, queries=3).by_query()
+    assert list(first) == ["q0", "q2", "q4"]
     whole = Validation(corpus, encoder).by_query()
-    assert asked == {query_id: whole[query_id] for query_id in asked}
+    assert first == {query_id: whole[query_id] for query_id in first}
 
 
 def test_all_judged_documents_are_ranked_whatever_the_number_and_the_same_others_each_time(
@@ -121,7 +121,7 @@ def test_a_query_without_a_token_finds_nothing_and_others_rank_without_it(encode
     assert 0 < found["q0"] < 1
 
 
-def test_it_follows_the_weights(bert_folder: Path, corpus: TrainingCorpus) -> None:
+def test_validation_follows_changes_of_the_parameters(bert_folder: Path, corpus: TrainingCorpus) -> None:
     encoder = plain_encoder(bert_folder)
     validation = Validation(corpus, encoder)
     before = validation.by_query()
@@ -141,7 +141,9 @@ def test_a_corpus_without_valid_queries_is_refused(encoder: Stored) -> None:
 
 
 @pytest.mark.parametrize("name", ["chunks", "queries", "documents"])
-def test_none_of_something_is_refused(encoder: Stored, corpus: TrainingCorpus, name: str) -> None:
+def test_validation_on_0_chunks_queries_or_documents_is_refused(
+    encoder: Stored, corpus: TrainingCorpus, name: str
+) -> None:
     with pytest.raises(TrainingError) as raised:
         Validation(corpus, encoder, **{name: 0})  # type: ignore[arg-type]
     assert str(raised.value) == f"validation of corpus made on 0 {name} measures nothing; allow at least 1"
@@ -170,5 +172,5 @@ def test_ndcg_is_that_of_ir_measures(ranking: list[str], judged: dict[str, int])
         (["b", "a"], {"a": 1, "b": -2}, 1 / np.log2(3)),
     ],
 )
-def test_ndcg_of_rankings_small_enough_for_the_eye(ranking: list[str], judged: dict[str, int], expected: float) -> None:
+def test_ndcg_of_small_rankings_by_hand(ranking: list[str], judged: dict[str, int], expected: float) -> None:
     assert ndcg(ranking, judged, 2) == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""Batches of views: which documents, and how much of them."""
+"""Batches of views: which documents are drawn, and which stretch of them is read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_both_views_are_of_the_same_document_each_once_an_epoch() -> None:
     assert len({position for batch in batches for position in batch.positions}) == 8
 
 
-def test_views_are_drawn_anew_every_epoch() -> None:
+def test_views_are_redrawn_every_epoch() -> None:
     few = CORPUS[:4]
     texts = [
         {query.document.doc_id: query.document.text for query in pairs(few).batch(step).queries} for step in (0, 1)
@@ -45,7 +45,7 @@ def test_views_are_drawn_anew_every_epoch() -> None:
 
 
 def numbered(n_sentences: int, words: int = 4) -> Document:
-    """Sentences of so many words, each word with its number in the document."""
+    """A document of sentences of this many words, each word with its number in the document."""
     sentences = [
         " ".join(f"W{sentence * words + word}" for word in range(words)) + "." for sentence in range(n_sentences)
     ]
@@ -76,7 +76,7 @@ def words_between(one: list[int], other: list[int]) -> int:
 @pytest.mark.parametrize("sampling", Sampling)
 def test_the_views_of_a_long_document_lie_in_the_same_place(sampling: Sampling) -> None:
     found = views_of(numbered(2000), sampling)
-    # Views that are cut by themselves lie some thousand words apart.
+    # Views that are cut independently of each other lie some thousand words apart.
     assert np.median([words_between(*views) for views in found]) == 0
     assert max(words_between(*views) for views in found) <= 128
     assert max(len(view) for views in found for view in views) <= 64
@@ -114,7 +114,7 @@ def test_the_same_stretch_of_a_long_document_is_read_twice(sampling: Sampling) -
     assert all(one == other for one, other in views_of(numbered(2000), sampling))
 
 
-def test_a_long_document_is_read_in_a_window_as_long_as_may_be() -> None:
+def test_a_long_document_is_read_in_the_longest_window_that_fits() -> None:
     document = numbered(25)  # 12 chunks of 8 words, one of 4
     source = pairs([document, document], max_tokens=20)
     firsts = set()
@@ -147,7 +147,7 @@ def test_a_joined_view_is_one_chunk_across_headings(mean_encoder: MeanEncoder, j
     assert (n_chunks == {1}) == joined
 
 
-def test_a_real_encoder_reads_no_more_than_it_may(mean_encoder: MeanEncoder) -> None:
+def test_views_for_a_real_encoder_stay_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
     text = "The quick brown fox jumps over the lazy dog. We search long documents, section by section. " * 20
     source = ViewPairs(
         mean_encoder, [make_document("d", text)] * 2, SAMPLERS[Sampling.DOCSPLIT], batch_size=2, max_tokens=40
@@ -177,6 +177,6 @@ def test_documents_without_negatives_are_refused() -> None:
         pairs(CORPUS[:1])
 
 
-def test_views_without_room_are_refused() -> None:
+def test_views_of_0_tokens_are_refused() -> None:
     with pytest.raises(TrainingError, match=r"^views of at most 0 tokens hold nothing; allow 512"):
         pairs(CORPUS, max_tokens=0)

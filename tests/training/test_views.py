@@ -1,4 +1,4 @@
-"""What is kept of a document, and where it then stands."""
+"""Views of a document: which text is kept, and in which sections."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_words_cover_the_text() -> None:
     assert n_words(document, Span(0, 7)) == 2
 
 
-def test_what_is_kept_stays_under_its_heading() -> None:
+def test_kept_text_stays_under_its_heading() -> None:
     first, _, third, _, last = sentences(DOCUMENT)
     view = keep(DOCUMENT, [first, third, last])
     assert view.text == "Start\nOne fox runs. Middle\nThe house is old.\n\nIt is long.\n\n"
@@ -54,7 +54,7 @@ def test_what_is_kept_stays_under_its_heading() -> None:
     assert (view.doc_id, view.title, view.pages) == ("d", "d", ())
 
 
-def test_sections_of_which_nothing_is_left_go() -> None:
+def test_sections_without_kept_text_are_dropped() -> None:
     view = keep(DOCUMENT, [sentences(DOCUMENT)[2]])
     assert [section.heading for section in view.sections] == ["Middle"]
     assert view.sections[0].start == 0
@@ -70,7 +70,7 @@ def test_a_span_over_several_sections_is_cut_at_their_borders() -> None:
     assert [(section.start, section.stop) for section in view.sections] == [(0, 1), (1, 3), (3, 4)]
 
 
-def test_the_whole_is_the_whole() -> None:
+def test_keeping_everything_returns_the_document() -> None:
     assert keep(DOCUMENT, [Span(0, len(DOCUMENT.text))]) == DOCUMENT
     assert keep(DOCUMENT, sentences(DOCUMENT)) == DOCUMENT
 

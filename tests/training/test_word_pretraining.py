@@ -1,4 +1,4 @@
-"""Hidden words alone: a task whose loss falls, over runs of chunks, with a backbone and nothing else in it."""
+"""Pretraining on hidden words alone: batches of runs of chunks, and a loss that falls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make(encoder: MeanEncoder, *texts: str) -> WordPretraining:
     return WordPretraining(encoder, pairs)
 
 
-def test_it_is_a_task_that_reads_runs_of_chunks(mean_encoder: MeanEncoder) -> None:
+def test_a_batch_holds_runs_of_chunks_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
     task: Task[WordBatch] = make(copy.deepcopy(mean_encoder), TEXT * 4, TEXT, " ")
     batch = task.batch(3)
     assert batch == task.batch(3) != task.batch(4)

@@ -1,4 +1,4 @@
-"""What is left of term counts equals counting what is left, occurrence by occurrence."""
+"""Counts without some kinds of sections equal counting the remaining text, occurrence by occurrence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Text = list[tuple[list[tuple[str, str]], int]]
 
 
 def written(parts: Text) -> tuple[str, Sections]:
-    """A text with its sections and the bits of their kinds; a word may go on in the next section."""
+    """A text with its sections and the bits of their kinds; a word may continue in the next section."""
     text, starts = "", []
     for words, _ in parts:
         starts.append(len(text))
@@ -42,10 +42,10 @@ def touches(span: list[int], sections: Sections, n_chars: int, skip: int) -> boo
     return any(bits & skip and start < span[1] and span[0] < stop for start, stop, bits in both)
 
 
-def left_by_hand(
+def remaining_by_hand(
     terms: list[int], spans: list[list[int]], title: Span | None, sections: Sections, n_chars: int, skip: int
 ) -> tuple[Counter[int], int]:
-    """The counts of what is left, and |d|."""
+    """The counts of the remaining terms, and |d|."""
     left = [(term, span) for term, span in zip(terms, spans, strict=True) if not touches(span, sections, n_chars, skip)]
     counts = Counter(term for term, _ in left)
     if title is not None:
@@ -73,7 +73,9 @@ def ones(tables: WordTables, kind: str) -> QueryTerms:
     skip=st.integers(1, 15),
     is_packed=st.booleans(),
 )
-def test_counts_of_what_is_left(documents: list[tuple[Text, int, int]], skip: int, is_packed: bool) -> None:
+def test_counts_without_skipped_sections_equal_those_by_hand(
+    documents: list[tuple[Text, int, int]], skip: int, is_packed: bool
+) -> None:
     made = [written(parts) for parts, _, _ in documents]
     titles = [Span(start, start + length) if start else None for _, start, length in documents]
     found = [segmenter_of("english").segment(text) for text, _ in made]
@@ -84,7 +86,7 @@ def test_counts_of_what_is_left(documents: list[tuple[Text, int, int]], skip: in
         shared, lengths = matches(query, table), table.lengths()
         for row, (one, title, (text, sections)) in enumerate(zip(found, titles, made, strict=True)):
             terms, spans = getattr(one, terms_of).tolist(), getattr(one, spans_of).tolist()
-            counts, length = left_by_hand(terms, spans, title, sections, len(text), skip)
+            counts, length = remaining_by_hand(terms, spans, title, sections, len(text), skip)
             assert lengths[row] == length
             own = shared.documents == row
             expected = {
@@ -105,7 +107,7 @@ def test_kept_terms_are_those_that_are_counted(parts: Text, skip: int) -> None:
         np.testing.assert_array_equal(scores(query, kept(tables, kind, skip)), scores(query, getattr(left, kind)))
 
 
-def three() -> WordTables:
+def three_documents() -> WordTables:
     texts = [
         [([("bees", " "), ("roads", ". ")], 0), ([("pumps", " ")], 1), ([("valves", " "), ("honey", " ")], 4)],
         [([("honey", " ")], 0)],
@@ -120,8 +122,8 @@ def three() -> WordTables:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("order", [[2, 0], [1], [], [0, 1, 2]])
-def test_counts_apart_follow_their_documents(is_packed: bool, order: list[int]) -> None:
-    tables = three()
+def test_counts_by_kind_of_section_follow_their_documents(is_packed: bool, order: list[int]) -> None:
+    tables = three_documents()
     words: WordTables | PackedWords = pack(tables) if is_packed else tables
     query = ones(tables, "words")
     np.testing.assert_array_equal(
@@ -130,8 +132,8 @@ def test_counts_apart_follow_their_documents(is_packed: bool, order: list[int]) 
     )
 
 
-def test_joined_tables_count_apart_if_all_of_them_do() -> None:
-    tables = three()
+def test_joined_tables_have_counts_by_kind_of_section_if_all_of_them_do() -> None:
+    tables = three_documents()
     both = join([tables, tables.of(np.array([2]))])
     query = ones(tables, "pairs")
     np.testing.assert_array_equal(
@@ -140,8 +142,8 @@ def test_joined_tables_count_apart_if_all_of_them_do() -> None:
     assert join([tables, WordTables(tables.words, tables.pairs)]).apart is None
 
 
-def test_packing_keeps_what_counts_apart() -> None:
-    tables = three()
+def test_packing_keeps_counts_by_kind_of_section() -> None:
+    tables = three_documents()
     again = unpacked(pack(tables)).apart
     assert tables.apart is not None and again is not None
     for name in ("kinds", "section_starts", "groups", "group_starts"):
@@ -150,8 +152,8 @@ def test_packing_keeps_what_counts_apart() -> None:
     np.testing.assert_array_equal(again.counts.pairs.counts, tables.apart.counts.pairs.counts)
 
 
-def test_many_queries_score_what_is_left_like_one() -> None:
-    tables = three()
+def test_many_queries_score_remaining_counts_like_one() -> None:
+    tables = three_documents()
     query = ones(tables, "words")
     for row in scores_of_many([query] * 9, kept(tables, "words", 3)):
         np.testing.assert_array_equal(row, scores(query, kept(tables, "words", 3)))

@@ -1,3 +1,5 @@
+"""Sentences that many documents of an index share, and how they are left out of scores."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -81,4 +83,4 @@ def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
                 assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
         own = index.search(noted[3], k=1)
     assert own.hits[0].doc_id == noted[3].doc_id
-    assert 0.95 < own.hits[0].score <= 1  # the target is compared whole
+    assert 0.95 < own.hits[0].score <= 1  # the target keeps its common section

@@ -43,7 +43,7 @@ def test_words_find_the_article_in_its_language(
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_a_language_that_is_named_is_kept(tmp_path: Path) -> None:
+def test_a_given_language_is_kept_and_another_or_unknown_one_is_refused(tmp_path: Path) -> None:
     folder = built(tmp_path, "german", language="none")
     with Snapshot(folder) as snapshot:
         assert snapshot.language == "none"

@@ -1,4 +1,4 @@
-"""A table turned around gives the scores of a pass for each query, bit for bit."""
+"""An inverted table gives exactly the scores of a pass for each query."""
 
 from __future__ import annotations
 

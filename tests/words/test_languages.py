@@ -1,4 +1,4 @@
-"""The language of real text is detected; nothing is detected where nothing fits."""
+"""The language of real text is detected, and text in no known language has none."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_code_is_no_language() -> None:
     assert detect_language(["\n".join(code)]) == NONE
 
 
-def test_most_words_decide() -> None:
+def test_the_language_of_most_words_is_detected() -> None:
     german, english = texts_of("german"), ["Everyone has the right to life, liberty and the security of person."]
     assert detect_language([*english, *german[:5]]) == "german"
     assert detect_language(["", "  ", *english]) == "english"
     assert detect_language([]) == NONE
 
 
-def test_quotations_and_code_hide_no_japanese() -> None:
+def test_japanese_beside_code_is_detected_and_a_short_quotation_is_not() -> None:
     japanese = "".join(texts_of("japanese"))[:400]
     assert detect_language([japanese + " def f(x): return x + 1\n" * 60]) == "japanese"
     assert detect_language([japanese[:100] + " ".join(texts_of("german"))]) == "german"

@@ -19,7 +19,7 @@ TEXTS = st.lists(st.lists(st.integers(0, 12), max_size=15), min_size=1, max_size
 
 
 def table_of(texts: list[list[int]]) -> WordTables:
-    """Documents of these terms, the same as words and as pairs; far apart, so that low bits are not all."""
+    """Documents of these terms, the same as words and as pairs; far apart, so that high bits differ too."""
     spans = np.zeros((0, 2), np.int64)
     terms = [np.array(text, np.uint32) * np.uint32(70_001) for text in texts]
     return counted([Terms(one, spans, one, spans) for one in terms])
@@ -49,9 +49,9 @@ def test_scores_equal_the_equation(texts: list[list[int]], query: list[int]) -> 
 @pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_a_document_scores_the_same_in_any_table(texts: list[list[int]], others: list[list[int]]) -> None:
-    tables, beside = table_of(texts), table_of([*others, *texts])
+    tables, larger = table_of(texts), table_of([*others, *texts])
     terms = query_terms(table_of(texts[:1]).words, collect([tables]).words)
-    assert scores(terms, tables.words).tolist() == scores(terms, beside.words).tolist()[len(others) :]
+    assert scores(terms, tables.words).tolist() == scores(terms, larger.words).tolist()[len(others) :]
 
 
 @given(TEXTS)
@@ -64,7 +64,7 @@ def test_shares_of_terms_sum_to_the_score(texts: list[list[int]]) -> None:
     assert (np.diff(found.documents) >= 0).all()
 
 
-def test_a_document_scores_one_with_itself_and_nothing_with_strangers() -> None:
+def test_a_document_scores_one_with_itself_and_zero_with_unrelated_documents() -> None:
     tables = table_of([[1, 2, 2, 3], [4, 5]])
     terms = query_terms(table_of([[1, 2, 2, 3]]).words, collect([tables]).words)
     assert scores(terms, tables.words).tolist() == [pytest.approx(1.0), 0.0]
@@ -106,7 +106,7 @@ def test_rows_are_picked_in_the_order_given(texts: list[list[int]], data: st.Dat
     assert found.lengths().tolist() == [float(len(texts[number])) for number in picked]
 
 
-def test_counts_stop_at_what_is_stored() -> None:
+def test_counts_stop_at_the_largest_number_that_is_stored() -> None:
     table = counted([Terms(np.full(70_000, 3, np.uint32), np.zeros((0, 2), np.int64), *_NOTHING)]).words
     assert table.counts.tolist() == [65_535]
 

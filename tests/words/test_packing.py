@@ -1,4 +1,4 @@
-"""Packed term counts are the counts that were packed, whole, of some documents, and by place."""
+"""Packed term counts equal the counts that were packed: of all documents, of some, and in scores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HARD = table_of(
 
 
 @pytest.mark.parametrize("table", [HARD, drawn(np.random.default_rng(0), 50), table_of(), table_of({})])
-def test_what_was_packed_comes_back(table: TermTable) -> None:
+def test_unpacking_restores_the_packed_table(table: TermTable) -> None:
     packed = pack(WordTables(table, table))
     back = unpacked(packed)
     assert_equal(back.words, table)
@@ -68,7 +68,7 @@ def test_the_lengths_of_documents_whose_titles_count_more_are_packed_too() -> No
 
 
 @pytest.mark.parametrize("table", [HARD, drawn(np.random.default_rng(1), 50)])
-def test_some_documents_are_those_of_the_table(table: TermTable) -> None:
+def test_selected_documents_equal_those_of_the_table(table: TermTable) -> None:
     packed = pack(WordTables(table, table)).words
     n = table.n_documents
     for some in (np.arange(2, 5), np.random.default_rng(0).permutation(n)[: n // 2], np.empty(0, np.int64)):

@@ -54,11 +54,11 @@ def runs_by_hand(text: str) -> list[tuple[bool, list[int]]]:
     """Of each run: whether it is cut into bigrams, and the borders of its syllables."""
     runs: list[tuple[bool, list[int]]] = []
     for at, character in enumerate(text):
-        goes_on = bool(runs) and runs[-1][1][-1] == at
-        if goes_on and is_mark(character):
+        continues = bool(runs) and runs[-1][1][-1] == at
+        if continues and is_mark(character):
             runs[-1][1][-1] += 1
         elif character.isalnum() or character == "_":
-            if goes_on and runs[-1][0] == is_unspaced(character):
+            if continues and runs[-1][0] == is_unspaced(character):
                 runs[-1][1].append(at + 1)
             else:
                 runs.append((is_unspaced(character), [at, at + 1]))
@@ -135,7 +135,7 @@ def test_an_apostrophe_ends_a_word() -> None:
     assert pairs_of("rock'n'roll o'clock") == []
 
 
-def test_a_stop_word_stands_between_no_pair() -> None:
+def test_no_pair_spans_a_stop_word() -> None:
     assert pairs_of("red fox and brown dog") == ["red fox", "brown dog"]
 
 
@@ -145,7 +145,7 @@ def test_white_space_or_one_character_joins_a_pair(gap: str) -> None:
 
 
 @pytest.mark.parametrize("gap", [", ", ". ", "--", " - ", "🙂🙂"])
-def test_more_than_one_character_parts_a_pair(gap: str) -> None:
+def test_more_than_one_character_separates_words_of_a_pair(gap: str) -> None:
     assert pairs_of(f"red{gap}fox") == []
 
 
@@ -221,7 +221,7 @@ def test_text_without_content_has_no_terms(text: str) -> None:
     assert [len(array) for array in (found.words, found.word_spans, found.pairs, found.pair_spans)] == [0, 0, 0, 0]
 
 
-def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_stay_right_when_the_cache_of_words_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segmenter_module, "_MOST_REMEMBERED", 3)
     text = "one two three four five six seven two"
     assert WordSegmenter("english").segment(text).words.tolist() == terms_by_hand(text)[0]

@@ -52,7 +52,7 @@ def test_a_title_is_found_as_lines_of_its_own(title: str, text: str, found: str 
         ("word " * 101, f"{'word ' * 101}\n{BODY}"),  # a paragraph
     ],
 )
-def test_a_title_that_does_not_stand_at_the_front_is_none(title: str, text: str) -> None:
+def test_a_title_that_is_not_at_the_front_of_the_text_is_not_found(title: str, text: str) -> None:
     assert title_span(named(title, text)) is None
 
 
@@ -81,7 +81,7 @@ def test_a_text_without_its_title_is_counted_as_it_is() -> None:
         assert tables.words.lengths().tolist() == plain.words.lengths().tolist()
 
 
-def test_titles_are_counted_once_where_they_are_not_to_count() -> None:
+def test_with_titles_off_a_title_is_counted_once() -> None:
     text = f"Queue of Agents\n\n{BODY}"
     without = count_documents(ENGLISH, [named("Queue of Agents", text)], titles=False)
     assert counts_of(without.words) == counts_of(count_words(ENGLISH, [text]).words)

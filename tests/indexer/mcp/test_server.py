@@ -56,7 +56,7 @@ def test_a_search_over_the_protocol_gives_the_hits(index: Index) -> None:
     with_client(mcp_server(index), use)
 
 
-def test_an_error_reaches_the_model_with_the_next_step(index: Index) -> None:
+def test_an_error_of_a_tool_reaches_the_client_with_its_message(index: Index) -> None:
     async def use(client: Client) -> None:
         failed = await client.call_tool("read_document", {"doc_id": "nope"})
         assert failed.is_error
@@ -82,7 +82,7 @@ def test_the_command_serves_standard_input_and_output(tmp_path: Path, corpus: li
     with_client(stdio_client(parameters), use)
 
 
-def test_a_missing_package_is_one_line(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_of_one_line(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = CliRunner().invoke(main, ["mcp", str(built_folder)])
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""What the tools of a language model return, and what they refuse."""
+"""What the tools for a language model return, and what they refuse."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.Mo
     assert text == whole and len(whole) > 100
 
 
-def test_a_file_is_searched_with(tools: Tools, index: Index, corpus: list[Document]) -> None:
+def test_a_file_can_be_the_query(tools: Tools, index: Index, corpus: list[Document]) -> None:
     found = tools.search(file="draft.md", k=1)
     assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
 
@@ -90,7 +90,7 @@ def test_without_a_folder_no_file_is_read(index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_content_that_is_indexed_is_left_out(tmp_path: Path) -> None:
+def test_the_indexed_copy_of_a_query_file_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     for name in ("a.md", "b.md"):
         (tmp_path / "corpus" / name).write_text(f"# On foxes\n\nThe fox of {name} crossed the river.\n")

@@ -34,7 +34,7 @@ WAIT_MS = 30_000
 
 
 class _Unsignalled(Server):
-    """A server of a thread, in which Python allows no handler of signals."""
+    """A server in a thread, where Python allows no signal handlers."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

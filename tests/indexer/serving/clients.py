@@ -1,4 +1,4 @@
-"""An index behind a client of Starlette: no socket, the same application."""
+"""An index behind the test client of Starlette: the real application without a socket."""
 
 from __future__ import annotations
 

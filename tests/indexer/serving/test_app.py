@@ -1,3 +1,5 @@
+"""The HTTP API gives the results of Python, and refuses bad requests with errors in JSON."""
+
 from __future__ import annotations
 
 import gzip
@@ -37,10 +39,12 @@ EVERY_OPTION: dict[str, Any] = {
 
 def timeless(answer: dict[str, Any]) -> dict[str, Any]:
     """An envelope without what differs between two runs."""
-    return answer | {"results": [one | {"seconds": 0, "provenance": at_no_time(one)} for one in answer["results"]]}
+    return answer | {
+        "results": [one | {"seconds": 0, "provenance": provenance_without_time(one)} for one in answer["results"]]
+    }
 
 
-def at_no_time(result: dict[str, Any]) -> dict[str, Any] | None:
+def provenance_without_time(result: dict[str, Any]) -> dict[str, Any] | None:
     """The provenance of a result without the time of its search; None where it has none."""
     return result["provenance"] and {name: value for name, value in result["provenance"].items() if name != "time"}
 
@@ -67,7 +71,7 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
     return str(response.json()["error"]["message"])
 
 
-def test_a_text_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+def test_a_search_with_a_text_gives_the_result_of_python(client: TestClient, index: Index) -> None:
     assert found(client, {"text": TEXT}) == of_python(index.search(Document.from_text(TEXT)))
 
 
@@ -88,11 +92,11 @@ def test_every_option_means_what_it_means_in_python(client: TestClient, index: I
     assert found(client, {"text": TEXT, **EVERY_OPTION, "sections": 1}) == expected
 
 
-def test_a_record_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+def test_a_search_with_a_record_gives_the_result_of_python(client: TestClient, index: Index) -> None:
     assert found(client, {"document": RECORD}) == of_python(index.search(query_document(RECORD)))
 
 
-def test_a_doc_id_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, index: Index) -> None:
     answer = found(client, {"doc_id": "doc013", "k": 2, "sections": None, "matrix": True})
     matrix = index.section_matrix("doc013", answer["results"][0]["hits"][0]["id"]).cosines
     assert answer["results"][0]["hits"][0].pop("section_matrix")[0][0] == pytest.approx(matrix[0, 0], abs=1e-4)
@@ -101,7 +105,9 @@ def test_a_doc_id_is_answered_as_in_python(client: TestClient, index: Index) -> 
 
 
 @pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md"])
-def test_a_file_is_answered_as_in_python(client: TestClient, index: Index, tmp_path: Path, name: str) -> None:
+def test_a_search_with_a_file_gives_the_result_of_python(
+    client: TestClient, index: Index, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / Path(name).name
     content = ("# Draft\n\n" + TEXT).encode()
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -120,9 +126,9 @@ def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> No
 
 
 def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
-    asked = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
+    body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
     compared = index.compare(Document.from_text(TEXT), "doc003", weights={"1": 0.5}, skip=["appendix"])
-    assert found(client, asked, "/v1/compare") == of_python(compared, n_pairs=None)
+    assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None)
 
 
 def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, tmp_path: Path) -> None:
@@ -190,7 +196,7 @@ def test_a_document_comes_with_sections_and_text(client: TestClient, index: Inde
         ("DELETE", "/v1/documents", b"", 405, "method_not_allowed"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_json(
+def test_bad_requests_are_refused_with_errors_in_json(
     client: TestClient, method: str, path: str, body: bytes, status: int, code: str
 ) -> None:
     refused(client.request(method, path, content=body, headers={"content-type": "application/json"}), status, code)

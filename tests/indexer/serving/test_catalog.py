@@ -1,4 +1,4 @@
-"""What the index holds, for people who write filters."""
+"""`/v1/index` and `/v1/values` describe the index, its fields and their values, for people who write filters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_unknown_field_has_no_values(client: TestClient) -> None:
     assert client.get("/v1/values", params={"field": "nothing"}).json() == {"field": "nothing", "values": []}
 
 
-def test_both_responses_are_described(client: TestClient) -> None:
+def test_both_responses_follow_the_openapi_schema(client: TestClient) -> None:
     description = client.get("/openapi.json").json()
     for path, name in (("/v1/index", "index"), ("/v1/values?field=year", "values")):
         schema = {"$ref": f"#/components/schemas/{name}", "components": description["components"]}

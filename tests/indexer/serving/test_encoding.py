@@ -1,3 +1,5 @@
+"""Queries that wait while a batch is encoded are encoded together in the next batch."""
+
 from __future__ import annotations
 
 import threading
@@ -30,7 +32,7 @@ class HeldEncoder(FakeEncoder):
 
 
 def encode_together(encoder: HeldEncoder) -> list[list[EncodedDocument] | BaseException]:
-    """The first query is encoded while the others arrive; what each of them gets."""
+    """Encode the first query while the others arrive; return the vectors or the error of each."""
     shared = SharedEncoder(encoder)
     with ThreadPoolExecutor(len(DOCUMENTS)) as threads:
         running = [threads.submit(RequestEncoder(shared, lambda *_: None).encode, [DOCUMENTS[0]])]
@@ -52,7 +54,7 @@ def test_queries_that_wait_are_encoded_together() -> None:
         np.testing.assert_array_equal(encoded[0].chunks, FakeEncoder().encode([document])[0].chunks)
 
 
-def test_a_document_that_fails_spoils_no_other() -> None:
+def test_a_document_that_fails_does_not_affect_the_others() -> None:
     found = encode_together(HeldEncoder(breaks_on=["query2"]))
     assert [isinstance(one, RuntimeError) for one in found] == [False, False, True, False]
 

@@ -1,3 +1,5 @@
+"""Requests without a token, from other sites, too large, too many or too slow are refused."""
+
 from __future__ import annotations
 
 import threading
@@ -34,7 +36,7 @@ def test_a_request_without_the_token_is_refused(guarded: TestClient, header: str
         assert response.json()["error"]["next"] == "send the header: Authorization: Bearer TOKEN"
 
 
-def test_the_token_opens_every_path_and_health_needs_none(guarded: TestClient) -> None:
+def test_the_token_opens_the_api_and_health_needs_none(guarded: TestClient) -> None:
     assert guarded.get("/v1/documents", headers=BEARER).status_code == 200
     assert guarded.get("/v1/documents", headers=BEARER | {"Host": "search.example.org"}).status_code == 200
     assert guarded.get("/health").status_code == guarded.get("/ready").status_code == 200

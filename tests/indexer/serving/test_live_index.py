@@ -1,3 +1,5 @@
+"""A served index follows the commits to its folder, and keeps the old snapshot where the new one is damaged."""
+
 from __future__ import annotations
 
 import shutil
@@ -37,7 +39,7 @@ def remove(folder: Path, doc_id: str) -> None:
         writer.remove([one.id for one in writer.indexed([doc_id]).values()])
 
 
-def test_a_commit_is_seen_by_the_next_request_alone(folder: Path) -> None:
+def test_a_commit_is_seen_by_the_next_request_and_not_by_a_running_one(folder: Path) -> None:
     live = opened(folder)
     with live.lease() as before:
         assert not live.reload()

@@ -117,17 +117,17 @@ def test_copies_of_the_query_are_left_out_and_named(corpus: list[Document], tmp_
         ({"text": TEXT, "k": 0}, 422, "k"),
     ],
 )
-def test_an_error_that_comes_at_once_has_its_status(
+def test_an_error_before_the_first_line_has_its_http_status(
     client: TestClient, body: dict[str, Any], status: int, message: str
 ) -> None:
     response = client.post("/page/search", json=body)
-    lines_of_it = response.text.splitlines()
-    assert message in json.loads(lines_of_it[-1])["error"]["message"]
-    assert response.status_code in (status, 200) and (response.status_code == 200) == (len(lines_of_it) > 1)
+    response_lines = response.text.splitlines()
+    assert message in json.loads(response_lines[-1])["error"]["message"]
+    assert response.status_code in (status, 200) and (response.status_code == 200) == (len(response_lines) > 1)
 
 
 class SteppedEncoder(FakeEncoder):
-    """Encodes one more chunk each time that somebody looks how far it has come."""
+    """Encodes one more chunk each time that its progress is read."""
 
     def __init__(self) -> None:
         super().__init__()

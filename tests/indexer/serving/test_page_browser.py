@@ -58,7 +58,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, base: str) -> Iterator[Page]:
-    """The page as it opens; at the end its console must be empty, and no other server was spoken to."""
+    """The page as it opens; after the test its console must be empty, and no other server was contacted."""
     with opened_page(browser, base) as (opened, seen):
         opened.goto("./")
         opened.wait_for_selector("#about:not(:empty)")
@@ -143,7 +143,7 @@ def test_a_file_or_text_leaves_no_trace_in_the_address(page: Page, base: str) ->
 
 
 @pytest.mark.slow
-def test_other_questions_are_those_of_python(page: Page, folder: Path) -> None:
+def test_containment_weights_and_diversity_give_the_scores_of_python(page: Page, folder: Path) -> None:
     page.click("text=More options")
     page.select_option("#mode", "containment")
     page.fill("#weights", "motivation=3, abstract=0")
@@ -313,7 +313,7 @@ def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Pa
         ("title = '", "filter"),
     ],
 )
-def test_errors_say_what_does_not_fit(browser: Browser, base: str, where: str, shown: str) -> None:
+def test_an_error_names_what_is_wrong_with_the_filter(browser: Browser, base: str, where: str, shown: str) -> None:
     with opened_page(browser, base) as (page, seen):
         page.goto("./")
         page.check("text=Text")
@@ -327,7 +327,7 @@ def test_errors_say_what_does_not_fit(browser: Browser, base: str, where: str, s
 
 
 @pytest.mark.slow
-def test_a_search_goes_on_while_the_index_is_described(browser: Browser, base: str) -> None:
+def test_a_search_continues_when_the_description_of_the_index_arrives(browser: Browser, base: str) -> None:
     held: dict[str, Route] = {}
     with opened_page(browser, base) as (page, seen):
         page.route("**/v1/index", lambda route: held.update(index=route))
@@ -378,7 +378,7 @@ def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_a_server_with_a_token_is_opened_with_it(browser: Browser, folder: Path) -> None:
+def test_a_server_with_a_token_is_searched_after_the_token_is_entered(browser: Browser, folder: Path) -> None:
     guarded = Settings(port=0, threads=1, token=TOKEN)
     with served_page(folder, guarded) as base, opened_page(browser, base) as (page, seen):
         page.goto("./?id=eip-3074.md")
@@ -446,7 +446,7 @@ def test_nothing_overflows_and_axe_finds_nothing(browser: Browser, base: str, wi
 
 @pytest.mark.slow
 @LOOKS
-def test_the_report_passes_the_same_checks(
+def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
     browser: Browser, folder: Path, tmp_path: Path, width: int, scheme: str
 ) -> None:
     draft = read_document(DRAFT)
@@ -462,7 +462,9 @@ def test_the_report_passes_the_same_checks(
 
 
 @pytest.mark.slow
-def test_the_pictures_of_the_tutorial_are_of_this_page(browser: Browser, base: str, tmp_path: Path) -> None:
+def test_pictures_of_the_page_have_the_names_of_those_in_the_tutorial(
+    browser: Browser, base: str, tmp_path: Path
+) -> None:
     take_pictures(browser, base, DRAFT, tmp_path)
     kept = ROOT / "docs/pictures"
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(one.name for one in kept.iterdir())

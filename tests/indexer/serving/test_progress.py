@@ -1,3 +1,5 @@
+"""Progress counts the tokens of a search over its steps, and ends an abandoned search at its next step."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""All copies of a replica group are of one snapshot."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -29,7 +31,7 @@ def test_copies_are_of_one_snapshot_though_a_build_commits_between_them(
     monkeypatch.setattr("indexer.serving.replicas.Index.open", open_and_commit)
     group = ReplicaGroup(folder, None, 3, Access(), store=False)
     copies = [group.take() for _ in range(3)]
-    assert len(opened) == 5  # the first two once more
+    assert len(opened) == 5  # the first two are opened again
     assert {copy.index.n_documents for copy in copies if copy} == {2}
     assert len({copy.state for copy in copies if copy}) == 1
     for copy in copies:

@@ -1,3 +1,5 @@
+"""`longmatch serve`: slow clients, signals, ports, tokens and missing packages."""
+
 from __future__ import annotations
 
 import json
@@ -85,20 +87,20 @@ def test_slow_clients_and_noise_are_cut_off_and_sigterm_ends_cleanly(words: Path
         assert process.wait(60) == 0
 
 
-def test_a_port_that_is_taken_is_named(words: Path) -> None:
+def test_the_error_names_a_port_that_is_taken(words: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StorageError, match=rf"127\.0\.0\.1 port {port} cannot be served .* --port"):
             serve(words, Settings(port=port), log=lambda _: None)
 
 
-def test_an_address_of_others_needs_a_token(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_others_can_reach_needs_a_token(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LONGMATCH_TOKEN", raising=False)
     run = CliRunner().invoke(main, ["serve", str(words), "--host", "0.0.0.0"])
     assert run.exit_code == 1 and "--token-file FILE or set LONGMATCH_TOKEN" in run.output
 
 
-def test_a_missing_package_is_named(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_package(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.cli.serve.find_spec", lambda _: None)
     run = CliRunner().invoke(main, ["serve", str(words)])
     assert run.output == "Error: longmatch serve needs FastAPI; install it: pip install 'longmatch[serve]'\n"

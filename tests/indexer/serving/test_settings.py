@@ -1,3 +1,5 @@
+"""Settings of a server: its address, and the token that an address beyond the loopback interface needs."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -21,7 +23,7 @@ def test_a_loopback_address_is_known(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
 
 
-def test_another_address_needs_a_token() -> None:
+def test_an_address_other_than_loopback_needs_a_token() -> None:
     with pytest.raises(QueryError, match=r"0\.0\.0\.0 can be reached .* --token-file FILE"):
         check_exposure(Settings(host="0.0.0.0"))
     check_exposure(Settings(host="0.0.0.0", token=TOKEN))
@@ -45,7 +47,7 @@ def test_a_weak_token_is_refused(tmp_path: Path, token: str) -> None:
         read_token(tmp_path / "token")
 
 
-def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_token_file(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match=r"cannot be read from .*nothing"):
         read_token(tmp_path / "nothing")
 

@@ -1,4 +1,4 @@
-"""The component in a pipeline of Haystack itself."""
+"""The retriever as a component in pipelines of the real Haystack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_run_gives_the_hits_as_documents(folder: Path, expected: list[tuple[str,
     assert "fox" in documents[0].content
 
 
-def test_run_async_gives_the_same(folder: Path) -> None:
+def test_run_async_gives_the_documents_of_run(folder: Path) -> None:
     retriever = HaystackRetriever(folder, k=2)
     assert asyncio.run(retriever.run_async(QUERY)) == retriever.run(QUERY)
 
@@ -38,7 +38,7 @@ def pipeline(folder: Path) -> Pipeline:
     return made
 
 
-def test_a_pipeline_connects_it_and_passes_settings(folder: Path) -> None:
+def test_a_pipeline_connects_the_retriever_and_passes_settings(folder: Path) -> None:
     found = pipeline(folder).run({"retriever": {"query": QUERY, "k": 1, "where": {"year": 2000}}})
     assert [one.id for one in found["joiner"]["documents"]] == ["fox"]
 
@@ -57,7 +57,7 @@ def test_a_saved_pipeline_gives_the_same_hits(folder: Path) -> None:
     }
 
 
-def test_a_pipeline_awaits_it(folder: Path) -> None:
+def test_an_asynchronous_pipeline_runs_the_retriever(folder: Path) -> None:
     made = Pipeline()
     made.add_component("retriever", HaystackRetriever(folder, k=1))
     found = asyncio.run(made.run_async({"retriever": {"query": QUERY}}))

@@ -1,4 +1,4 @@
-"""The retriever in LangChain itself."""
+"""The retriever in the real LangChain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_invoke_gives_the_hits_as_documents(folder: Path, expected: list[tuple[s
     assert "fox" in documents[0].page_content
 
 
-def test_ainvoke_and_batch_give_the_same(folder: Path) -> None:
+def test_ainvoke_and_batch_give_the_documents_of_invoke(folder: Path) -> None:
     retriever = LangChainRetriever(index=str(folder), k=2, where={"year": {">=": 2001}})
     found = retriever.invoke(QUERY)
     assert asyncio.run(retriever.ainvoke(QUERY)) == found
@@ -42,6 +42,6 @@ def test_settings_can_be_changed(folder: Path) -> None:
     assert len(retriever.invoke(QUERY)) == 1
 
 
-def test_a_wrong_filter_is_our_error(folder: Path) -> None:
+def test_a_wrong_filter_raises_an_error_of_longmatch(folder: Path) -> None:
     with pytest.raises(QueryError, match="no document has the field 'yaer'; did you mean 'year'"):
         LangChainRetriever(index=folder, where="yaer > 1").invoke(QUERY)

@@ -1,4 +1,4 @@
-"""The retriever in LlamaIndex itself."""
+"""The retriever in the real LlamaIndex."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_retrieve_gives_the_hits_as_nodes(folder: Path, expected: list[tuple[str
     assert [node.metadata["rank"] for node in nodes] == [1, 2, 3]
 
 
-def test_aretrieve_gives_the_same(folder: Path) -> None:
+def test_aretrieve_gives_the_nodes_of_retrieve(folder: Path) -> None:
     retriever = LlamaIndexRetriever(folder, k=2)
     found, later = retriever.retrieve(QUERY), asyncio.run(retriever.aretrieve(QueryBundle(QUERY)))
     assert [(node.node_id, node.score, node.text) for node in later] == [

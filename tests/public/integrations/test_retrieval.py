@@ -42,7 +42,7 @@ def test_metadata_are_plain_and_hold_the_parts(folder: Path) -> None:
     assert "fox" in pair["words"]
 
 
-def test_metadata_of_a_document_that_have_our_name_are_kept(folder: Path) -> None:
+def test_metadata_of_a_document_with_a_reserved_name_are_kept(folder: Path) -> None:
     metadata = Retrieval(folder, k=1).find(QUERY)[0].metadata
     assert (metadata["status"], metadata["document_status"]) == ("certified", "Final")
 
@@ -117,7 +117,9 @@ def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) 
         ("mcp_server", "mcp"),
     ],
 )
-def test_a_missing_package_is_named_with_the_command(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_package_and_the_command(
+    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         getattr(integrations, name)
@@ -131,5 +133,5 @@ def test_names_are_sorted_and_others_are_attribute_errors() -> None:
         integrations.no_such_name  # noqa: B018
 
 
-def test_bulky_metadata_are_metadata(folder: Path) -> None:
+def test_bulky_fields_are_in_the_metadata(folder: Path) -> None:
     assert set(retrieval.BULKY) <= set(Retrieval(folder, k=1).find(QUERY)[0].metadata)
