@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +79,23 @@ def test_every_option_has_a_help_text_that_begins_a_sentence(name: str) -> None:
     assert [
         one.opts[0] for one in options if not one.help or one.help.startswith(("Of ", "To ", "Who ", "Whose "))
     ] == []
+
+
+def notes(module: Path) -> Iterator[str]:
+    """The docstrings and comments of a module."""
+    text = module.read_text()
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    yield from (ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, documented))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    yield from (token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["engine", "indexer", "longmatch", "benchmarks"])
+def test_docstrings_and_comments_are_in_plain_english(package: str) -> None:
+    modules = (ROOT / package).rglob("*.py")
+    found = {f"{file.relative_to(ROOT)}: {text[:70]}": faults(text) for file in modules for text in notes(file)}
+    assert {place: words for place, words in found.items() if words} == {}
 
 
 @pytest.mark.slow

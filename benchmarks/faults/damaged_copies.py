@@ -100,7 +100,7 @@ class Damaged:
     kind: str = ""
     answer: str = ""  # right, earlier, refused or wrong
     is_found: bool = False  # by `verify`
-    repaired: str = ""  # "", mended, lost or refused
+    repaired: str = ""  # "", or one of `mended`, `lost`, `refused`
     problems: list[str] = field(default_factory=list)  # empty if all is well
 
 

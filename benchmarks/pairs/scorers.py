@@ -171,7 +171,7 @@ def measure_each(
     options: ScorerOptions,
     measure: Callable[[PairScorer, Settings], Run],
     *,
-    asked: str,
+    task: str,
     keep: Callable[[Run], None],
 ) -> tuple[list[Run], list[str]]:
     """Measure scorers one by one.
@@ -180,7 +180,7 @@ def measure_each(
         names: the names of scorers.
         options: the options of scorers.
         measure: called with a scorer that is not fitted yet, and its settings that differ from the defaults.
-        asked: the task, as the beginning of a line of the log.
+        task: the task, as the beginning of a line of the log.
         keep: called with each run when it is finished.
 
     Returns:
@@ -189,7 +189,7 @@ def measure_each(
     runs: list[Run] = []
     failed: list[str] = []
     for name in names:
-        log(f"{asked} to {name}")
+        log(f"{task} to {name}")
         try:
             scorer = make_scorer(name, options)
             run = measure(scorer, _not_default(scorer, options))

@@ -235,48 +235,50 @@ class PreparedPairs:
     n_lost: Mapping[Split, int]  # dropped pairs: matches without a mismatch, or pairs without a text
 
 
-def prepared_pairs(name: str, data: Path, asked: Asked) -> PreparedPairs:
+def prepared_pairs(name: str, data: Path, request: Asked) -> PreparedPairs:
     """Read a corpus and draw its pairs, or read them from files.
 
     Args:
         name: a task, or a folder of the same layout; with a user's own pairs, any file of documents; with GWikiMatch,
             the file of its articles; with AAN, only a name, since its files include the texts.
         data: the folder of the tasks.
-        asked: the requested pairs.
+        request: the requested pairs.
 
     Raises:
         DatasetError: files are missing or do not fit together, or too few pairs are left.
         FormatError: a file of pairs cannot be read.
     """
-    if asked.pairs is None:
-        return _drawn(name, data, asked)
-    return _published(name, asked, asked.pairs) if asked.pairs.is_dir() else _own(name, data, asked, asked.pairs)
+    if request.pairs is None:
+        return _drawn(name, data, request)
+    if request.pairs.is_dir():
+        return _published(name, request, request.pairs)
+    return _own(name, data, request, request.pairs)
 
 
-def _drawn(name: str, data: Path, asked: Asked) -> PreparedPairs:
+def _drawn(name: str, data: Path, request: Asked) -> PreparedPairs:
     dataset = open_dataset(name, data)
     documents = {document.doc_id: document for document in read_documents(dataset)}
-    protocol = PROTOCOLS[asked.protocol]
+    protocol = PROTOCOLS[request.protocol]
     ranked = _lexical(documents) if protocol.negatives is Negatives.LEXICAL else None
     relations = read_relations(dataset, documents.keys())
-    built = build_pairs(relations, protocol, asked.rule, seed=asked.seed, most=asked.most, ranked=ranked)
+    built = build_pairs(relations, protocol, request.rule, seed=request.seed, most=request.most, ranked=ranked)
     return _prepared(dataset.name, checksum(dataset), documents, built.splits, built.n_lost)
 
 
-def _own(name: str, data: Path, asked: Asked, pairs: Path) -> PreparedPairs:
+def _own(name: str, data: Path, request: Asked, pairs: Path) -> PreparedPairs:
     folder = data / TASKS[name].folder if name in TASKS else Path(name)
     corpus = folder / "corpus.jsonl.gz" if folder.is_dir() else folder
     if not corpus.is_file():
         raise DatasetError(f"{name!r} is no task, no folder with corpus.jsonl.gz and no file of documents; pass one")
     task = folder.resolve().name.partition(".")[0]
     documents = {document.doc_id: document for document in read_documents(Dataset(task, corpus, pairs, pairs))}
-    splits = split_given(read_pair_file(pairs, documents.keys()), asked.rule, seed=asked.seed, most=asked.most)
+    splits = split_given(read_pair_file(pairs, documents.keys()), request.rule, seed=request.seed, most=request.most)
     return _prepared(task, files_checksum([corpus, pairs]), documents, splits, dict.fromkeys(Split, 0))
 
 
-def _published(name: str, asked: Asked, folder: Path) -> PreparedPairs:
+def _published(name: str, request: Asked, folder: Path) -> PreparedPairs:
     read = read_published(folder, Path(name))
-    splits = split_given(read.given, asked.rule, seed=asked.seed, most=asked.most)
+    splits = split_given(read.given, request.rule, seed=request.seed, most=request.most)
     task = Path(name).name.partition(".")[0]
     return _prepared(task, files_checksum(read.files), read.documents, splits, read.n_lost)
 

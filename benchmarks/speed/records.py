@@ -302,7 +302,7 @@ class AdditionRecord(Recorded, kind="addition"):
     answer_seconds: float  # after the commit: a new process opens the index and answers
     n_asked: int  # documents added that were searched for by themselves, right after the commit
     n_found: int  # of these, the documents that ranked first
-    outcome: str  # of the generation: "joined", "built anew", or "scanned" where few documents are outside
+    outcome: str  # of the generation: `joined`, `built anew`, or `scanned` where few documents are outside
     join_seconds: float  # until it was published, its recall measured
     build_seconds: float  # of building the generation before from nothing
     encode_seconds: float | None  # of encoding as many chunks by the encoder of the index; None where not measured

@@ -186,7 +186,7 @@ def main(
         systems,
         read_scorer_options(given, prepared, call.work, quick=call.is_quick),
         lambda scorer, chosen: measure(scorer, trial, chosen),
-        asked=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
+        task=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
         keep=call.keep,
     )
     click.echo(pairs_table(runs, against))

@@ -277,7 +277,7 @@ def main(
         systems,
         read_scorer_options(given, prepared, call.work, quick=call.is_quick),
         lambda scorer, chosen: measure(scorer, reranking, chosen),
-        asked=f"{dataset.name}: the first {stage.depth} targets of each query",
+        task=f"{dataset.name}: the first {stage.depth} targets of each query",
         keep=call.keep,
     )
     click.echo(rerank_table([*runs, *more]))
