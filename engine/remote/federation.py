@@ -193,6 +193,7 @@ class FederatedSnapshot(PartitionedSnapshot):
 
         Raises:
             PartitionUnavailable: a partition does not answer, and `is_partial` is not set.
+            IndexMismatch: a partition is not the one that the manifest names.
         """
         present = [one for one in (range(len(self._parts)) if numbers is None else numbers) if one not in self.missing]
         failures: dict[int, PartitionUnavailable] = {}
