@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def beir_folder(tmp_path: Path) -> Path:
-    """A folder of BEIR; its query has the id of a document that it is not."""
+    """A dataset in the layout of BEIR; its query has the id of an unrelated document."""
     folder = tmp_path / "tiny"
     (folder / "qrels").mkdir(parents=True)
     texts = {"1": "Rocket engines burn kerosene.", "2": "The cat sat on the mat.", "3": ""}

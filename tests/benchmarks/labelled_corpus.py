@@ -1,4 +1,4 @@
-"""A corpus of two classes that words tell apart, in the layout of `benchmarks.probing`."""
+"""A corpus of two classes with different words, in the layout of `benchmarks.probing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CL-SciSumm in small: four topics, each a paper, its summary, six papers that cite it and two citances."""
+"""A small CL-SciSumm: four topics, each with a paper, its summary, six papers that cite it and two citances."""
 
 from __future__ import annotations
 

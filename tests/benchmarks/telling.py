@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 
-def tell_sum(one: int, other: int, told: Path) -> None:
-    told.write_text(json.dumps({"sum": one + other}))
+def tell_sum(one: int, other: int, answer: Path) -> None:
+    answer.write_text(json.dumps({"sum": one + other}))
 
 
-def fail(_told: Path) -> None:
+def fail(_answer: Path) -> None:
     raise ValueError("no numbers")
 
 
-def tell_blas_threshold(folder: Path, told: Path) -> None:
-    """Measure a flat index of FAISS, then tell from how many numbers of queries on FAISS uses BLAS in this process."""
+def tell_blas_threshold(folder: Path, answer: Path) -> None:
+    """Measure a flat index of FAISS, then write the size of queries from which FAISS uses BLAS in this process."""
     import faiss
 
     from benchmarks.speed.vectors.index_types import Candidate, Conditions, Library
@@ -23,7 +23,7 @@ def tell_blas_threshold(folder: Path, told: Path) -> None:
 
     candidate = Candidate(Library.FAISS, "Flat", ("",))
     measure(candidate, folder, Conditions(10, 1, 1, 0), folder / "flat", folder / "told.json")
-    told.write_text(json.dumps(faiss.cvar.distance_compute_blas_threshold))
+    answer.write_text(json.dumps(faiss.cvar.distance_compute_blas_threshold))
 
 
 def write_hungry_build(folder: Path, answer: Path) -> None:

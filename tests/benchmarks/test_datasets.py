@@ -28,7 +28,7 @@ def test_a_folder_is_read_in_the_order_of_its_files(dataset: Dataset) -> None:
     assert read_qrels(dataset, "test") == {"dog": {"cat": 1}, "cat": {"kitten": 2, "dog": 1}}
 
 
-def test_a_missing_dataset_says_what_to_pass(tmp_path: Path) -> None:
+def test_a_missing_dataset_raises_an_error_with_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"dataset proposals: .* holds no corpus.jsonl.gz, .*pass --data FOLDER"):
         open_dataset("proposals", tmp_path)
     with pytest.raises(DatasetError, match="'poems' is neither a folder nor one of proposals, clscisumm"):
@@ -44,7 +44,7 @@ def test_a_split_that_cannot_be_measured_is_refused(dataset: Dataset) -> None:
         read_queries(dataset, ["cat", "bird"])
 
 
-def test_an_unreadable_document_stops_the_reading(dataset: Dataset) -> None:
+def test_a_damaged_corpus_file_raises_an_error(dataset: Dataset) -> None:
     dataset.corpus.write_bytes(b"not gzip")
     with pytest.raises(DatasetError, match=r"dataset pets, .*corpus.jsonl.gz: it is not a whole gzip file"):
         list(read_documents(dataset))
@@ -80,7 +80,7 @@ def test_files_of_a_task_have_its_name_wherever_they_are(folder: Path) -> None:
     assert add_queries(same, cat="a purring animal").name == "clscisumm_summaries"
 
 
-def test_a_damaged_table_names_file_and_line(dataset: Dataset) -> None:
+def test_the_error_for_a_damaged_table_names_file_and_line(dataset: Dataset) -> None:
     dataset.qrels.write_text("query_id\tdoc_id\trelevance\ncat\tdog\tvery\n")
     with pytest.raises(DatasetError, match=r"dataset pets: line 2 of .*qrels.tsv has relevance 'very'"):
         read_qrels(dataset, "test")
@@ -95,7 +95,7 @@ def test_a_folder_of_beir_is_read_as_a_dataset(beir_folder: Path) -> None:
         read_qrels(dataset, "train")
 
 
-def test_the_checksum_of_a_folder_of_beir_is_of_all_its_files(beir_folder: Path) -> None:
+def test_the_checksum_of_a_beir_folder_changes_with_its_qrels(beir_folder: Path) -> None:
     before = checksum(open_dataset(str(beir_folder)))
     (beir_folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t2\n")
     assert checksum(open_dataset(str(beir_folder))) != before
@@ -119,7 +119,7 @@ def test_the_shared_corpora_are_those_that_were_measured() -> None:
         ("rfc", "rfc20", 243, 2901),
     ],
 )
-def test_the_shared_corpora_begin_and_are_judged_as_known(
+def test_the_shared_corpora_have_the_known_first_documents_and_judgments(
     name: str, doc_id: str, n_queries: int, n_judged: int
 ) -> None:
     dataset = open_dataset(name)

@@ -21,11 +21,11 @@ LARGEST = {
 }
 
 
-OF_INDEX = tuple(ranking for ranking in Ranking if ranking is not Ranking.MODEL)  # of any encoder
+OF_INDEX = tuple(ranking for ranking in Ranking if ranking is not Ranking.MODEL)  # rankings that every encoder has
 
 
 def made_runs(origin: Origin, *facets: str, rankings: Sequence[Ranking] = OF_INDEX) -> list[Run]:
-    """Five queries of each facet; `facet to any` is a tenth better than evidence in each of them."""
+    """Five queries of each facet; `facet to any` is 0.1 better than the other rankings for each of them."""
     runs = []
     for ranking in rankings:
         better = 0.1 * (ranking is Ranking.FACET_TO_ANY)
@@ -54,14 +54,14 @@ def row_of(runs: list[Run], start: str) -> str:
 def test_a_row_has_the_mean_of_the_folds_and_adjusted_tests(origin: Origin) -> None:
     lines = facets_table(made_runs(origin, "method")).splitlines()
     row = next(line for line in lines if "| facet to any |" in line)
-    # Of 32 sign patterns two are as extreme; Holm takes the smallest of five p-values five times.
+    # Two of 32 sign patterns are as extreme; Holm's correction multiplies the smallest of five p-values by five.
     expected = "| mean (5) | facet to any | 0.425 | 0.425 | 0.425 | 0.425 ["
     assert row.startswith(expected) and row.endswith("] | 0.550 / 0.300 | 25% | 0.312 | 0.312 |")
     assert sum("| mean (5) |" in line for line in lines) == 6
     assert lines[-1] == "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB."
 
 
-def test_an_abstract_that_is_asked_with_in_two_facets_is_one_case(origin: Origin) -> None:
+def test_an_abstract_that_is_the_query_of_two_facets_counts_as_one_case(origin: Origin) -> None:
     once = row_of(made_runs(origin, "method"), "| mean (5) | facet to any |")
     twice = row_of(made_runs(origin, "method", "result"), "| mean (10) | facet to any |")
     assert twice == once.replace("mean (5)", "mean (10)")
@@ -104,7 +104,7 @@ def test_the_command_writes_a_run_of_each_ranking(faceted_folder: Path, bert_fol
     value = (3 + (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3) / (3 + 1 / np.log2(3))
     first, second = (case.values for case in run.cases if case.labels["facet"] == "method")
     assert first["nDCG@10"] == pytest.approx(value, abs=1e-4)
-    # Of four candidates a fifth is none, so that no rank counts; one of relevance 2 comes first.
+    # A fifth of four candidates is less than one, so no rank counts; a candidate of relevance 2 comes first.
     assert (first["nDCG%20"], second["nDCG%20"], first["MAP"]) == (0.0, 0.0, 1.0)
     assert "| bert (6) | facet to facet | " in done.output
 
@@ -124,7 +124,7 @@ def test_the_command_ranks_by_the_model_where_the_encoder_explains_itself(
     assert "| encoder (6) | model | " in done.output and "| encoder, model | method |" in done.output
 
 
-def test_a_quick_run_writes_no_record_unless_asked(
+def test_a_quick_run_writes_no_record_by_default(
     faceted_folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
@@ -145,9 +145,9 @@ def test_a_quick_part_has_a_query_of_each_fold_and_half_of_its_candidates_releva
     assert quick_part([task], seed=0) == [part] != quick_part([task], seed=1)
 
 
-def test_mistakes_are_one_line(tmp_path: Path, faceted_folder: Path) -> None:
+def test_mistakes_are_reported_in_one_line(tmp_path: Path, faceted_folder: Path) -> None:
     assert "holds no corpus.jsonl.gz" in CliRunner().invoke(main, [str(tmp_path)]).stderr
     with (faceted_folder / "qrels_method.tsv").open("a") as file:
         file.write("\nq\tunknown\t1\n")
-    said = CliRunner().invoke(main, [str(faceted_folder)]).stderr
-    assert "Error: 'unknown' is judged but not in" in said and "like 1 of 6 queries and candidates" in said
+    error = CliRunner().invoke(main, [str(faceted_folder)]).stderr
+    assert "Error: 'unknown' is judged but not in" in error and "like 1 of 6 queries and candidates" in error

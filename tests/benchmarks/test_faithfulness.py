@@ -41,21 +41,21 @@ def runs(origin: Origin) -> list[Run]:
 
 def test_a_row_has_the_area_between_two_curves_and_its_test(runs: list[Run]) -> None:
     row = next(line for line in faithfulness_table(runs).splitlines() if "deletion, area (low)" in line)
-    # Of 32 sign patterns two are as extreme, and Holm takes the smallest of six p-values six times.
+    # Two of 32 sign patterns are as extreme; Holm's correction multiplies the smallest of six p-values by six.
     assert row == (
         "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 "
         "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |"
     )
 
 
-def test_a_model_is_an_order_more_where_an_encoder_has_one(runs: list[Run], origin: Origin) -> None:
+def test_the_table_has_columns_of_the_model_where_an_encoder_has_one(runs: list[Run], origin: Origin) -> None:
     assert "model" not in faithfulness_table(runs)
     other = [replace(run, dataset="pets@0") for run in runs]
     table = faithfulness_table([*runs, *other, made_run("model", 0.2, origin)])
     assert "| breakdown | cosine | random | model | less random [95 %] | less random p |" in table
     assert "| less model [95 %] | less model p |" in table
     rows = [line for line in table.splitlines() if "deletion, area (low)" in line]
-    # With a model: three rivals, each with a family of its own. Without: its cells are empty.
+    # With a model there are three rivals, each corrected in its own family. Without one its cells are empty.
     assert rows == [
         "| pets | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 |  "
         "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |  |  |",
@@ -66,7 +66,7 @@ def test_a_model_is_an_order_more_where_an_encoder_has_one(runs: list[Run], orig
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
-def test_the_model_is_followed_where_the_encoder_explains_itself(
+def test_the_command_measures_the_order_of_the_model_where_the_encoder_explains_itself(
     kind: str, long_folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
@@ -95,7 +95,7 @@ def long_folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_command_follows_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     options = ["--queries", "2", "--random", "2", "--encoded", "1", "--unit", "section"]
     folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), *options, *folders]
@@ -109,7 +109,7 @@ def test_the_command_follows_queries_of_the_split(long_folder: Path, bert_folder
 
 
 @pytest.mark.slow
-def test_a_quick_run_writes_no_record_unless_asked(
+def test_a_quick_run_writes_no_record_by_default(
     long_folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
@@ -119,7 +119,7 @@ def test_a_quick_run_writes_no_record_unless_asked(
     assert not (tmp_path / "results").exists()
 
 
-def test_documents_of_one_part_cannot_be_followed(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_documents_of_one_section_are_refused(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     given = [str(folder), "--encoder", str(bert_folder), "--unit", "section", "--work", str(tmp_path / "work")]
-    said = CliRunner().invoke(main, given).stderr.splitlines()[-1]
-    assert said.startswith("Error: none of 2 queries of dataset pets has a hit with two sections or more")
+    error = CliRunner().invoke(main, given).stderr.splitlines()[-1]
+    assert error.startswith("Error: none of 2 queries of dataset pets has a hit with two sections or more")

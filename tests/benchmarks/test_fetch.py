@@ -110,7 +110,7 @@ def test_other_sources_are_reported_document_by_document(downloads: Path, tmp_pa
     assert json.loads((tmp_path / "new/proposals/splits.json").read_text()) == {"train": ["a"], "test": ["c"]}
 
 
-def test_a_missing_source_says_what_to_download_by_hand(downloads: Path, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_source_lists_what_to_download_by_hand(downloads: Path, tmp_path: Path) -> None:
     (downloads / "texts.tar.gz").unlink()
     code, output = run("proposals", "--to", tmp_path / "new", "--from", downloads)
     assert code == 1
@@ -120,7 +120,7 @@ def test_a_missing_source_says_what_to_download_by_hand(downloads: Path, tmp_pat
     assert not (tmp_path / "new").exists()
 
 
-def test_without_a_network_the_message_is_the_same(downloads: Path, tmp_path: Path) -> None:
+def test_without_a_network_the_error_also_lists_what_to_download_by_hand(downloads: Path, tmp_path: Path) -> None:
     code, output = run("proposals", "--to", tmp_path / "new", "--downloads", tmp_path / "empty")
     assert code == 1
     assert "http://127.0.0.1:9/texts could not be downloaded" in output

@@ -27,7 +27,7 @@ WIDTH = 16
 
 
 def corpus_of(name: str, *, n_documents: int = 60, seed: int = 0) -> FrozenCorpus:
-    """Documents of a topic each, in the even chunks alone; the odd ones are the same noise in all."""
+    """Documents of one topic each; every second row of the chunks is about it, the others are noise."""
     draw = np.random.default_rng(seed)
     lengths = draw.integers(3, 2 * MAX_CHUNKS, n_documents)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -153,7 +153,7 @@ def _run(program: click.Command, arguments: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def ranked(corpora: list[FrozenCorpus]) -> list[RankedCorpus]:
-    """Five candidates a query: the relevant one stands last but one, and is nearest by its chunks."""
+    """Five candidates for each query; the relevant one is last but one, and has the nearest chunks."""
 
     def candidates(query: int) -> Candidates:
         places = np.array([(query + 4) % 40, (query + 6) % 40, (query + 8) % 40, query + 1, (query + 10) % 40])

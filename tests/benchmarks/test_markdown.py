@@ -51,5 +51,5 @@ def test_cells_stand_between_bars() -> None:
     assert markdown(["a", "b"], [["1", "2"]]) == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]
 
 
-def test_p_values_are_adjusted_over_those_that_there_are() -> None:
+def test_missing_p_values_do_not_count_in_the_adjustment() -> None:
     assert p_cells([0.01, None, 0.02, 0.0001]) == ["0.020", "", "0.020", "< 0.001"]

@@ -53,7 +53,7 @@ def test_metrics_equal_their_definitions(judged: tuple[Qrels, Rankings]) -> None
 
 
 def trec_eval(gains: Qrels, run: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Our metrics by pytrec_eval; of its reciprocal rank, which has no depth, what lies within ten ranks."""
+    """Our metrics as pytrec_eval computes them; its reciprocal rank has no depth, so ranks behind the tenth give 0."""
     names = {"ndcg_cut_10": "nDCG@10", "recall_10": "Recall@10", "recall_100": "Recall@100", "map_cut_100": "MAP@100"}
     found = pytrec_eval.RelevanceEvaluator(gains, {*names, "recip_rank"}).evaluate(run)
     return {
@@ -127,7 +127,7 @@ def test_average_precision_looks_at_a_hundred_ranks() -> None:
     assert evaluate({"q": {"a": 1, "b": 1}}, {"q": ranking})["MAP@100"]["q"] == 0.5
 
 
-def test_a_negative_judgment_is_none() -> None:
+def test_a_negative_judgment_counts_as_not_relevant() -> None:
     values = evaluate({"q": {"a": 1, "spam": -2}}, {"q": ["spam", "a"]})
     assert (values["MRR@10"]["q"], values["Recall@10"]["q"]) == (0.5, 1.0)
     assert values["nDCG@10"]["q"] == pytest.approx(1 / math.log2(3))
@@ -164,6 +164,6 @@ def test_measures_equal_their_definitions(seed: int) -> None:
         assert values[name] == pytest.approx(expected)
 
 
-def test_queries_without_a_ranking_count_nothing() -> None:
+def test_named_measures_of_queries_without_a_ranking_are_zero() -> None:
     assert evaluate_named(["P@1"], {"a": {"x"}, "b": {"x"}}, {"b": ["x"]}) == {"P@1": {"a": 0.0, "b": 1.0}}
     assert evaluate_named(["MRR"], {"a": {"x"}}, {"a": []}) == {"MRR": {"a": 0.0}}

@@ -17,13 +17,13 @@ def test_the_bundled_encoder_learned_from_four_corpora() -> None:
     }
 
 
-def test_a_folder_without_a_card_of_ours_tells_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_our_model_card_has_no_training_pairs(tmp_path: Path) -> None:
     assert training_pairs(str(tmp_path)) == {}
     (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
     assert training_pairs(str(tmp_path)) == {}
     assert training_pairs(f"{tmp_path}:contriever-first") == {}
 
 
-def test_an_encoder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_encoder_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EncoderError):
         training_pairs("no/such/encoder")

@@ -26,5 +26,5 @@ def test_names_and_numbers_are_read_each_once() -> None:
     ("option", "value", "said"),
     [("--systems", "a,c", "'c' is not one of a, b"), ("--shots", "5,x", "'5,x' must be whole numbers from 1 on")],
 )
-def test_anything_else_is_refused(option: str, value: str, said: str) -> None:
+def test_unknown_names_and_values_that_are_not_numbers_are_refused(option: str, value: str, said: str) -> None:
     assert said in CliRunner().invoke(program, [option, value]).stderr

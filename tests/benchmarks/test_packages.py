@@ -9,12 +9,12 @@ from benchmarks.packages import optional, require
 from engine.errors import MissingExtra
 
 
-def test_a_missing_one_is_told_with_its_extra() -> None:
+def test_require_names_the_missing_package_and_its_extra() -> None:
     with pytest.raises(MissingExtra, match=r"a sum needs no-such; install it: pip install 'longmatch\[ann\]'"):
         require("a sum", {"numpy": "numpy", "no_such_module": "no-such"}, "ann")
 
 
-def test_a_package_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optional_names_the_missing_package_and_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(MissingExtra, match=r"^word2vec needs gensim; install it: .* 'longmatch\[baselines\]'$"):
         optional("gensim.models", "word2vec", "gensim")

@@ -81,13 +81,13 @@ def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Pa
     assert first.name.endswith("-test-seed3")
 
 
-def test_fewer_pairs_do_not_overwrite_all_of_them(linked: Dataset, tmp_path: Path) -> None:
+def test_a_run_of_fewer_pairs_does_not_overwrite_the_run_of_all_pairs(linked: Dataset, tmp_path: Path) -> None:
     run(linked, "--systems", "bm25", "--out", str(tmp_path / "out"))
     run(linked, "--systems", "bm25", "--out", str(tmp_path / "out"), "--most-pairs", "3")
     assert sorted(len(run.cases) == 6 for run in written(tmp_path / "out")) == [False, True]
 
 
-def test_a_quick_run_writes_only_where_it_is_told(
+def test_a_quick_run_writes_no_record_and_a_full_run_does(
     linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
@@ -127,14 +127,16 @@ def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path:
     assert (done.exit_code, done.stderr.splitlines()[-1].split("; ")[0]) == (1, "Error: 1 of 2 scorers failed")
 
 
-def test_mistakes_are_one_line(linked: Dataset, tmp_path: Path) -> None:
-    def said(*options: str) -> str:
+def test_mistakes_are_reported_in_one_line(linked: Dataset, tmp_path: Path) -> None:
+    def error_of(*options: str) -> str:
         return run(linked, *options).stderr.splitlines()[-1]
 
-    assert "'bm24' is not one of bm25, tfidf, doc2vec" in said("--systems", "bm24")
-    assert said("--split", "given").startswith("Error: --split given goes with --pairs; take")
+    assert "'bm24' is not one of bm25, tfidf, doc2vec" in error_of("--systems", "bm24")
+    assert error_of("--split", "given").startswith("Error: --split given goes with --pairs; take")
     linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
-    assert said("--systems", "bm25").startswith("Error: no pair of test and valid and train is left by the protocol")
+    assert error_of("--systems", "bm25").startswith(
+        "Error: no pair of test and valid and train is left by the protocol"
+    )
 
 
 def test_the_scorer_that_others_are_tested_against_must_be_known(linked: Dataset) -> None:
@@ -151,7 +153,7 @@ def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
     assert record.origin.command == "python -m benchmarks run pairs lra --systems tfidf --split given --pairs tsv"
 
 
-def test_small_baselines_say_so_at_whatever_budget(linked: Dataset, tmp_path: Path) -> None:
+def test_small_baselines_are_marked_as_small_in_record_and_table(linked: Dataset, tmp_path: Path) -> None:
     options = ["--systems", "dssm", "--device", "cpu", "--small"]
     done = run(linked, "--out", str(tmp_path / "out"), *options)
     (record,) = written(tmp_path / "out")
@@ -160,8 +162,8 @@ def test_small_baselines_say_so_at_whatever_budget(linked: Dataset, tmp_path: Pa
     assert "| dssm, small |" in done.output
 
 
-class Told:
-    """A scorer that was told its scores."""
+class FixedScorer:
+    """A scorer with given scores."""
 
     name = "told"
     encoder = "mine@0a"
@@ -182,7 +184,7 @@ class Told:
 
 
 def trial(origin: Origin) -> Trial:
-    """Of valid the best threshold is 0.5, of test it would be 0.15."""
+    """The best threshold of valid is 0.5; that of test would be 0.15."""
     splits = {
         Split.TRAIN: (Pair("a", "a1", True), Pair("a", "a2", False)),
         Split.VALID: (Pair("b", "b1", True), Pair("b", "b2", False)),
@@ -196,7 +198,7 @@ SCORES = {"b1": 0.8, "b2": 0.2, "c1": 0.9, "c2": 0.2, "c3": 0.1, "c4": 0.0}
 
 
 def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -> None:
-    scorer = Told(SCORES)
+    scorer = FixedScorer(SCORES)
     run = measure(scorer, trial(origin), {"k": 1})
     own = details(run)
     assert (own.accuracy_threshold, own.f1_threshold) == (0.5, 0.5)
@@ -207,12 +209,12 @@ def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -
     assert (own.n_lost, own.n_documents["test"]) == ({"train": 2, "valid": 0, "test": 1}, 6)
 
 
-def test_a_score_that_is_no_number_names_its_pair(origin: Origin) -> None:
-    said = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
-    with pytest.raises(DatasetError, match=said):
-        measure(Told({**SCORES, "c2": float("nan")}), trial(origin))
+def test_the_error_for_a_score_that_is_not_a_number_names_the_pair(origin: Origin) -> None:
+    error = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
+    with pytest.raises(DatasetError, match=error):
+        measure(FixedScorer({**SCORES, "c2": float("nan")}), trial(origin))
 
 
-def test_scorers_are_made_small_where_only_a_look_is_wanted() -> None:
+def test_a_small_scorer_has_other_settings() -> None:
     small, whole = (make_scorer("dssm", ScorerOptions(is_small=is_small)).settings for is_small in (True, False))
     assert small != whole

@@ -22,7 +22,7 @@ pytest.importorskip("matplotlib")
 
 
 def front_by_hand(points: list[Point]) -> list[tuple[float, float]]:
-    """Each point held against every other one."""
+    """Every point compared with every other point."""
 
     def is_beaten(point: Point) -> bool:
         return any(

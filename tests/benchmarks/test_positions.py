@@ -59,7 +59,7 @@ def test_means_of_an_earlier_record_count_all_their_queries(origin: Origin) -> N
 
 @dataclass(frozen=True)
 class Found:
-    """A hit with a breakdown of our own."""
+    """A hit with a given breakdown."""
 
     doc_id: str
     score: float
@@ -104,7 +104,7 @@ def test_contributions_are_spread_over_their_spans() -> None:
     assert mass.sum() == pytest.approx(sum(contribution for _, contribution in spans))
 
 
-def test_a_hit_counts_one_on_either_side() -> None:
+def test_the_shares_of_a_hit_sum_to_one_on_either_side() -> None:
     mass = hit_mass(found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1), QUERY, SEGMENTER)
     assert mass is not None and mass.sides is not None
     assert mass.sides[0].tolist() == pytest.approx([0.75, 0.25, *[0.0] * 8])
@@ -112,7 +112,7 @@ def test_a_hit_counts_one_on_either_side() -> None:
     assert mass.document_share == pytest.approx(0.2)
 
 
-def test_a_hit_by_whole_documents_alone_has_no_place_and_one_by_nothing_is_none() -> None:
+def test_a_hit_by_document_vectors_alone_has_no_place_and_a_hit_by_nothing_gives_none() -> None:
     assert hit_mass(found(whole=0.4), QUERY, SEGMENTER) == HitMass(None, 1.0)
     assert hit_mass(found(), QUERY, SEGMENTER) is None
 
@@ -140,7 +140,9 @@ def test_relevant_hits_are_a_group_of_their_own() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_writes_a_run_and_a_quick_one_none(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_run_and_a_quick_run_prints_its_table(
+    folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
     options = [str(folder), "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
     done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert "| pets (2) | bert | 6 hits of the first 10 | query | " in done.output

@@ -38,7 +38,7 @@ def vectors_of(corpus: LabelledCorpus, misplaced: str) -> FrozenVectors:
     return FrozenVectors("document", "fake@0", places, np.array(rows, np.float32), BuildCost(2.5, 700))
 
 
-def test_a_run_holds_what_was_right_and_every_draw(corpus: LabelledCorpus, origin: Origin) -> None:
+def test_a_run_holds_the_accuracy_of_each_document_and_draw(corpus: LabelledCorpus, origin: Origin) -> None:
     run = measure(vectors_of(corpus, "test-sky2"), ProbeTrial(corpus, (1, 5), 4, 0, False, origin))
     details = run.details_as(ProbeDetails)
     assert [case.id for case in run.cases if not case.values["accuracy"]] == ["test-sky2"]
@@ -86,7 +86,7 @@ SPLITS = {"train": range(16), "valid": range(16, 24), "test": range(24, 32)}
 
 @pytest.fixture
 def twins(tmp_path: Path) -> Path:
-    """Thirty-two pairs of documents that share a word nobody else has, and cite each other."""
+    """Thirty-two pairs of documents that share a word no other document has; the first of a pair cites the other."""
     folder = tmp_path / "twins"
     folder.mkdir()
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
@@ -101,7 +101,7 @@ def twins(tmp_path: Path) -> Path:
     return folder
 
 
-def test_citations_are_told_by_a_probe_and_by_a_threshold(twins: Path, tmp_path: Path) -> None:
+def test_citations_are_classified_by_a_probe_and_by_a_threshold(twins: Path, tmp_path: Path) -> None:
     options = ["--systems", "tfidf", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(twins), *options], catch_exceptions=False)
     runs = {run.name: run for run in map(read_run, run_files(tmp_path / "out"))}
@@ -119,7 +119,7 @@ def test_citations_are_probed_on_a_small_part(twins: Path, tmp_path: Path, bert_
     assert rows == [["| twins_quick_pairs (16, first 300 words)", system] for system in systems]
 
 
-def test_a_corpus_without_pairs_is_one_line(twins: Path) -> None:
+def test_a_corpus_without_pairs_is_refused(twins: Path) -> None:
     (twins / "splits.json").write_text(json.dumps({"test": ["a1"]}))
     done = CliRunner().invoke(main, [str(twins), "--systems", "tfidf"])
     assert done.exit_code == 1 and "dataset twins: splits.json names no queries of valid" in done.stderr
@@ -157,15 +157,19 @@ def test_p_values_are_adjusted_over_the_systems_of_a_task(origin: Origin) -> Non
 
 def test_pairs_of_one_first_document_are_one_case(origin: Origin) -> None:
     runs = [probe(name, wrong, origin, groups="aaabbbcccddd") for name, wrong in (("tfidf", 6), ("document, good", 0))]
-    # Two documents differ, of whose four sign patterns two are as extreme.
+    # Two groups differ; two of their four sign patterns are as extreme.
     assert cells_of(probe_table(runs), "document, good")[-1] == "0.500 |"
     assert cells_of(probe_table(runs), "tfidf")[0] == "0.500 [0.000, 1.000]"
 
 
-def test_mistakes_are_one_line(folder: Path) -> None:
-    def said(*arguments: str) -> str:
+def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
+    def error_of(*arguments: str) -> str:
         return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
 
-    assert said(str(folder), "--systems", "bm25").endswith("'bm25' is not one of document, tfidf")
-    assert said(str(folder), "--shots", "5,x").endswith("'5,x' must be whole numbers from 1 on, separated by commas")
-    assert said(str(folder), "--systems", "tfidf", "--shots", "9").startswith("Error: 9 documents of each class were")
+    assert error_of(str(folder), "--systems", "bm25").endswith("'bm25' is not one of document, tfidf")
+    assert error_of(str(folder), "--shots", "5,x").endswith(
+        "'5,x' must be whole numbers from 1 on, separated by commas"
+    )
+    assert error_of(str(folder), "--systems", "tfidf", "--shots", "9").startswith(
+        "Error: 9 documents of each class were"
+    )

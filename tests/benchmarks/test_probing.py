@@ -57,7 +57,7 @@ def test_a_folder_is_read_with_its_classes_and_splits(folder: Path) -> None:
     assert documents[1].text == "cloud plane wing over the river number 0"
 
 
-def test_documents_of_no_split_are_passed_over(folder: Path) -> None:
+def test_documents_of_other_splits_are_left_out(folder: Path) -> None:
     splits = json.loads((folder / "splits.json").read_text())
     splits["train"].remove("train-sea3")
     (folder / "splits.json").write_text(json.dumps({**splits, "spare": ["train-sea3"]}))
@@ -66,7 +66,7 @@ def test_documents_of_no_split_are_passed_over(folder: Path) -> None:
     assert "train-sea3" not in {document.doc_id for document in read_labelled(corpus)}
 
 
-def test_a_part_has_so_many_of_each_class_and_depends_on_the_seed(folder: Path) -> None:
+def test_a_part_has_the_given_number_of_each_class_and_depends_on_the_seed(folder: Path) -> None:
     corpus = open_labelled(str(folder))
     sizes = {"train": 3, "valid": 9, "test": 1}
     part = part_of(corpus, sizes, seed=1)
@@ -82,37 +82,37 @@ def test_a_part_has_so_many_of_each_class_and_depends_on_the_seed(folder: Path) 
 def test_files_that_do_not_fit_are_refused(folder: Path) -> None:
     splits = json.loads((folder / "splits.json").read_text())
 
-    def said(**changed: list[str]) -> str:
+    def error_of(**changed: list[str]) -> str:
         (folder / "splits.json").write_text(json.dumps({**splits, **changed}))
         with pytest.raises(DatasetError) as refused:
             list(read_labelled(open_labelled(str(folder))))
         return str(refused.value)
 
-    assert "no documents for valid, it has train, valid, test" in said(valid=[])
-    assert "'bird' of split 'test' has no line in labels.tsv" in said(test=["bird"])
-    assert "'train-sea0' is in the splits 'train' and 'valid'" in said(valid=["train-sea0"])
-    assert "class 'sky' has no training document" in said(train=["train-sea0"])
+    assert "no documents for valid, it has train, valid, test" in error_of(valid=[])
+    assert "'bird' of split 'test' has no line in labels.tsv" in error_of(test=["bird"])
+    assert "'train-sea0' is in the splits 'train' and 'valid'" in error_of(valid=["train-sea0"])
+    assert "class 'sky' has no training document" in error_of(train=["train-sea0"])
     with (folder / "labels.tsv").open("a") as file:
         file.write("lost\tsea\n")
-    assert "1 documents of splits.json are not in corpus.jsonl.gz, the first is 'lost'" in said(test=["lost"])
+    assert "1 documents of splits.json are not in corpus.jsonl.gz, the first is 'lost'" in error_of(test=["lost"])
 
 
-def test_a_file_of_another_form_is_told_with_its_line(folder: Path) -> None:
-    def said(labels: str, splits: str = "{}") -> str:
+def test_the_error_for_a_malformed_file_names_file_and_line(folder: Path) -> None:
+    def error_of(labels: str, splits: str = "{}") -> str:
         (folder / "labels.tsv").write_text(labels)
         (folder / "splits.json").write_text(splits)
         with pytest.raises(DatasetError) as refused:
             open_labelled(str(folder))
         return str(refused.value).removeprefix(f"{folder}/")
 
-    assert said("id,class\na,b\n") == "labels.tsv, line 1: the header has id,class; it must have doc_id <tab> label"
-    assert said("").endswith("the header has no columns; it must have doc_id <tab> label")
-    assert said("doc_id\tlabel\na\tb\nc\n").startswith("labels.tsv, line 3: doc_id 'c' and label None; both must")
-    assert said("doc_id\tlabel\na\tb\n", "[1").startswith("splits.json is not JSON")
-    assert said("doc_id\tlabel\na\tb\n", '{"train": 3}').startswith("splits.json must be an object of lists")
+    assert error_of("id,class\na,b\n") == "labels.tsv, line 1: the header has id,class; it must have doc_id <tab> label"
+    assert error_of("").endswith("the header has no columns; it must have doc_id <tab> label")
+    assert error_of("doc_id\tlabel\na\tb\nc\n").startswith("labels.tsv, line 3: doc_id 'c' and label None; both must")
+    assert error_of("doc_id\tlabel\na\tb\n", "[1").startswith("splits.json is not JSON")
+    assert error_of("doc_id\tlabel\na\tb\n", '{"train": 3}').startswith("splits.json must be an object of lists")
 
 
-def test_an_unreadable_document_is_told_with_its_line(folder: Path) -> None:
+def test_the_error_for_an_unreadable_document_names_its_line(folder: Path) -> None:
     corpus = open_labelled(str(folder))
     with gzip.open(folder / "corpus.jsonl.gz", "at") as file:
         file.write("{broken\n")
@@ -120,7 +120,7 @@ def test_an_unreadable_document_is_told_with_its_line(folder: Path) -> None:
         list(read_labelled(corpus))
 
 
-def test_a_missing_corpus_says_what_to_pass(tmp_path: Path) -> None:
+def test_a_missing_corpus_raises_an_error_with_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(
         DatasetError, match=r"dataset news20: .* holds no corpus.jsonl.gz, labels.tsv, splits.json; pass"
     ):
@@ -133,7 +133,7 @@ def test_a_missing_corpus_says_what_to_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "n_classes", "sizes"), [("bbc_news", 5, [1641, 219, 212]), ("news20", 20, [9960, 1240, 7444])]
 )
-def test_the_shared_corpora_are_as_known(name: str, n_classes: int, sizes: list[int]) -> None:
+def test_the_shared_corpora_have_the_known_classes_and_sizes(name: str, n_classes: int, sizes: list[int]) -> None:
     assert name in LABELLED
     corpus = open_labelled(name, DATA)
     assert (len(corpus.classes), [len(ids) for ids in corpus.splits.values()]) == (n_classes, sizes)
@@ -169,12 +169,12 @@ def test_tfidf_equals_the_equation() -> None:
         assert dict(zip(words, found, strict=True)) == pytest.approx({word: expected.get(word, 0.0) for word in words})
 
 
-def test_rows_come_in_the_order_asked_for_and_may_come_again() -> None:
+def test_rows_come_in_the_requested_order_and_may_repeat() -> None:
     pytest.importorskip("sklearn")
     vectors = tfidf_vectors(TEXTS, TRAIN)
     rows = {doc_id: dense(vectors.of([doc_id]))[0] for doc_id in TEXTS}
-    asked = ["three", "one", "three"]
-    np.testing.assert_array_equal(dense(vectors.of(asked)), [rows[doc_id] for doc_id in asked])
+    requested = ["three", "one", "three"]
+    np.testing.assert_array_equal(dense(vectors.of(requested)), [rows[doc_id] for doc_id in requested])
 
 
 def test_an_encoders_vectors_are_those_of_its_index(built_folder: Path) -> None:
@@ -227,7 +227,7 @@ def test_c_is_the_smallest_of_those_that_are_best_on_valid() -> None:
     assert fit_probe(train, valid)[1] == INVERSE_PENALTIES[right.index(max(right))]
 
 
-def test_a_draw_holds_so_many_of_each_class_and_none_twice() -> None:
+def test_a_draw_holds_the_given_number_of_each_class_and_no_row_twice() -> None:
     labels = ["b", "a", "b", "a", "a", "b", "a"]
     draws = few_shot_rows(labels, 3, 20, seed=0)
     for rows in draws:
@@ -242,7 +242,7 @@ def test_more_labels_than_there_are_is_refused() -> None:
         few_shot_rows(["a"] * 5 + ["b"] * 2, 5, 1, seed=0)
 
 
-def test_few_shots_are_each_draw_fitted_by_itself() -> None:
+def test_few_shot_fits_a_probe_to_each_draw() -> None:
     from sklearn.linear_model import LogisticRegression
 
     train, test = cloud(60, 0), cloud(40, 2)
@@ -285,7 +285,7 @@ def test_vectors_of_pairs_equal_the_equation_dense_and_sparse() -> None:
 
 @pytest.fixture
 def vectors() -> FrozenVectors:
-    """Forty documents; the number tells the angle."""
+    """Forty documents; the angle of a vector is 0.05 times its number."""
     angles = np.arange(40) * 0.05
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     return FrozenVectors("document", "e@0", {f"d{number}": number for number in range(40)}, rows, BuildCost(1.0))
@@ -293,7 +293,7 @@ def vectors() -> FrozenVectors:
 
 @pytest.fixture
 def pairs() -> PairSplits:
-    """Documents match that are next to each other; those that do not are nine apart."""
+    """Matching documents are next to each other; the others are nine apart."""
 
     def both(first: int) -> list[Pair]:
         return [Pair(f"d{first}", f"d{first + 1}", True), Pair(f"d{first}", f"d{first + 9}", False)]
@@ -302,16 +302,16 @@ def pairs() -> PairSplits:
     return {split: tuple(pair for first in firsts for pair in both(first)) for split, firsts in starts.items()}
 
 
-def test_probe_and_threshold_tell_near_from_far(vectors: FrozenVectors, pairs: PairSplits) -> None:
+def test_probe_and_threshold_separate_near_pairs_from_far_ones(vectors: FrozenVectors, pairs: PairSplits) -> None:
     expected = [MATCH, OTHER] * 5
     assert labels_of(pairs[Split.TEST]) == expected
     assert by_probe(pairs, vectors).predicted == expected
-    told = by_cosine(pairs, vectors)
-    assert told.predicted == expected
-    assert told.setting == pytest.approx((np.cos(0.05) + np.cos(0.45)) / 2, abs=1e-6)
+    thresholded = by_cosine(pairs, vectors)
+    assert thresholded.predicted == expected
+    assert thresholded.setting == pytest.approx((np.cos(0.05) + np.cos(0.45)) / 2, abs=1e-6)
 
 
-def test_sparse_rows_are_told_like_dense_ones(vectors: FrozenVectors, pairs: PairSplits) -> None:
+def test_sparse_rows_are_classified_like_dense_rows(vectors: FrozenVectors, pairs: PairSplits) -> None:
     thin = FrozenVectors("tfidf", "", vectors.rows, sparse.csr_matrix(vectors.vectors), vectors.cost)
     assert by_probe(pairs, thin).predicted == by_probe(pairs, vectors).predicted
     assert by_cosine(pairs, thin).setting == pytest.approx(by_cosine(pairs, vectors).setting, abs=1e-6)

@@ -54,7 +54,7 @@ def test_the_command_names_what_was_given_and_no_folder_of_this_machine() -> Non
     assert printed == "python -m benchmarks study program 'a b.lm' --top 5 --exact\n"
 
 
-def test_values_are_told_as_they_are_typed_and_files_without_their_folders(tmp_path: Path) -> None:
+def test_the_recorded_command_holds_values_as_typed_and_files_without_their_folders(tmp_path: Path) -> None:
     def printed(*options: str) -> str:
         return CliRunner().invoke(sized, ["x", *options]).output.removeprefix("python -m benchmarks study program x ")
 

@@ -26,7 +26,7 @@ def runs(origin: Origin) -> list[Run]:
     ]
 
 
-def test_systems_stand_beside_tasks_the_best_first(runs: list[Run]) -> None:
+def test_the_overview_has_a_row_for_each_system_the_best_first(runs: list[Run]) -> None:
     assert overview_table(runs).splitlines()[:5] == [
         "| System | proposals (8) | rfc (8) |",
         "| --- | --- | --- |",
@@ -58,7 +58,7 @@ def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> No
     assert TABLES["overview"].shown([*runs, *titles]) == runs
 
 
-def test_buckets_hold_as_many_each_from_short_to_long() -> None:
+def test_buckets_are_of_equal_size_and_ordered_from_short_to_long() -> None:
     lengths = np.array([50.0, 10, 40, 20, 30, 60])
     assert [places.tolist() for places in buckets(lengths, 3)] == [[1, 3], [2, 4], [0, 5]]
 

@@ -55,7 +55,7 @@ def test_a_record_is_written_a_field_a_line_and_read_back(tmp_path: Path) -> Non
     assert rebuild(Whole, json.loads(path.read_text("utf-8"))) == WHOLE
 
 
-def test_nothing_stays_nothing_and_a_missing_field_has_its_default() -> None:
+def test_none_is_kept_and_a_missing_field_has_its_default() -> None:
     values = asdict(WHOLE)
     del values["later"]
     values["maybe"] = None
@@ -81,7 +81,7 @@ class Few(Recorded, kind="few"):
         return {"queries": len(self.queries)}
 
 
-def test_a_record_of_fewer_is_refused_and_one_of_as_many_is_not(tmp_path: Path) -> None:
+def test_a_smaller_record_does_not_replace_a_larger_one_and_one_of_equal_size_does(tmp_path: Path) -> None:
     write_record(Few(["a", "b"]), tmp_path)
     with pytest.raises(RecordError, match=r"few-a.json holds 2 queries, not 1; write the smaller one elsewhere"):
         write_record(Few(["c"]), tmp_path)
@@ -109,8 +109,8 @@ def begun(origin: Origin) -> Runs:
     return Runs("pets@0", [], origin)
 
 
-def test_a_part_that_fails_costs_no_other_and_is_told_after_each() -> None:
-    heard: list[tuple[list[str], list[str]]] = []
+def test_a_failed_part_stops_no_other_part_and_progress_is_reported_after_each() -> None:
+    reports: list[tuple[list[str], list[str]]] = []
 
     def measure(name: str) -> str:
         if name == "b":
@@ -118,14 +118,14 @@ def test_a_part_that_fails_costs_no_other_and_is_told_after_each() -> None:
         return name.upper()
 
     measured, failed = measure_parts(
-        ["a", "b", "c", "d"], {"c": "kept"}, measure, lambda done, lost: heard.append((list(done), list(lost)))
+        ["a", "b", "c", "d"], {"c": "kept"}, measure, lambda done, lost: reports.append((list(done), list(lost)))
     )
     assert (measured, failed) == ({"a": "A", "c": "kept", "d": "D"}, {"b": "b has no memory; give it some"})
-    assert heard == [(["a", "c"], []), (["a", "c"], ["b"]), (["a", "c", "d"], ["b"])]
+    assert reports == [(["a", "c"], []), (["a", "c"], ["b"]), (["a", "c", "d"], ["b"])]
     assert failure_text(failed, 4).startswith("b has no memory; give it some. 1 of 4 failed; the same command")
 
 
-def test_what_was_kept_is_found_by_the_same_run_alone(begun: Runs, tmp_path: Path) -> None:
+def test_an_unfinished_record_is_found_only_by_the_same_run(begun: Runs, tmp_path: Path) -> None:
     keep(replace(begun, parts=["a"]), tmp_path)
     assert not (tmp_path / "runs.json").exists()
     found = earlier(begun, tmp_path, ["parts"])
@@ -140,7 +140,7 @@ def test_what_was_kept_is_found_by_the_same_run_alone(begun: Runs, tmp_path: Pat
         assert earlier(other, tmp_path, ["parts"]) is None
 
 
-def test_a_whole_record_is_measured_anew_and_one_with_failures_goes_on(begun: Runs, tmp_path: Path) -> None:
+def test_a_complete_record_is_measured_again_and_one_with_failures_is_continued(begun: Runs, tmp_path: Path) -> None:
     keep(begun, tmp_path)
     complete(replace(begun, parts=["a", "b"]), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["runs.json"]

@@ -24,7 +24,7 @@ def test_records_and_runs_are_read_as_they_were_written(tmp_path: Path, origin: 
     assert path.name == "recall-ä.json" and '"index": "ä",\n' in path.read_text("utf-8")
 
 
-def test_a_file_that_is_no_record_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_record_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"a": 1}')
     with pytest.raises(RecordError, match=r"notes.json is no record \(KeyError\('kind'\)\); keep nothing else"):
         read_records(tmp_path)

@@ -42,7 +42,7 @@ End
 
 @pytest.fixture
 def records(origin: Origin, tmp_path: Path) -> list[Run]:
-    """Fresh in a checkout without code, the folder of the test."""
+    """Runs that are fresh in the folder of the test, a checkout without code."""
     paths = {path for system in ("bm25", "evidence") for path in modules_of("retrieval", system)}
     origin = replace(origin, code=digests(sorted(paths), tmp_path))
     systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]

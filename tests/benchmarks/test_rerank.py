@@ -54,7 +54,7 @@ def test_no_order_of_the_same_targets_is_above_the_best(runs: dict[str, Run]) ->
     before, after, best = (np.array(runs[name].values(PRIMARY)) for name in ("bm25", "re2", BEST))
     assert np.all(after <= best + 1e-9) and np.all(before <= best + 1e-9)
     assert np.any(after != before)
-    # Nothing is found, nothing lost.
+    # Reranking adds no target and loses none.
     assert runs["re2"].values("Recall@100") == runs["bm25"].values("Recall@100")
     course = runs["re2"].details_as(RerankDetails).course
     assert course is not None and course.n_steps > 0
@@ -85,7 +85,7 @@ def test_the_table_tests_scorers_against_the_first_system(origin: Origin) -> Non
     assert rerank_table([]) == ""
 
 
-def test_queries_that_chose_the_weights_are_refused(linked: Dataset, tmp_path: Path) -> None:
+def test_queries_of_a_split_that_scorers_learn_from_are_refused(linked: Dataset, tmp_path: Path) -> None:
     refused = run(linked, "--split", "valid", "--out", str(tmp_path))
     assert refused.exit_code == 1
     assert "queries of split 'valid' stand in pairs that scorers learn from" in refused.stderr
@@ -93,7 +93,7 @@ def test_queries_that_chose_the_weights_are_refused(linked: Dataset, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_quick_run_writes_nothing_and_wrong_names_are_refused(linked: Dataset) -> None:
+def test_a_quick_run_prints_the_scorers_that_work_and_wrong_names_are_refused(linked: Dataset) -> None:
     done = run(linked, "--quick", "--systems", "matchbert,re2", "--encoder", "nowhere-at-all")
     assert done.exit_code == 1 and "1 of 2 scorers failed; matchbert:" in done.stderr
     assert "| re2, small, pairs aan |" in done.output
@@ -105,17 +105,17 @@ RUN: dict[str, Ranking] = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)]
 
 
 class Given(BM25Pairs):
-    """Scores that are given."""
+    """A scorer with given scores."""
 
     name = "given"
 
     def __init__(self, scores: dict[tuple[str, str], float]) -> None:
         super().__init__()
         self.scores = scores
-        self.asked: list[tuple[str, str]] = []
+        self.scored: list[tuple[str, str]] = []
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        self.asked += [(pair.first, pair.second) for pair in pairs]
+        self.scored += [(pair.first, pair.second) for pair in pairs]
         return np.array([self.scores[pair.first, pair.second] for pair in pairs], np.float64)
 
 
@@ -128,7 +128,7 @@ def test_only_the_first_targets_are_scored_and_the_others_stay_behind_them() -> 
     run = rerank(RUN, scorer, 3)
     assert targets(run["q"]) == ["c", "b", "a", "d"]
     assert run["lonely"] == []
-    assert scorer.asked == [("q", "a"), ("q", "b"), ("q", "c")]
+    assert scorer.scored == [("q", "a"), ("q", "b"), ("q", "c")]
 
 
 def test_equal_scores_keep_the_order_and_written_scores_fall() -> None:
@@ -143,6 +143,6 @@ def test_the_best_order_is_that_of_relevance_within_the_depth() -> None:
     assert targets(run["q"]) == ["c", "b", "a", "d"]
 
 
-def test_a_score_that_is_no_number_names_the_pair() -> None:
+def test_the_error_for_a_score_that_is_not_a_number_names_the_pair() -> None:
     with pytest.raises(DatasetError, match="given gives q and b the score nan"):
         rerank(RUN, Given({("q", "a"): 1.0, ("q", "b"): float("nan")}), 2)

@@ -77,12 +77,14 @@ def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None
     assert runs_in(tmp_path / "out") == []
 
 
-def test_mistakes_are_one_line(folder: Path) -> None:
-    def said(*arguments: str) -> str:
+def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
+    def error_of(*arguments: str) -> str:
         return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
 
-    assert said(str(folder), "--systems", "bm24").endswith(f"'bm24' is not one of {', '.join(ALL_SYSTEMS)}")
-    assert said(str(folder), "--systems", "bm25", "--split", "dev").startswith("Error: dataset pets has no split 'dev'")
+    assert error_of(str(folder), "--systems", "bm24").endswith(f"'bm24' is not one of {', '.join(ALL_SYSTEMS)}")
+    assert error_of(str(folder), "--systems", "bm25", "--split", "dev").startswith(
+        "Error: dataset pets has no split 'dev'"
+    )
 
 
 def test_a_folder_of_beir_is_measured(beir_folder: Path, tmp_path: Path) -> None:
@@ -93,14 +95,14 @@ def test_a_folder_of_beir_is_measured(beir_folder: Path, tmp_path: Path) -> None
     assert {run.mean(name) for name in run.measures} == {1.0}
 
 
-def test_judged_targets_that_are_not_in_the_corpus_are_told(folder: Path) -> None:
+def test_judged_targets_that_are_not_in_the_corpus_are_reported(folder: Path) -> None:
     with (folder / "qrels.tsv").open("a") as file:
         file.write("cat\tlion\t1\n")
     done = CliRunner().invoke(main, [str(folder), "--systems", "bm25", "--limit", "2"])
     assert "pets: 1 relevant targets are not in corpus.jsonl.gz, the first is 'lion'" in done.stderr
 
 
-def test_a_quick_run_takes_the_whole_path_and_records_only_where_it_is_told(
+def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
     folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]

@@ -61,12 +61,12 @@ def test_values_without_a_ranking_are_read_as_they_are(origin: Origin) -> None:
     assert (run.case_ids, run.groups) == (["a", "b"], None)
 
 
-def test_names_hold_what_tells_runs_apart(ranked: Run, origin: Origin) -> None:
+def test_the_name_of_a_run_holds_its_variant_split_and_seed(ranked: Run, origin: Origin) -> None:
     assert replace(ranked, variant="lead", split="valid").name == "pets-evidence-mean-lead-valid"
     assert replace(ranked, origin=replace(origin, seed=3)).name == "pets-evidence-mean-test-seed3"
 
 
-def test_a_run_of_fewer_cases_replaces_none(origin: Origin, tmp_path: Path) -> None:
+def test_a_run_of_fewer_cases_does_not_replace_a_larger_one(origin: Origin, tmp_path: Path) -> None:
     write_run(made_run("bm25", [0.5, 0.25], origin), tmp_path)
     with pytest.raises(RecordError, match=r"holds 2 cases, not 1; write the smaller run elsewhere: --out FOLDER"):
         write_run(made_run("bm25", [0.5], origin), tmp_path)
@@ -84,7 +84,7 @@ def test_details_are_rebuilt_as_the_dataclass_of_a_task(ranked: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "no JSON\n"])
-def test_a_file_that_is_no_run_is_named(text: str, tmp_path: Path) -> None:
+def test_the_error_for_a_file_that_is_not_a_run_names_the_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl.gz"
     path.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(RecordError, match=r"notes.jsonl.gz is no run .*; keep nothing else in the folder of runs"):

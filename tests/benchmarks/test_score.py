@@ -28,7 +28,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / name) for name in names}
 
 
-def said(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     done = CliRunner().invoke(main, list(arguments))
     return done.output if done.exit_code == 0 else done.stderr.splitlines()[-1]
 
@@ -48,35 +48,37 @@ def test_two_runs_are_compared_query_by_query() -> None:
     assert score.p == randomization_p([1, 0.5, 0], [1, 1, 1], seed=0)
 
 
-def test_documents_stand_where_their_best_sections_do() -> None:
+def test_a_document_has_the_rank_and_score_of_its_best_section() -> None:
     assert by_document([("y#2", 3.0), ("x#1", 2.0), ("y#0", 1.0)]) == [("y", 3.0), ("x", 2.0)]
 
 
 def test_the_command_judges_a_run_and_queries_without_relevant_targets_are_passed_over(files: dict[str, str]) -> None:
-    table = said(files["mine.trec"], files["pets.qrels"]).splitlines()
+    table = output_of(files["mine.trec"], files["pets.qrels"]).splitlines()
     assert table[0] == "| 3 queries | mine.trec [95 %] |"
     assert table[5].startswith("| MRR@10 | 0.5000 [0.")
-    paired = said(files["mine.trec"], files["pets.qrels"], "--against", files["other.trec"]).splitlines()
+    paired = output_of(files["mine.trec"], files["pets.qrels"], "--against", files["other.trec"]).splitlines()
     assert paired[0] == "| 3 queries | mine.trec [95 %] | other.trec | p |"
     assert paired[5].endswith("| 1.0000 | 1.000 |")
-    first, *_ = [json.loads(line) for line in said(files["mine.trec"], files["pets.qrels"], "--json").splitlines()]
+    first, *_ = [json.loads(line) for line in output_of(files["mine.trec"], files["pets.qrels"], "--json").splitlines()]
     assert (first["measure"], first["p"]) == ("nDCG@10", None)
 
 
 def test_runs_of_sections_are_judged_by_their_documents(files: dict[str, str]) -> None:
-    lines = said(files["sections.trec"], files["pets.qrels"], "--by-document", "--json").splitlines()
+    lines = output_of(files["sections.trec"], files["pets.qrels"], "--by-document", "--json").splitlines()
     values = {score["measure"]: score["mean"] for score in map(json.loads, lines)}
     assert (values["MRR@10"], values["Recall@10"]) == pytest.approx((1 / 3, 1 / 3))
-    assert said(files["mine.trec"], files["pets.qrels"], "--by-document") == (
+    assert output_of(files["mine.trec"], files["pets.qrels"], "--by-document") == (
         "Error: the target 'y' names no section; it must be DOC#SEC, SEC a number from 0"
     )
 
 
-def test_files_that_do_not_fit_are_one_line(files: dict[str, str], tmp_path: Path) -> None:
+def test_files_that_do_not_fit_are_reported_in_one_line(files: dict[str, str], tmp_path: Path) -> None:
     write_run({"else": [("x", 1.0)]}, tmp_path / "else.trec", "mine")
-    assert "else.trec ranks nothing for any of 3 judged queries" in said(
+    assert "else.trec ranks nothing for any of 3 judged queries" in output_of(
         str(tmp_path / "else.trec"), files["pets.qrels"]
     )
     write_qrels({"a": {"x": 0}}, tmp_path / "empty.qrels")
-    assert said(files["mine.trec"], str(tmp_path / "empty.qrels")).startswith("Error: none of 1 judged queries has a")
-    assert "cannot be read" in said(str(tmp_path), files["pets.qrels"])
+    assert output_of(files["mine.trec"], str(tmp_path / "empty.qrels")).startswith(
+        "Error: none of 1 judged queries has a"
+    )
+    assert "cannot be read" in output_of(str(tmp_path), files["pets.qrels"])

@@ -18,7 +18,7 @@ def p_by_hand(a: list[float], b: list[float]) -> float:
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_few_queries_try_every_pattern(n: int) -> None:
+def test_every_sign_pattern_is_tried_for_few_queries(n: int) -> None:
     values = np.random.default_rng(n).integers(0, 6, size=(2, n)) / 5
     a, b = values[0].tolist(), values[1].tolist()
     assert randomization_p(a, b) == pytest.approx(p_by_hand(a, b))
@@ -61,7 +61,7 @@ def test_equal_values_have_an_interval_without_width() -> None:
         bootstrap_interval([])
 
 
-def test_values_counted_twice_in_their_group_say_no_more() -> None:
+def test_values_repeated_within_their_group_leave_the_interval_unchanged() -> None:
     values, topics = np.random.default_rng(2).random(12), [f"topic {number // 3}" for number in range(12)]
     once = bootstrap_interval(values, groups=topics, seed=4)
     twice = bootstrap_interval(np.repeat(values, 2), groups=np.repeat(topics, 2).tolist(), seed=4)
@@ -86,7 +86,7 @@ def test_groups_are_swapped_as_a_whole(n_groups: int) -> None:
     assert randomization_p(a, b, groups=topics) == pytest.approx(p_by_hand(*sums), abs=tolerance or 1e-12)
 
 
-def test_a_group_of_its_own_each_is_no_group() -> None:
+def test_groups_of_one_value_each_give_the_result_without_groups() -> None:
     a, b = np.random.default_rng(8).random((2, 25))
     assert randomization_p(a, b, groups=range(25)) == randomization_p(a, b)
     assert bootstrap_interval(a, groups=range(25)) == bootstrap_interval(a)
@@ -100,7 +100,7 @@ def test_groups_of_another_number_are_refused() -> None:
 
 
 def holm_by_hand(p_values: list[float]) -> list[float]:
-    """For each test, every test that steps down before it or with it, one at a time."""
+    """For each p-value the largest correction among the p-values up to it, one at a time."""
     rising = sorted(p_values)
     adjusted = []
     for p in p_values:
@@ -131,7 +131,7 @@ def test_adjusting_keeps_the_order_and_never_lowers() -> None:
     assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
 
 
-def test_what_is_no_p_value_is_refused() -> None:
+def test_values_that_are_not_p_values_are_refused() -> None:
     with pytest.raises(ValueError, match=r"in \[0, 1\], not \[0.5, 1.5\]"):
         holm([0.5, 1.5])
     with pytest.raises(ValueError, match=r"shape \(1, 2\)"):

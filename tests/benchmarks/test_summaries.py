@@ -48,7 +48,7 @@ def test_values_are_means_over_draws(data: Path, origin: Origin) -> None:
     details = run.details_as(SummaryDetails)
     assert run.mean("P@5") == round(by_draw.mean(), 4)
     assert details.deviations["P@5"] == round(by_draw.mean(axis=1).std(ddof=1), 4)
-    assert by_draw.min() == 0.8  # so that something was averaged
+    assert by_draw.min() == 0.8  # so the means are over different values
     assert (len(run.cases), details.n_candidates, details.n_draws) == (4, 20.0, 3)
 
 
@@ -101,7 +101,7 @@ def test_few_candidates_are_ranked_by_an_exact_search(
 
 
 @pytest.mark.parametrize("pairs", [0, 1950])
-def test_an_encoder_that_learned_from_the_dataset_is_told(
+def test_training_on_the_dataset_is_recorded_and_marked(
     pairs: int, data: Path, tmp_path: Path, bert_folder: Path
 ) -> None:
     trained = shutil.copytree(bert_folder, tmp_path / "trained")
@@ -119,17 +119,17 @@ def test_an_encoder_that_learned_from_the_dataset_is_told(
     assert ("document, trained†" in done.stdout) == (pairs > 0)
 
 
-def test_mistakes_are_one_line(data: Path) -> None:
-    def said(*arguments: str) -> str:
+def test_mistakes_are_reported_in_one_line(data: Path) -> None:
+    def error_of(*arguments: str) -> str:
         return CliRunner().invoke(main, [*arguments, "--data", str(data)]).stderr.splitlines()[-1]
 
-    assert said("reference", "--systems", "bm52").endswith(
+    assert error_of("reference", "--systems", "bm52").endswith(
         "of evidence, document, bm25, tfidf, doc2vec, wmd, wrd, hidden_topics"
     )
-    assert said("reference", "--systems", "bm25").startswith("Error: dataset clscisumm has no split 'test'")
+    assert error_of("reference", "--systems", "bm25").startswith("Error: dataset clscisumm has no split 'test'")
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
-    asked = said("citing-drawn", "--systems", "bm25")
-    assert asked.startswith("Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one")
+    error = error_of("citing-drawn", "--systems", "bm25")
+    assert error.startswith("Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one")
 
 
 def made(system: str, values: list[float], origin: Origin, *, groups: str = "abcdef", **details: Any) -> Run:  # noqa: ANN401

@@ -62,17 +62,17 @@ def test_a_query_outside_the_corpus_is_encoded(
 
 
 @pytest.mark.parametrize("system", [DocumentCosine, Evidence])
-def test_a_query_of_the_corpus_is_asked_with_stored_vectors(
+def test_a_query_of_the_corpus_is_searched_with_its_stored_vectors(
     built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
 ) -> None:
-    asked = system(built, "fake")
-    (first, score), *others = asked.search(corpus[7], k=5)
+    ranker = system(built, "fake")
+    (first, score), *others = ranker.search(corpus[7], k=5)
     assert first != "doc007" and score > others[0][1]
     assert built.encoder.batches == []
 
 
 @pytest.mark.parametrize("system", [DocumentCosine, Evidence])
-def test_a_query_that_only_shares_an_id_with_a_document_is_asked_by_its_own_text(
+def test_a_query_that_only_shares_an_id_with_a_document_is_searched_by_its_own_text(
     built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
 ) -> None:
     found = [doc_id for doc_id, _ in system(built, "fake").search(replace(corpus[7], doc_id="doc008"), k=59)]

@@ -51,7 +51,7 @@ def test_a_corpus_that_a_run_did_not_have_is_left_blank(tmp_path: Path) -> None:
     assert rows[1].endswith("| 0.400, 0.500, 0.500 | 0.200, 0.400, 0.100 | 0.300, 0.450, 0.300 |")
 
 
-def test_a_folder_that_is_no_run_says_which_is_wanted(tmp_path: Path) -> None:
+def test_the_error_for_a_folder_that_is_not_a_run_names_the_folder_to_pass(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(tmp_path), "--name", "x"])
     assert done.exit_code == 1
     assert "name the folder OUT/run of longmatch train" in done.stderr

@@ -43,7 +43,7 @@ def result_of(
         return index.search(query, **options).to_dict()
 
 
-def test_the_schema_is_one_of_its_draft() -> None:
+def test_the_schema_is_valid_in_its_draft_of_json_schema() -> None:
     Draft202012Validator.check_schema(result_schema())
     assert result_schema()["$defs"]["version"]["const"] == result_schema()["title"] == VERSION
 
@@ -128,7 +128,7 @@ def test_a_chinese_result_is_valid_and_its_words_are_in_the_text(tmp_path: Path)
     assert {"狐狸", "机器学习"} <= {word["term"] for word in words}
 
 
-def test_hits_with_pages_name_them(tmp_path: Path) -> None:
+def test_hits_of_documents_with_pages_have_page_numbers(tmp_path: Path) -> None:
     result = check(result_of(tmp_path / "x.lm", PAGED, PAGED[1]))
     sections = [part["target_section"] for part in result["hits"][0]["parts"] if part["kind"] == "section_pair"]
     for section in sections:
@@ -182,7 +182,7 @@ def _set(value: Any, *path: str | int) -> Callable[[dict[str, Any]], None]:  # n
         (lambda result: result["hits"][0].pop("parts"), "'parts' is a required property"),
     ],
 )
-def test_what_the_schema_does_not_describe_is_found(
+def test_values_that_the_schema_does_not_allow_are_found(
     index: Index, corpus: list[Document], change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
     result = copy.deepcopy(index.search(corpus[3], k=1).to_dict())

@@ -1,4 +1,4 @@
-"""What differs between two results: ranks, scores, and the section pairs behind them."""
+"""Differences between two results: ranks, scores, and the section pairs behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document in a notebook: what was read, section by section."""
+"""A document shown in a notebook, section by section."""
 
 from __future__ import annotations
 

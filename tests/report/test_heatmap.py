@@ -1,4 +1,4 @@
-"""Heatmaps: labels, lines, numbers. What is on a figure, read back from it."""
+"""Heatmaps: labels, lines and numbers, read back from the figure."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_heading_of_any_kind_is_drawn_as_it_stands(heading: str) -> None:
     assert to_png(figure).startswith(b"\x89PNG\r\n")
 
 
-def test_the_picture_takes_in_labels_and_scale() -> None:
+def test_the_picture_includes_labels_and_scale() -> None:
     figure = draw_heatmap(values(4, 4), axis_of(1, 1, 1, 1), axis_of(1, 1, 1, 1), measure="cosine")
     height, width, _ = imread(io.BytesIO(to_png(figure))).shape
     matrix_width, matrix_height = figure.get_size_inches() * figure.dpi

@@ -44,7 +44,7 @@ def test_a_wide_matrix_has_shades_in_one_band(n_columns: int, cell: int) -> None
         assert lines[3][31:][: number * cell].endswith(str(number))  # it ends above its column
 
 
-def test_a_wider_matrix_goes_on_in_bands() -> None:
+def test_a_wider_matrix_is_continued_in_bands() -> None:
     lines = matrix_table(_matrix(2, 60), width=80).splitlines()
     rows = [line for line in lines if line[4:10] == "Mine 1"]
     assert [len(row[31:]) for row in rows] == [49, 11]

@@ -1,4 +1,4 @@
-"""Novelty as HTML: the numbers of the JSON, every section named with what came nearest, texts escaped."""
+"""Novelty as HTML: the numbers of the JSON, every section with its nearest document, texts escaped."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_number_is_that_of_the_json(found: Novelty) -> None:
             assert sum(rows) == pytest.approx(1 - one["novelty"], abs=1e-5)
 
 
-def test_sections_are_named_most_novel_first_with_what_came_nearest(found: Novelty) -> None:
+def test_sections_are_listed_most_novel_first_with_their_nearest_document(found: Novelty) -> None:
     shown = [" ".join(one.text_content().split()) for one in articles(parsed(found.to_html()))]
     assert [text.split(" Novelty")[0] for text in shown] == ["1 Ships", "2 Seen before", "3 Of the"]
     novelty = found[1].novelty
@@ -73,7 +73,7 @@ def test_the_whole_section_is_there_and_what_matches_is_marked(found: Novelty) -
     assert {word["term"].lower() for word in part["words"] if " " not in word["term"]} <= marked
 
 
-def test_every_link_has_its_place_and_every_place_one_name(found: Novelty) -> None:
+def test_every_link_has_a_target_and_ids_are_unique(found: Novelty) -> None:
     page = parsed(novelty_page([found, found]))
     names = page.xpath("//@id")
     assert len(names) == len(set(names))

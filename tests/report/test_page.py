@@ -61,7 +61,7 @@ def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
         assert sum(section.contribution for section in sections) == pytest.approx(total)
 
 
-def test_every_link_has_its_place_and_every_place_one_name(result: Result) -> None:
+def test_every_link_has_a_target_and_ids_are_unique(result: Result) -> None:
     page = parsed(result_page([result, result], n_pairs=5))
     names = page.xpath("//@id")
     assert len(names) == len(set(names))
@@ -128,7 +128,7 @@ def test_a_comparison_states_what_its_score_rests_on(corpus: list[Document]) -> 
     assert "a search of this index gives the same score" in replace(comparison, background="x.lm").to_html()
 
 
-def test_a_result_without_hits_says_why(index: Index, corpus: list[Document]) -> None:
+def test_a_result_without_hits_shows_the_reason(index: Index, corpus: list[Document]) -> None:
     assert "No document was searched" in index.search(corpus[3], where="topic = 99").to_html()
 
 

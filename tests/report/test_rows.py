@@ -43,7 +43,7 @@ def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Docum
     pandas.testing.assert_frame_equal(read.astype(expected.dtypes), expected)
 
 
-def test_titles_in_csv_are_no_formulas(index: Index, corpus: list[Document]) -> None:
+def test_ids_in_csv_are_not_read_as_formulas(index: Index, corpus: list[Document]) -> None:
     query = replace(corpus[3], doc_id="=cmd()")
     (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, k=1))], "csv", Layout(2, 80))))
     assert line["query_id"] == "'=cmd()"

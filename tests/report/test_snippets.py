@@ -1,4 +1,4 @@
-"""The sentence that says what matches is shown, with the shared words marked."""
+"""The sentence with the heaviest shared words is shown, with these words marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes about what was read and encoded, as the table and the report show them."""
+"""Notes about tokens read and documents encoded, as the table and the report show them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ NOW = Encoding(
         (Coverage(250, 1_000), "250 of 1,000 tokens read (25.0%)"),
     ],
 )
-def test_a_note_says_how_much_was_read(coverage: Coverage, note: str) -> None:
+def test_a_note_shows_how_many_tokens_were_read(coverage: Coverage, note: str) -> None:
     assert coverage_note(coverage) == note
 
 
-def test_documents_without_vectors_are_named_where_there_are_some() -> None:
+def test_documents_without_vectors_are_counted_where_there_are_some() -> None:
     assert encoding_lines(NOW) == ["5 of 5 candidates encoded, 2 of them now"]
     some = Encoding(7, 5, 5, 0, 0, 0.0, 12_000, None)
     assert encoding_lines(some) == [

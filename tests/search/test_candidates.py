@@ -1,4 +1,4 @@
-"""Lists from an approximate index: filters cost no recall, and nothing is asked in vain."""
+"""Lists from an approximate index: filters cost no recall, and exhausted lists are not searched again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERY = make_document("query", [("mine", "topic3word1 topic3word2 common7 topic3
 
 @pytest.fixture(scope="module")
 def coded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four hundred documents under coarse codes in lists, of which few are looked into."""
+    """Four hundred documents in an index of coarse codes in lists, of which few are probed."""
     folder = tmp_path_factory.mktemp("coded") / "x.lm"
     build(folder, make_corpus(400), encoder=FakeEncoder(), factory="IVF32,PQ16x4fs", recall_floor=0.5)
     return folder
@@ -35,7 +35,7 @@ RARE = ["family = 'even'", "topic = 3", "year = 2007", "topic in (1, 6) and year
 
 
 def found_share(index: Index, where: str | None) -> float:
-    """Of the hits of exact searches, those that are found; every ninth document asks."""
+    """Share of the hits of exact searches that are found; every ninth document is a query."""
     shares = []
     for name in index.snapshot.doc_ids()[::9]:
         exact, found = (index.search_id(name, where=where, exact=one) for one in (True, False))
@@ -59,7 +59,7 @@ def test_a_filter_costs_no_recall(coded_folder: Path, nprobe: int, monkeypatch: 
 
 
 class CountingIndex(AnnIndex):
-    """Remembers how deep it was asked."""
+    """An index that records depth and nprobe of each search."""
 
     def __init__(self, of: AnnIndex, nprobe: int) -> None:
         super().__init__(of._index, nprobe)
@@ -75,7 +75,7 @@ class CountingIndex(AnnIndex):
 
 
 @pytest.mark.parametrize(("nprobe", "depths"), [(1, [128]), (32, [128, 512])])
-def test_lists_that_are_exhausted_are_not_asked_again(
+def test_lists_that_are_exhausted_are_not_searched_again(
     coded_folder: Path, nprobe: int, depths: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list holds some 120 chunks."""

@@ -1,4 +1,4 @@
-"""Lists of documents equal a loop over all chunks, whatever an index is asked for first."""
+"""Lists of documents equal those of a loop over all chunks, at any first depth."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Chunks:
         self.is_coded, self.is_bounded = False, False
         self.n_found = len(vectors)
         self.hidden = np.zeros(owners.max() + 1, bool)  # documents that may not be found
-        self.asked: list[tuple[int, int]] = []  # query chunks, and how deep
+        self.searches: list[tuple[int, int]] = []  # numbers of query chunks, and depths
         self._vectors, self._owners = vectors, owners
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
-        self.asked.append((len(queries), depth))
+        self.searches.append((len(queries), depth))
         products = queries @ self._vectors.T
         seen = np.round(products, 1) if self.is_coded else products
         ids = np.argsort(-seen, axis=1, kind="stable")[:, :depth]
@@ -69,7 +69,7 @@ def test_lists_equal_a_loop_over_all_chunks(depth: int) -> None:
     assert_exact(found, vectors, owners)
 
 
-def test_what_may_not_be_found_is_passed_over() -> None:
+def test_hidden_documents_are_left_out() -> None:
     vectors, owners = drawn(240), np.repeat(np.arange(40), 6)
     index = Chunks(vectors, owners)
     index.hidden[::2] = True
@@ -108,25 +108,25 @@ def test_of_codes_only_a_few_documents_more_than_wanted_are_read() -> None:
     assert read == [len(QUERIES) * (11 + SPARE_DOCUMENTS)]
 
 
-def test_only_query_chunks_that_found_too_few_documents_ask_again() -> None:
-    crowd = np.repeat(QUERIES[:1], 60, axis=0)  # one document fills the first list of the first query chunk
-    vectors, owners = np.concatenate([crowd, drawn(40)]), np.concatenate([np.zeros(60, int), np.arange(1, 41)])
+def test_only_query_chunks_that_found_too_few_documents_are_searched_again() -> None:
+    copies = np.repeat(QUERIES[:1], 60, axis=0)  # one document fills the first list of the first query chunk
+    vectors, owners = np.concatenate([copies, drawn(40)]), np.concatenate([np.zeros(60, int), np.arange(1, 41)])
     index = Chunks(vectors, owners, depth=16)
     found = document_lists(index, QUERIES, 3, 41)
     assert found.documents.tolist() == by_hand(vectors, owners, list(range(41)), 3)
-    assert index.asked[0] == (5, 16) and index.asked[-1] == (1, 64)
+    assert index.searches[0] == (5, 16) and index.searches[-1] == (1, 64)
 
 
-def test_an_index_that_has_no_more_is_not_asked_again() -> None:
+def test_an_exhausted_index_is_not_searched_again() -> None:
     index = Chunks(drawn(240), np.repeat(np.arange(40), 6), depth=16)
     index.n_found, index.is_bounded = 9, True
     found = document_lists(index, QUERIES, 11, 40)
-    assert index.asked == [(5, 16)]
+    assert index.searches == [(5, 16)]
     assert (found.documents[:, 9:] == -1).all()
 
 
-def test_no_index_is_asked_more_deeply_than_it_is_worth() -> None:
+def test_searches_get_deeper_until_the_last_depth_is_reached() -> None:
     index = Chunks(drawn(240), np.zeros(240, int), depth=4)
     index.last_depth = 60
     document_lists(index, QUERIES, 11, 40)
-    assert [depth for _, depth in index.asked] == [4, 16, 64]
+    assert [depth for _, depth in index.searches] == [4, 16, 64]

@@ -1,4 +1,4 @@
-"""A very long query is asked in few chunks; one of usual length as it is."""
+"""A very long query is pooled into few chunks; a query of usual length is searched as it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes import make_document
 
 
 def encoded(lengths: list[int], seed: int = 0) -> EncodedDocument:
-    """Sections of so many chunks, of one to nine tokens each, ten characters a chunk."""
+    """Sections of the given numbers of chunks; a chunk has one to nine tokens and ten characters."""
     rng = np.random.default_rng(seed)
     sections = np.repeat(np.arange(len(lengths)), lengths).tolist()
     tokens = rng.integers(1, 10, len(sections)).tolist()
@@ -58,11 +58,11 @@ def test_pooled_chunks_are_the_runs_of_a_loop(lengths: list[int], most: int) -> 
         assert span == Chunk(first.section, first.start, last.stop, sum(n_tokens))
         total = sum(n * vectors.chunks[at] for n, at in zip(n_tokens, run, strict=True))
         np.testing.assert_allclose(row, total / np.linalg.norm(total), atol=1e-5)
-    asked = sum(span.n_tokens for span in pooled.chunk_spans)
-    assert pooled.coverage == Coverage(asked, vectors.coverage.tokens_total, per_run)
+    n_kept = sum(span.n_tokens for span in pooled.chunk_spans)
+    assert pooled.coverage == Coverage(n_kept, vectors.coverage.tokens_total, per_run)
 
 
-def test_some_hundreds_of_chunks_are_asked_as_they_are() -> None:
+def test_some_hundreds_of_chunks_are_not_pooled() -> None:
     vectors = encoded([MOST_CHUNKS])
     assert pool_long(vectors) is vectors
     assert len(pool_long(encoded([MOST_CHUNKS + 1])).chunks) == MOST_CHUNKS // 2 + 1
@@ -73,7 +73,7 @@ def test_a_book_of_two_thousand_chunks_is_pooled_by_five() -> None:
     assert (len(pooled.chunks), pooled.coverage.chunks_pooled, pooled.coverage.share) == (500, 5, 1.0)
 
 
-def test_where_sections_are_too_many_the_longest_are_asked_and_the_coverage_says_so() -> None:
+def test_of_too_many_sections_the_longest_are_kept_and_the_coverage_counts_their_tokens() -> None:
     vectors = encoded([1, 1, 1])
     spans = [replace(chunk, n_tokens=n) for chunk, n in zip(vectors.chunk_spans, (5, 2, 3), strict=True)]
     pooled = pool_long(replace(vectors, chunk_spans=tuple(spans), coverage=Coverage(10, 20)), 2)
@@ -81,14 +81,14 @@ def test_where_sections_are_too_many_the_longest_are_asked_and_the_coverage_says
     assert pooled.coverage == Coverage(8, 20, 1)
 
 
-def test_a_pooled_query_answers_with_parts_that_add_up(
+def test_a_pooled_query_has_hits_whose_parts_add_up(
     index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(long_query_module, "MOST_CHUNKS", 7)
-    asked = make_document("long", [(f"part {number}", corpus[number].text) for number in range(4)])
-    result = index.search(asked)
+    query = make_document("long", [(f"part {number}", corpus[number].text) for number in range(4)])
+    result = index.search(query)
     assert (result.query_coverage.share, result.query_coverage.chunks_pooled) == (1.0, 9)
-    assert index.search(asked, exact=True).status is Status.PARTIAL
+    assert index.search(query, exact=True).status is Status.PARTIAL
     assert {hit.metadata["topic"] for hit in result.hits[:4]} == {0, 1, 2, 3}
     for shown in (str(result), result._repr_html_()):
         assert "up to 9 chunks pooled into one" in shown
@@ -96,6 +96,6 @@ def test_a_pooled_query_answers_with_parts_that_add_up(
     for hit in result.hits:
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
         for pair in hit.breakdown.pairs:
-            section = asked.sections[pair.query_section]
+            section = query.sections[pair.query_section]
             assert all(section.start <= part.query.start < part.query.stop <= section.stop for part in pair.parts)
     assert len({part.query for hit in result.hits for pair in hit.breakdown.pairs for part in pair.parts}) <= 7

@@ -1,4 +1,4 @@
-"""Novelty of sections: each is what the best document leaves over, as a search with the section alone finds it."""
+"""Novelty of sections: the share that the best document does not contain, by a search with the section alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes whose documents have no vectors, or get some when a query comes near them."""
+"""Indexes whose documents have no vectors, or get them when they are candidates of a query."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def test_later_encodes_a_sample_and_then_the_best_candidates(tmp_path: Path, cor
     assert len(encoder.encoded) == SAMPLE
     wanted = best_by_words(folder, corpus[7], 5)
     before = encoded_documents(folder)
-    with opened(folder, asked := FakeEncoder()) as index:
+    with opened(folder, searching := FakeEncoder()) as index:
         result = index.search(corpus[7], k=5, allowance=Allowance(candidates=5))
-    assert asked.encoded == [corpus[7].doc_id, *[name for name in wanted if name not in before]]
+    assert searching.encoded == [corpus[7].doc_id, *[name for name in wanted if name not in before]]
     assert result.encoding is not None
     assert (result.encoding.n_candidates, result.encoding.n_encoded) == (5, 5)
     assert result.encoding.n_missing == N - len(encoded_documents(folder))
@@ -115,7 +115,7 @@ def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Docu
         assert added and all(0 < hit.coverage.tokens_read == hit.coverage.tokens_total for hit in added)
 
 
-def test_what_was_encoded_once_is_not_encoded_again(tmp_path: Path, corpus: list[Document]) -> None:
+def test_documents_encoded_for_one_query_are_not_encoded_again(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder) as index:
         first, again = (ranks(index.search(corpus[7], k=9)) for _ in range(2))
@@ -139,7 +139,9 @@ def test_other_scores_stay_when_a_document_is_encoded(tmp_path: Path, corpus: li
 
 
 @pytest.mark.slow
-def test_once_all_is_encoded_the_index_is_that_of_all(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_that_encoded_all_later_equals_one_that_encoded_all_at_once(
+    tmp_path: Path, corpus: list[Document]
+) -> None:
     later, whole = built(tmp_path / "later.lm", corpus, "later"), built(tmp_path / "all.lm", corpus, "all")
     with opened(later) as index:
         index.search(corpus[7])
@@ -181,10 +183,10 @@ def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(tmp_path: Path, co
     assert len(lines) == 2  # the second search had nothing to encode
 
 
-def test_a_copy_that_cannot_be_written_answers(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_that_cannot_be_written_is_searched(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     (folder / "writer.lock").unlink()
-    (folder / "writer.lock").mkdir()  # no lock can be taken, whoever asks
+    (folder / "writer.lock").mkdir()  # nobody can take the lock
     with opened(folder) as index:
         result = index.search(corpus[7])
     assert result.encoding is not None
@@ -197,11 +199,11 @@ def test_many_queries_at_once_agree(tmp_path: Path, corpus: list[Document]) -> N
         expected = {one.doc_id: ranks(index.search(one, allowance=Allowance(9))) for one in corpus[:1]}
     found: dict[str, list[tuple[str, float]]] = {}
 
-    def ask(document: Document) -> None:
+    def search_one(document: Document) -> None:
         with opened(folder) as index:
             found[document.doc_id] = ranks(index.search(document, allowance=Allowance(9)))
 
-    threads = [threading.Thread(target=ask, args=(document,)) for document in corpus[:6]]
+    threads = [threading.Thread(target=search_one, args=(document,)) for document in corpus[:6]]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -221,7 +223,7 @@ def test_tokens_are_a_limit(tmp_path: Path, corpus: list[Document]) -> None:
 
 
 @pytest.mark.slow
-def test_what_queries_wanted_is_encoded_first(tmp_path: Path, corpus: list[Document]) -> None:
+def test_documents_that_queries_wanted_are_encoded_first(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     wanted = best_by_words(folder, corpus[50], 50)
     with opened(folder) as index:
@@ -232,9 +234,7 @@ def test_what_queries_wanted_is_encoded_first(tmp_path: Path, corpus: list[Docum
 
 
 @pytest.mark.slow
-def test_a_stopped_run_goes_on_where_it_was(
-    tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_run_is_continued(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.building.budget.USUAL", BatchSizes(2_000, 1 << 23))
     folder = built(tmp_path / "x.lm", corpus, "later")
     with Writer(folder) as writer:

@@ -1,4 +1,4 @@
-"""What every `Partition` must do: rank and show its documents like the index that holds them, scored one by one."""
+"""Every `Partition` ranks and shows its documents like the index that holds them, scored one by one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def check_same(found: Ranks, expected: Ranks) -> None:
     assert (found.is_exact, found.is_complete) == (expected.is_exact, expected.is_complete)
 
 
-def test_it_has_all_documents(case: Case) -> None:
+def test_a_partition_has_all_documents(case: Case) -> None:
     assert case.partition.n_documents == case.snapshot.n_documents == len(documents())
 
 
@@ -200,7 +200,7 @@ def test_a_survey_names_the_documents_of_a_selection(case: Case, where: str | No
     assert found.is_complete == (case.snapshot.is_complete or where == "topic = 99")
 
 
-def test_documents_are_shown_whole_and_in_the_order_asked(case: Case) -> None:
+def test_documents_are_shown_completely_and_in_the_requested_order(case: Case) -> None:
     best = case.partition.rank(case.prepared("naïve/π.txt"), EXACT, 12).best
     backwards = best.exact.positions[::-1]
     stored = {one.doc_id: one for one in documents()}

@@ -57,7 +57,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
 
 
 def answer(result: Result) -> dict[str, Any]:
-    """All of a result but when and where it was made."""
+    """All of a result but its seconds and its provenance."""
     return {name: value for name, value in result.to_dict().items() if name not in ("seconds", "provenance")}
 
 
@@ -89,11 +89,11 @@ def test_answers_do_not_depend_on_partitions(
     without: tuple[str, ...],
     exact: bool,
 ) -> None:
-    def ask(index: Index) -> Result:
+    def ranked_by(index: Index) -> Result:
         ranked = index.search_id if isinstance(query, str) else index.search
         return ranked(query, k=k, offset=offset, where=where, without=without, exact=exact)  # type: ignore[arg-type]
 
-    expected, found = ask(opened(kind, 0)), ask(opened(kind, n_partitions))
+    expected, found = ranked_by(opened(kind, 0)), ranked_by(opened(kind, n_partitions))
     assert answer(found) == answer(expected)
     assert found.status is Status.CERTIFIED
 

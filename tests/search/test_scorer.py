@@ -77,7 +77,7 @@ def test_each_candidate_is_read_once(
         assert len(reads["vectors"]) == {5: 20, 15: 40, 40: N}[k]
 
 
-def test_all_at_once_and_narrowed_down_give_the_same(folder: Path) -> None:
+def test_scoring_all_at_once_and_narrowing_down_give_the_same_ranking(folder: Path) -> None:
     with Index.open(folder, encoder=FakeEncoder()) as index:
         scorer = Scorer(index.snapshot, Scoring(), products)
         prepared = index.searcher().prepare(index.stored_query("doc003"))

@@ -91,7 +91,7 @@ def chunks_by_hand(
 
 
 def in_a_byte(row: Vectors) -> Vectors:
-    """A row as the reference keeps it: in whole steps, 127 to its largest number, so long that its square is kept."""
+    """A row as the reference keeps it: whole steps, 127 for its largest number, scaled to keep its squared length."""
     steps = np.round(row * (127 / float(np.abs(row).max())))
     return steps * float(row @ row) / float(row @ steps)
 
@@ -263,7 +263,9 @@ def test_a_filter_leaves_hits_out_and_scores_as_they_are(any_index: Index, corpu
 
 
 @pytest.mark.parametrize("where", ["family = 'even'", "year >= 2001", "doc_id != 'doc013'"])
-def test_a_filter_is_the_same_past_the_index(any_index: Index, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_gives_the_same_hits_by_the_index_as_by_a_scan(
+    any_index: Index, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scanned = any_index.search(QUERY, where=where, scoring=SMALL, exact=True)
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
     monkeypatch.setattr(neighbours_module, "FIRST_DEPTH", 2)
@@ -352,11 +354,11 @@ def test_scores_never_rise_down_the_list(any_index: Index) -> None:
 def test_passages_of_boilerplate_contribute_exactly_nothing(tmp_path: Path, factory: str) -> None:
     documents = make_corpus(40, boilerplate=BOILERPLATE)
     build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory=factory)
-    asked = make_document("q", [("licence", BOILERPLATE), ("own", "topic3word1 topic3word2 common7 topic3word9")])
+    query = make_document("q", [("licence", BOILERPLATE), ("own", "topic3word1 topic3word2 common7 topic3word9")])
     only = make_document("only", [("licence", BOILERPLATE)])
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         for exact in (False, True):
-            result = index.search(asked, k=100, scoring=CHUNKS, exact=exact)
+            result = index.search(query, k=100, scoring=CHUNKS, exact=exact)
             assert {pair.query_section for hit in result.hits for pair in hit.breakdown.pairs} == {1}
             assert index.search(only, scoring=CHUNKS, exact=exact).hits == ()
 
@@ -422,7 +424,7 @@ def test_a_ranking_of_no_places_is_refused(any_index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_asks_the_same_as_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
+def test_a_search_with_a_file_equals_a_search_with_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
     by_file = any_index.search(document, where=f"doc_id != '{document.doc_id}'", k=50, exact=True)
     by_id = any_index.search_id(document.doc_id, k=50, exact=True)
@@ -430,15 +432,15 @@ def test_a_file_asks_the_same_as_its_indexed_copy(any_index: Index, corpus: list
 
 
 def test_spans_show_text_that_is_there(any_index: Index, corpus: list[Document]) -> None:
-    asked = corpus[21]
-    result = any_index.search(asked)
+    query = corpus[21]
+    result = any_index.search(query)
     shown = json.loads(json.dumps(result.to_dict()))["hits"]
     for hit, as_dict in zip(result.hits, shown, strict=True):
         for pair, pair_dict in zip(hit.breakdown.pairs, as_dict["parts"][: len(hit.pairs)], strict=True):
             for part, part_dict in zip(pair.parts, pair_dict["spans"], strict=True):
                 target = hit.document.text[part.target.start : part.target.stop]
                 assert part_dict["target"]["text"] == target
-                assert part_dict["query"]["text"] == asked.text[part.query.start : part.query.stop]
+                assert part_dict["query"]["text"] == query.text[part.query.start : part.query.stop]
                 assert target.strip()
                 section = hit.document.sections[pair.target_section]
                 assert section.start <= part.target.start < part.target.stop <= section.stop
@@ -464,7 +466,7 @@ def test_the_similarity_of_a_part_is_that_of_its_spans(any_index: Index) -> None
         ("mixed_folder", "certified"),
     ],
 )
-def test_the_status_says_whether_all_documents_were_scored(
+def test_the_status_shows_whether_all_documents_were_scored(
     fixture: str, status: str, request: pytest.FixtureRequest
 ) -> None:
     with Index.open(request.getfixturevalue(fixture), encoder=FakeEncoder()) as index:

@@ -1,4 +1,4 @@
-"""What a section can be named by: headings, kinds of the metadata, kinds of usual headings."""
+"""Names of a section: its heading, kinds from the metadata, and kinds of usual headings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sections a name of a weight fits, and what is refused."""
+"""The sections that the name of a weight selects, and names and weights that are refused."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_kind_that_the_query_lacks_is_no_error() -> None:
     assert section_weights(PAPER, {"appendix": 0, "claims": 3}) == ()
 
 
-def test_kinds_without_weight_are_named_themselves() -> None:
+def test_kinds_of_weight_0_are_found_by_their_own_names() -> None:
     weights = {"7 References": 0, "appendix": 0.5, "body": 0, "pumps": 0, "Boilerplate": 0}
     assert kinds_without_weight(weights) == {SectionKind.REFERENCES, SectionKind.BOILERPLATE}
 
 
-def test_weights_of_one_are_none() -> None:
+def test_weights_of_one_count_as_none() -> None:
     assert section_weights(PAPER, {"pumps": 1, "references": 1.0}) == ()
 
 
@@ -60,7 +60,7 @@ def test_weights_of_one_are_none() -> None:
         ({1: 2}, "the section 1 is no name"),
     ],
 )
-def test_what_cannot_be_used_is_refused(weights: dict[str, float], message: str) -> None:
+def test_weights_that_cannot_be_used_are_refused(weights: dict[str, float], message: str) -> None:
     with pytest.raises(QueryError, match=message):
         section_weights(PAPER, weights)
 

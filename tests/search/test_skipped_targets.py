@@ -130,8 +130,8 @@ def reduced(tmp_path_factory: pytest.TempPathFactory, opened: Open) -> Reduced:
 
 def expected_scores(index: Index, snapshot: Snapshot, query: str, skip: frozenset[SectionKind]) -> dict[str, float]:
     """Scores by a search of the really reduced documents; the query is the same."""
-    asked = replace(index.stored_query(query), skip=skip)
-    found = Searcher(snapshot, Scoring(document_weight=0)).search(asked, k=N, exact=True, without=query)
+    skipping = replace(index.stored_query(query), skip=skip)
+    found = Searcher(snapshot, Scoring(document_weight=0)).search(skipping, k=N, exact=True, without=query)
     return {hit.document.doc_id: hit.score for hit in found.hits}
 
 
@@ -198,11 +198,11 @@ def test_pages_of_an_approximate_search_join(opened: Open) -> None:
     assert [hit for page in pages for hit in page] == ranked(result)
 
 
-def test_sections_of_targets_changed_the_score_before(opened: Open, reduced: Reduced) -> None:
+def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, reduced: Reduced) -> None:
     skip = frozenset([SectionKind.REFERENCES])
     index = opened("vectors", 0)
-    asked = replace(index.stored_query("d07"), skip=skip)
-    whole = index.searcher(Scoring(document_weight=0)).search(asked, k=N, without="d07")
+    skipping = replace(index.stored_query("d07"), skip=skip)
+    whole = index.searcher(Scoring(document_weight=0)).search(skipping, k=N, without="d07")
     every = expected_scores(index, reduced("vectors", skip), "d07", skip)
     n_changed = sum(hit.score != every.get(hit.document.doc_id) for hit in whole.hits)
     assert n_changed > N / 2
@@ -226,8 +226,8 @@ def test_a_weight_by_heading_is_for_the_query_alone(opened: Open) -> None:
 def test_containment_leaves_sections_of_targets_out(opened: Open, reduced: Reduced) -> None:
     skip = frozenset([SectionKind.APPENDIX, SectionKind.REFERENCES])
     index = opened("vectors", 0)
-    asked = replace(index.stored_query("d11"), skip=skip)
-    found = Searcher(reduced("vectors", skip), CONTAINMENT).search(asked, k=N, without="d11")
+    skipping = replace(index.stored_query("d11"), skip=skip)
+    found = Searcher(reduced("vectors", skip), CONTAINMENT).search(skipping, k=N, without="d11")
     result = index.search_id("d11", k=N, skip=skip, mode=Mode.CONTAINMENT)
     assert ranked(result) == [(hit.document.doc_id, hit.score) for hit in found.hits]
 

@@ -1,4 +1,4 @@
-"""An address of an index goes where a path goes, and never shows its password."""
+"""An address of an index is accepted where a path is, and never shows its password."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_no_password_is_shown() -> None:
     assert str(address) == "postgresql://ann@db.example:5433/papers?schema=eips&sslmode=require"
 
 
-def test_the_schema_is_ours_and_the_rest_is_the_servers() -> None:
+def test_the_schema_is_taken_from_the_address_and_the_rest_is_for_the_server() -> None:
     address = Address.of(URL)
     assert (address.schema, address.name) == ("eips", "eips")
     assert address.database == "postgresql://ann:secret@db.example:5433/papers?sslmode=require"

@@ -1,4 +1,4 @@
-"""FAISS against a matrix product."""
+"""FAISS compared with a matrix product."""
 
 from __future__ import annotations
 
@@ -62,12 +62,14 @@ def test_nprobe_narrows_the_search(rows: Vectors, ids: Ids) -> None:
     assert (index.search(rows[:20], 400)[0] >= 0).all()
 
 
-def test_asking_for_more_than_there_is_gives_all(rows: Vectors, ids: Ids) -> None:
+def test_a_search_for_more_vectors_than_there_are_gives_all(rows: Vectors, ids: Ids) -> None:
     assert sorted(build("Flat", rows, ids).search(rows[:1], 10_000)[0][0].tolist()) == ids.tolist()
 
 
 @pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat", "IVF8,PQ8x4fs"])
-def test_an_index_written_and_opened_answers_the_same(rows: Vectors, ids: Ids, factory: str, tmp_path: Path) -> None:
+def test_an_index_written_and_opened_gives_the_same_results(
+    rows: Vectors, ids: Ids, factory: str, tmp_path: Path
+) -> None:
     index = build(factory, rows, ids)
     index.nprobe = 4
     written = index.write(tmp_path / "i")
@@ -90,7 +92,7 @@ def test_a_damaged_file_is_refused_before_faiss_parses_it(
         flip_byte(path, at)
 
 
-def test_what_is_no_faiss_index_is_damage_even_behind_its_checksum(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_faiss_index_is_damage_even_with_its_checksum(tmp_path: Path) -> None:
     from engine.store.durable import checksum
 
     path = tmp_path / "i"
@@ -160,7 +162,7 @@ def test_training_takes_64_vectors_a_list_and_none_where_nothing_is_learned(fact
     assert training_size(factory) == size
 
 
-def test_training_takes_fewer_vectors_where_asked() -> None:
+def test_training_takes_fewer_vectors_on_request() -> None:
     assert training_size("IVF4096,PQ64x4fs", 39) == 4096 * 39
 
 
@@ -189,12 +191,12 @@ def test_float16_codes_of_vectors_from_shards_are_exact(rows: Vectors, ids: Ids)
     ("factory", "expected"),
     [("Flat", True), ("IDMap2,Flat", True), ("SQfp16", True), ("SQ8", False), ("IVF8,Flat", False)],
 )
-def test_what_compares_all_vectors_in_full_is_exact(factory: str, expected: bool) -> None:
+def test_factories_that_compare_all_vectors_in_full_are_exact(factory: str, expected: bool) -> None:
     assert is_exact_factory(factory) is expected
 
 
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF8,PQ8x4fs", "HNSW16"])
-def test_an_index_whose_size_was_known_answers_the_same(rows: Vectors, ids: Ids, factory: str) -> None:
+def test_an_index_whose_size_was_known_gives_the_same_results(rows: Vectors, ids: Ids, factory: str) -> None:
     halves = [(ids[:200], rows[:200]), (ids[200:], rows[200:])]
     known = AnnIndex.build(factory, WIDTH, lambda: rows, halves, n_vectors=500)
     assert known.n_vectors == 500
@@ -205,7 +207,7 @@ CAN_FILTER = ["Flat", "SQfp16", "SQ8", "IVF8,Flat", "IVF8,PQ8x4fs", "RR16,IVF8,F
 
 
 @pytest.mark.parametrize("factory", CAN_FILTER)
-def test_what_may_not_be_found_is_not(rows: Vectors, ids: Ids, factory: str) -> None:
+def test_vectors_that_are_not_allowed_are_not_found(rows: Vectors, ids: Ids, factory: str) -> None:
     index = build(factory, rows, ids)
     assert index.can_filter
     allowed = np.zeros(ids[300] + 1, bool)
@@ -216,7 +218,7 @@ def test_what_may_not_be_found_is_not(rows: Vectors, ids: Ids, factory: str) -> 
 
 
 @pytest.mark.parametrize("factory", ["HNSW16", "PQ8x4fs"])
-def test_a_type_that_cannot_be_told_says_so(rows: Vectors, ids: Ids, factory: str) -> None:
+def test_types_that_cannot_filter_are_marked(rows: Vectors, ids: Ids, factory: str) -> None:
     assert not build(factory, rows, ids).can_filter
 
 
@@ -242,7 +244,7 @@ def test_vectors_are_added_to_an_index_read_into_memory(rows: Vectors, ids: Ids,
 
 
 def build_with(factory: str, rows: Vectors, ids: Ids) -> AnnIndex:
-    """All at once, where training is the same."""
+    """An index that was built at once, with the same training."""
     index = build(factory, rows, ids)
     index.nprobe = 8
     return index

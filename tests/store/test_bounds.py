@@ -1,4 +1,4 @@
-"""Catalogs that somebody made up: every checksum is right, and what they say is not."""
+"""Forged catalogs: every checksum is right, and the contents are not."""
 
 from __future__ import annotations
 

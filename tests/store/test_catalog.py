@@ -1,4 +1,4 @@
-"""How the catalog is opened, and its named values."""
+"""Opening of the catalog, and its named values."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def copy(unsealed: Path, tmp_path: Path) -> Path:
 
 
 def change(folder: Path, statement: str) -> None:
-    """Change rows behind the back of the checksums."""
+    """Change rows without changing their checksums."""
     engine = connect(folder / CATALOG_FILE, read_only=False)
     with engine.begin() as connection:
         assert connection.execute(text(statement)).rowcount > 0
@@ -55,7 +55,7 @@ def change(folder: Path, statement: str) -> None:
 
 
 def lone_reads(folder: Path) -> object:
-    """What reads single documents alone, and so compares theirs."""
+    """Reads of single documents, which compare the checksums of these alone."""
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = [f"doc{number:03d}" for number in range(20) if number != 2]
         found = [index.document(name) for name in names]

@@ -1,4 +1,4 @@
-"""The nearest documents against sorting all cosines."""
+"""The nearest documents compared with sorting all cosines."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_a_document_comes_back_equal(tmp_path: Path, encoder: FakeEncoder) -> No
     assert coverage == encoder.segment(DOCUMENT).coverage
 
 
-def test_documents_come_in_the_order_asked(tmp_path: Path, encoder: FakeEncoder) -> None:
+def test_documents_come_in_the_requested_order(tmp_path: Path, encoder: FakeEncoder) -> None:
     documents = [make_document(name, "some words") for name in "abc"]
     with Writer(tmp_path / "x.lm") as writer:
         one, two, three = writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
@@ -67,7 +67,7 @@ def test_the_hash_changes_with_all_that_the_encoder_sees(change: dict[str, objec
     assert content_hash(replace(DOCUMENT, **change)) != content_hash(DOCUMENT)  # type: ignore[arg-type]
 
 
-def test_the_hash_ignores_where_a_document_lies_and_what_is_said_of_it() -> None:
+def test_the_hash_ignores_doc_id_metadata_and_source() -> None:
     changed = replace(DOCUMENT, doc_id="other", metadata={}, source="elsewhere")
     assert content_hash(changed) == content_hash(DOCUMENT)
 

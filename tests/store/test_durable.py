@@ -1,4 +1,4 @@
-"""A file is wholly there, or not there."""
+"""A file is written completely, or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import IndexDamaged, StorageError
 from engine.store.durable import Checksum, check_file, checksum, write_durably
 
 
-def test_a_written_file_is_what_its_checksum_says(tmp_path: Path) -> None:
+def test_a_written_file_matches_its_checksum(tmp_path: Path) -> None:
     written = write_durably(tmp_path / "a", _abc)
     assert (tmp_path / "a").read_bytes() == b"abc"
     assert written == checksum(tmp_path / "a") == Checksum(3, "06b05ab6733a618578af5f94892f3950")

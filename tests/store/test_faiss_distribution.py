@@ -1,4 +1,4 @@
-"""Exactly one FAISS, or a command that mends it."""
+"""Exactly one FAISS is installed, or the error has the command that repairs it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def _installed(monkeypatch: pytest.MonkeyPatch, found: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs"])
-def test_any_one_is_fine(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_any_single_distribution_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     _installed(monkeypatch, {name: "1.0"})
     require_one_faiss()
 
 
-def test_none_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_faiss_the_error_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _installed(monkeypatch, {})
     with pytest.raises(MissingExtra) as raised:
         require_one_faiss()
@@ -34,7 +34,7 @@ def test_none_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"faiss-gpu-cu12": "1.2"}, "faiss-cpu"),
     ],
 )
-def test_two_or_the_slow_one_are_named_with_the_mending_command(
+def test_two_distributions_or_the_slow_one_are_named_with_the_repairing_command(
     monkeypatch: pytest.MonkeyPatch, found: dict[str, str], kept: str
 ) -> None:
     _installed(monkeypatch, found)
@@ -47,5 +47,5 @@ def test_two_or_the_slow_one_are_named_with_the_mending_command(
     )
 
 
-def test_this_environment_has_one() -> None:
+def test_this_environment_has_one_distribution() -> None:
     assert len(installed_faiss()) == 1

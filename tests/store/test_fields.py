@@ -95,10 +95,10 @@ def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: 
     assert told in str(error.value) and "longmatch info INDEX --fields" in str(error.value)
 
 
-def test_documents_without_metadata_are_named_so(tmp_path: Path) -> None:
+def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", [make_document("d", "the fox runs")], encoder=FakeEncoder(), factory="scan")
-    said = "the documents have no metadata; filter by doc_id, title or source"
-    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=said):
+    expected = "the documents have no metadata; filter by doc_id, title or source"
+    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=expected):
         check_fields(snapshot, "year = 1")
 
 

@@ -16,7 +16,7 @@ def test_every_finite_half_is_the_same_number() -> None:
     assert np.array_equal(made.view(np.uint32), finite.astype(np.float32).view(np.uint32))  # zeros by their sign, too
 
 
-def test_infinities_and_what_is_no_number_stay_so() -> None:
+def test_infinities_and_nan_are_kept() -> None:
     assert np.array_equal(as_float32(ALL), ALL.astype(np.float32), equal_nan=True)
     for value in (np.inf, -np.inf, np.nan):
         assert np.array_equal(

@@ -90,7 +90,7 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_manifests_that_do_not_fit_are_refused(
     tmp_path: Path, change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     write_manifest(tmp_path, MANIFEST)

@@ -1,4 +1,4 @@
-"""Where an index lies: read-only mounts and network file systems are recognised by name."""
+"""Mounts of an index: read-only mounts and network file systems are recognised by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that a reader takes in on opening are those of the catalog, with the names of their columns."""
+"""The rows that a reader loads on opening are those of the catalog, with the names of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Postings estimate what the counts in the shards say, and come back from their file as they were."""
+"""Postings estimate the scores of the counts in shards, and are read back from their file unchanged."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_estimates_are_never_above_exact_scores_but_for_rounding(tables: WordTab
     assert (found <= scores(query, tables.words) + 0.01).all()
 
 
-def test_how_counts_come_in_changes_nothing(tables: WordTables) -> None:
+def test_the_division_of_counts_into_parts_changes_nothing(tables: WordTables) -> None:
     one, other = built(tables, 60), built(tables, 11)
     for kind in ("words", "pairs"):
         for column in ("terms", "starts", "documents", "weights"):

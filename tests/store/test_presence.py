@@ -1,4 +1,4 @@
-"""Names looked up beside a writer."""
+"""Documents that are looked up by name while a writer is open."""
 
 from __future__ import annotations
 

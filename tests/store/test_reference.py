@@ -1,4 +1,4 @@
-"""The reference: drawn the same on every machine, pinned, checked, and never changed without a word."""
+"""The reference: drawn the same on every machine, pinned, checked, and never changed silently."""
 
 from __future__ import annotations
 
@@ -106,15 +106,15 @@ def test_removed_and_changed_documents_stay_in_the_reference(folder: Path, corpu
     assert len(kept) > 10 and all(after[name] == before[name] for name in kept)
 
 
-def test_a_run_over_an_outgrown_reference_says_that_scores_change(folder: Path) -> None:
-    said: list[str] = []
+def test_a_run_over_an_outgrown_reference_logs_that_scores_change(folder: Path) -> None:
+    lines: list[str] = []
     grown = make_corpus(240, seed=0)
-    build(folder, grown, encoder=FakeEncoder(), log=said.append)
-    assert said[0] == (
+    build(folder, grown, encoder=FakeEncoder(), log=lines.append)
+    assert lines[0] == (
         "240 documents are 4 times the 60 that the reference was drawn from: drawing another one, so scores differ "
         "from those before"
     )
-    assert said[1].startswith("reference 2: 240 of 240 documents, ")
+    assert lines[1].startswith("reference 2: 240 of 240 documents, ")
     with Snapshot(folder) as snapshot:
         assert snapshot.reference.version == 2
 

@@ -47,7 +47,7 @@ def test_flat_parts_find_what_a_matrix_product_finds(
 @pytest.mark.slow
 @pytest.mark.parametrize("n_gpus", [1, 2])
 @pytest.mark.parametrize("code", ["QT_fp16", "QT_8bit"])
-def test_lists_keep_their_centroids_and_are_probed_as_asked(n_gpus: int, code: str) -> None:
+def test_lists_keep_their_centroids_and_are_probed_as_requested(n_gpus: int, code: str) -> None:
     cpu = faiss.index_factory(WIDTH, "IVF8,PQ16x4fs", faiss.METRIC_INNER_PRODUCT)
     cpu.train(ROWS)
     around = centroids(lists_of(cpu, WIDTH))
@@ -77,12 +77,12 @@ def test_lists_keep_their_centroids_and_are_probed_as_asked(n_gpus: int, code: s
         ("IVF8_HNSW8,Flat", False),
     ],
 )
-def test_what_a_gpu_can_hold(factory: str, expected: bool) -> None:
+def test_only_types_that_a_gpu_can_hold_are_cloned(factory: str, expected: bool) -> None:
     index = faiss.index_factory(WIDTH, factory, faiss.METRIC_INNER_PRODUCT)
     lists = lists_of(index, WIDTH)
     assert lists is not None and can_clone(lists) is expected
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW8", "RR16,IVF8,Flat", "RR32,IVF8,Flat"])
-def test_what_has_no_lists_of_the_vectors_themselves(factory: str) -> None:
+def test_types_without_lists_of_the_vectors_themselves_have_no_lists(factory: str) -> None:
     assert lists_of(faiss.index_factory(WIDTH, factory, faiss.METRIC_INNER_PRODUCT), WIDTH) is None

@@ -13,7 +13,7 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 
 
-def test_the_roster_is_what_the_catalog_says_row_by_row(built_folder: Path) -> None:
+def test_the_roster_equals_the_rows_of_the_catalog(built_folder: Path) -> None:
     with closing(sqlite3.connect(f"file:{built_folder / 'catalog.sqlite'}?mode=ro", uri=True)) as catalog:
         rows = catalog.execute(
             "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks "

@@ -1,4 +1,4 @@
-"""An index of every schema that was released opens, answers, and is brought up to date without encoding.
+"""An index of every schema that was released is opened, searched, and brought up to date without encoding.
 
 `tests/data/schema-N.tar.xz` holds six documents of `make_corpus`, with vectors of `FakeEncoder` and a Flat index,
 written by the last commit of that schema. A new schema gets a file of its own; those that are there never change.
@@ -56,7 +56,7 @@ def test_an_index_of_an_earlier_schema_opens(folder: Path, version: int) -> None
 
 
 @pytest.mark.slow
-def test_repair_brings_it_up_to_date_without_encoding(folder: Path, tmp_path: Path) -> None:
+def test_repair_brings_an_index_up_to_date_without_encoding(folder: Path, tmp_path: Path) -> None:
     encoder = FakeEncoder()
     assert repair(folder, encoder=encoder).lost == []
     assert encoder.batches == []

@@ -108,6 +108,6 @@ def test_shards_are_named_by_number() -> None:
     assert shard_file(7) == "shards/000007.safetensors"
 
 
-def test_a_shard_that_vanishes_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_shard_that_vanishes_names_it(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"000001\.safetensors has vanished; check that no other program"):
         part_digests(tmp_path / "000001.safetensors")

@@ -1,4 +1,4 @@
-"""What a reader sees stays as it was opened, and is checked before it is used."""
+"""A snapshot stays as it was when it was opened, and its parts are checked before they are used."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_vectors_and_spans_are_those_of_the_documents(folder: Path) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 59), max_size=8))
-def test_chunk_vectors_come_in_the_order_asked(built_folder: Path, positions: list[int]) -> None:
+def test_chunk_vectors_come_in_the_requested_order(built_folder: Path, positions: list[int]) -> None:
     with Snapshot(built_folder) as snapshot:
         vectors, starts = snapshot.chunk_vectors(np.array(positions, np.int64))
         alone = [snapshot.chunk_vectors(np.array([position]))[0] for position in positions]
@@ -119,7 +119,7 @@ def test_a_reader_is_pinned_while_a_writer_replaces_and_removes(folder: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_used_before", [True, False])
-def test_a_reader_answers_on_when_its_generation_is_superseded(tmp_path: Path, is_used_before: bool) -> None:
+def test_a_reader_keeps_working_when_its_generation_is_superseded(tmp_path: Path, is_used_before: bool) -> None:
     folder = tmp_path / "x.lm"
     build(folder, DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     query = Query(DOCUMENTS[4], FakeEncoder().encode(DOCUMENTS[4:5])[0])
@@ -155,7 +155,7 @@ def test_a_generation_may_go_at_the_moment_in_which_it_is_opened(
     assert [(hit.doc_id, hit.score) for hit in after.hits] == [(hit.doc_id, hit.score) for hit in before.hits]
 
 
-def test_a_reader_answers_on_when_the_index_is_compacted(folder: Path) -> None:
+def test_a_reader_keeps_working_when_the_index_is_compacted(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         compact(folder)
         vectors, _ = snapshot.chunk_vectors(np.arange(snapshot.n_documents))
@@ -193,7 +193,7 @@ READ: dict[str, Callable[[Snapshot], object]] = {
 
 
 def found_damaged(folder: Path) -> set[str]:
-    """What of a document of the second shard cannot be read; the first shard can."""
+    """The data of a document of the second shard that cannot be read; the first shard can be read."""
     damaged = set()
     for name, read in READ.items():
         with Snapshot(folder) as snapshot:
@@ -307,7 +307,9 @@ def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
-def test_what_reads_all_rows_compares_them_once(folder: Path, is_sealed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_of_all_rows_compare_the_checksums_once(
+    folder: Path, is_sealed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not is_sealed:
         break_seal(folder / "catalog.sqlite")
     names = read_names(monkeypatch)
@@ -316,13 +318,13 @@ def test_what_reads_all_rows_compares_them_once(folder: Path, is_sealed: bool, m
     assert names.count("document_checks") == 2  # their sum, and each
 
 
-def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
+def test_the_error_for_a_folder_without_an_index_has_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch) as raised:
         Snapshot(tmp_path)
     assert str(raised.value) == f"{tmp_path} holds no index; make one: longmatch index {tmp_path} PATH..."
 
 
-def test_an_index_that_was_only_begun_says_so(tmp_path: Path) -> None:
+def test_the_error_for_an_index_that_was_only_begun_has_the_command_that_fills_it(tmp_path: Path) -> None:
     Writer(tmp_path / "x.lm").close()
     with pytest.raises(IndexMismatch) as raised:
         Snapshot(tmp_path / "x.lm")

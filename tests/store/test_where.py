@@ -1,4 +1,4 @@
-"""Metadata filters against plain Python over the same metadata."""
+"""Metadata filters compared with plain Python over the same metadata."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def matching(snapshot: Snapshot) -> Matching:
         ("family = 2019", []),
     ],
 )
-def test_a_filter_keeps_what_it_says(matching: Matching, where: str, expected: list[str]) -> None:
+def test_a_filter_keeps_the_documents_that_match(matching: Matching, where: str, expected: list[str]) -> None:
     assert matching(where) == expected
 
 
@@ -127,7 +127,7 @@ def test_an_injection_in_a_key_is_a_key(matching: Matching, key: str) -> None:
 
 
 @given(st.text(alphabet="ab'\"\\%_$;-", max_size=8))
-def test_any_quoted_text_is_itself(text: str) -> None:
+def test_any_quoted_text_is_read_unchanged(text: str) -> None:
     bound = parse_where("k = '{}'".format(text.replace("'", "''"))).compile().params
     assert text in bound.values()
 

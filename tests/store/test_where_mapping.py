@@ -1,4 +1,4 @@
-"""Filters given as a dict, against the same filters as text and against plain Python."""
+"""Filters given as a dict, compared with the same filters as text and with plain Python."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ def matching(snapshot: Snapshot) -> Matching:
         ({}, ALL),
     ],
 )
-def test_a_filter_keeps_what_it_says(matching: Matching, where: dict[str, Any], expected: list[str]) -> None:
+def test_a_filter_keeps_the_documents_that_match(
+    matching: Matching, where: dict[str, Any], expected: list[str]
+) -> None:
     assert matching(where) == expected
 
 
@@ -191,7 +193,7 @@ PLAIN = (
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text(alphabet="ab'\"\\%_$;-` .", min_size=1, max_size=6), PLAIN, min_size=1, max_size=3))
-def test_any_key_and_value_is_itself(where: dict[str, Any]) -> None:
+def test_any_key_and_value_is_read_unchanged(where: dict[str, Any]) -> None:
     where = {key: value for key, value in where.items() if not key.startswith("$")}
     if where:
         bound = list(parse_where(where_text(where) or "").compile().params.values())

@@ -1,4 +1,4 @@
-"""One writer at a time; what it holds is an index, sealed when it lets go, and no other folder is touched."""
+"""One writer at a time, which seals its index when it closes, and touches no other folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
     assert f"IndexBusy: another process is writing {folder}; wait for it to end" in run.stderr
 
 
-def test_a_lock_that_lies_about_is_no_lock(folder: Path) -> None:
+def test_a_lock_file_that_nobody_holds_does_not_block_a_writer(folder: Path) -> None:
     (folder / LOCK_FILE).touch()
     with Writer(folder) as writer:
         assert len([number for number, _ in writer.sources()]) == 3
@@ -58,7 +58,7 @@ def test_a_closed_writer_leaves_a_sealed_catalog(folder: Path) -> None:
     assert not is_unsealed(folder / "catalog.sqlite")
 
 
-def test_a_writer_that_raises_seals_and_lets_go(folder: Path) -> None:
+def test_a_writer_that_raises_seals_the_catalog_and_releases_the_lock(folder: Path) -> None:
     with pytest.raises(ZeroDivisionError), Writer(folder):
         raise ZeroDivisionError
     check_seal(folder / "catalog.sqlite")
@@ -118,7 +118,7 @@ def test_a_refused_writer_leaves_the_seal_whole(folder: Path) -> None:
     assert not is_unsealed(folder / "catalog.sqlite")
 
 
-def test_a_run_that_was_killed_at_its_first_steps_can_go_on(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_at_its_first_steps_can_be_continued(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     folder.mkdir()
     with Writer(folder):

@@ -1,4 +1,4 @@
-"""Each commit is whole, or not there."""
+"""Each commit is stored completely, or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import commit, contents
 
 
-def test_what_is_committed_can_be_found_before_the_writer_closes(folder: Path) -> None:
+def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) -> None:
     with Writer(folder) as writer:
         commit(writer, make_document("new", "fresh words"))
         assert contents(folder)["new"] == "fresh words"

@@ -1,4 +1,4 @@
-"""What tests write into an index, and what they read from it."""
+"""Helpers that write documents into an index, and read its contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimal transport as the linear program that defines it, over every word of two texts by itself."""
+"""Optimal transport between two texts as the linear program that defines it, with one equation for each occurrence."""
 
 from __future__ import annotations
 

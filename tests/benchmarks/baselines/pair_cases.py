@@ -1,4 +1,4 @@
-"""Thirty-two pairs of small documents over eight topics, and what the tests of neural baselines share."""
+"""Thirty-two pairs of small documents over eight topics, and helpers for the tests of neural baselines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.document import Document
 from tests.fakes import make_document
 
 N_TOPICS = 8
-# Each one token of the BERT of the tests.
+# Each character is one token of the BERT of the tests.
 _CHARACTERS = "bcdefghijklmnopqrstuvwxyz0123456"
 _COMMON = "one two three four five six seven eight nine ten".split()
 TINY_WORDS = WordConfig(width=16, min_count=1, epochs=1)
@@ -27,7 +27,7 @@ OVERFITTING_TRANSFORMER = replace(
 
 
 def topical_documents(n_per_topic: int = 4, *, seed: int = 0) -> dict[str, Document]:
-    """Documents of two sections of two sentences; words are of the topic, one character each, or of everyone."""
+    """Documents of two sections of two sentences each; words are single characters of the topic, or common words."""
     rng = np.random.default_rng(seed)
     documents = {}
     for topic in range(N_TOPICS):
@@ -44,7 +44,7 @@ def _sentence(rng: np.random.Generator, topic: int) -> str:
 
 
 def topical_pairs() -> list[Pair]:
-    """Thirty-two: in each topic two of its own, and two with the next topic."""
+    """Thirty-two pairs: for each topic two matching pairs, and two pairs with the next topic."""
     pairs = []
     for topic in range(N_TOPICS):
         other = (topic + 1) % N_TOPICS
@@ -54,19 +54,19 @@ def topical_pairs() -> list[Pair]:
 
 
 def share_right(scorer: PairScorer, pairs: Sequence[Pair]) -> float:
-    """Share of pairs on their side of probability one half."""
+    """Share of pairs that are classified correctly at a probability of one half."""
     labels = np.array([pair.is_match for pair in pairs])
     return float(np.mean((scorer.score(pairs) > 0) == labels))
 
 
 def fitted(scorer: PairScorer, *, steps: int = 60, seed: int = 0) -> PairScorer:
-    """Trained on the pairs to the end, all of them in each step."""
+    """Train a scorer, with all pairs in each step, and return it."""
     scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(steps, 32), seed))
     return scorer
 
 
 def turned(pairs: Sequence[Pair]) -> list[Pair]:
-    """The other way round."""
+    """The pairs with their documents exchanged."""
     return [Pair(pair.second, pair.first, pair.is_match) for pair in pairs]
 
 

@@ -12,7 +12,7 @@ from benchmarks.baselines.word_vectors import Texts, WordVectors, read_texts
 from engine.document import Document
 from tests.fakes import make_document
 
-WORDS = ["".join(letters) for letters in product("bdfgk", "aeiou", "lmnr", "qz")]  # 200 no stop words, and no digits
+WORDS = ["".join(letters) for letters in product("bdfgk", "aeiou", "lmnr", "qz")]  # 200, no stop words, no digits
 
 
 def known_words(n_words: int, width: int, seed: int = 0) -> WordVectors:
@@ -41,12 +41,12 @@ def texts_of(texts: Sequence[str]) -> Texts:
 
 
 def vector_of(vectors: WordVectors, word: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """In double precision."""
+    """The vector of a word in double precision."""
     return vectors.vectors[vectors.row[word]].astype(np.float64)
 
 
 def write_vectors(file: Path, vectors: WordVectors, *, header: bool) -> Path:
-    """As word2vec (with a header) or GloVe (without) write them."""
+    """Write vectors in the format of word2vec (with a header) or of GloVe (without)."""
     lines = [" ".join([word, *(repr(float(x)) for x in vectors.vectors[row])]) for word, row in vectors.row.items()]
     first = [f"{len(lines)} {vectors.vectors.shape[1]}"] if header else []
     file.write_text("\n".join([*first, *lines]) + "\n", "utf-8")

@@ -29,7 +29,7 @@ def test_a_document_of_two_topics_has_two_concepts_with_their_sentences() -> Non
     assert (graph.first.tolist(), graph.second.tolist()) == ([1, 1, 1, 0, 0, 0], [1, 0])
 
 
-def test_a_sentence_without_a_keyword_goes_to_the_vertex_of_none() -> None:
+def test_a_sentence_without_a_keyword_goes_to_the_vertex_without_keywords() -> None:
     graph = concept_graph(read(STARS + " It was so."), read("Comet."), Grouping())
     assert graph.concepts == (("comet", "galaxy", "orbit", "telescope"), ())
     assert (graph.first.tolist(), graph.second.tolist()) == ([0, 0, 0, 1], [0])

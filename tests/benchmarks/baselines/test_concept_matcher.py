@@ -42,7 +42,7 @@ def texts_of(documents: Sequence[Document]) -> list[ConceptText]:
 
 
 def sentenced(documents: Sequence[Document]) -> list[Document]:
-    """With a full stop and a capital after every word that ends in z."""
+    """Documents with a full stop and a capital letter after every word that ends in z."""
     return [
         make_document(document.doc_id, ". ".join(part.capitalize() for part in document.text.split("z ")))
         for document in documents
@@ -115,7 +115,7 @@ def test_a_vertex_without_edges_is_convolved_alone() -> None:
     np.testing.assert_array_equal(normalized(np.zeros((3, 3), np.float32)), np.eye(3))
 
 
-def test_logits_are_those_of_the_equations_whatever_stands_beside_a_pair() -> None:
+def test_logits_equal_the_equations_in_any_batch() -> None:
     model = random_model()
     pairs = [*pairwise(TEXTS), (TEXTS[-1], TEXTS[0]), (TEXTS[-2], TEXTS[-2])]
     assert len({concept_graph(*pair, Grouping()).n_vertices for pair in pairs}) > 2
@@ -131,14 +131,14 @@ def test_the_score_does_not_depend_on_which_document_is_first() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"is_grouped": False}, {"compares_documents": False}])
-def test_what_is_switched_off_changes_the_score(changed: dict[str, bool]) -> None:
+def test_switching_off_a_part_changes_the_score(changed: dict[str, bool]) -> None:
     def logits(config: ConceptMatcherConfig) -> Tensor:
         return random_model(config)(TEXTS[:4], TEXTS[1:5])
 
     assert not torch.allclose(logits(SMALL), logits(replace(SMALL, **changed)))  # type: ignore[arg-type]
 
 
-def test_it_has_the_layers_of_the_released_code() -> None:
+def test_the_model_has_as_many_parameters_as_the_released_code() -> None:
     model = ConceptMatcher(ConceptMatcherConfig(), random_table(width=200).requires_grad_(False))
     encoder = 200 * 32 + 32
     convolutions = (64 * 128 + 128) + (128 * 16 + 16) + (5 * 16 + 16) + (16 * 16 + 16)
@@ -146,7 +146,7 @@ def test_it_has_the_layers_of_the_released_code() -> None:
 
 
 def topical_documents() -> dict[str, Document]:
-    """Eight topics of ten words each, five documents a topic; a document has sentences of three of its words."""
+    """Eight topics of ten words each, five documents a topic; a sentence has three words of the topic."""
     rng = np.random.default_rng(0)
     documents = {}
     for topic in range(8):
@@ -170,7 +170,7 @@ def fitted_matcher(config: ConceptMatcherConfig = SMALL, *, steps: int = 30) -> 
 
 
 @pytest.mark.slow
-def test_it_learns_in_few_steps_to_match_documents_that_it_has_not_seen() -> None:
+def test_a_few_training_steps_suffice_to_match_unseen_documents() -> None:
     scorer, unseen = fitted_matcher(), pairs_of((3, 4))
     assert share_right(scorer, unseen) == 1
     np.testing.assert_allclose(scorer.score(unseen), scorer.score(turned(unseen)), atol=1e-4)
@@ -209,6 +209,6 @@ def test_documents_without_words_have_finite_scores() -> None:
     assert np.isfinite(scorer.score(pairs)).all()
 
 
-def test_settings_state_the_sizes_and_when_keywords_are_one_concept() -> None:
+def test_settings_hold_the_sizes_and_the_limits_of_grouping() -> None:
     settings = concept_matcher().settings
     assert {"max_keywords": 20, "grouping_most": 6, "grouping_least": 2, "is_grouped": True}.items() <= settings.items()

@@ -61,14 +61,14 @@ def test_a_group_is_cut_by_its_size_and_by_its_busiest_edge() -> None:
 
 
 def test_a_keyword_of_two_topics_belongs_to_both_concepts() -> None:
-    # Of the sentences of 4 three quarters hold 3 too, of those of 3 a third hold 4.
+    # Three of the four sentences with 4 also hold 3; three of the five sentences with 3 hold 4.
     sentences = [(0, 1, 2, 3), (0, 1, 2, 3), (3, 4), (3, 4), (3, 4), (4, 5)]
     grouping = Grouping(most=4)
     assert grouped(sentences, 6, grouping) == [(0, 1, 2, 3), (3, 4, 5)]
     assert grouped(sentences, 6, Grouping(most=4, overlap=0.8)) == [(0, 1, 2, 3), (4, 5)]
 
 
-def test_no_concept_is_larger_than_the_most_and_no_keyword_is_lost() -> None:
+def test_no_concept_is_larger_than_the_limit_and_no_keyword_is_lost() -> None:
     occurs = np.random.default_rng(0).random((60, 40)) < 0.2
     concepts = group(occurs, Grouping(most=5))
     assert max(map(len, concepts)) <= 5

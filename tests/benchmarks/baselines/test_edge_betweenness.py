@@ -20,7 +20,7 @@ def test_betweenness_is_that_of_networkx(density: float) -> None:
     assert [set(np.flatnonzero(row).tolist()) for row in reached] == components
 
 
-def test_a_chain_and_a_square_are_those_counted_by_eye() -> None:
+def test_betweenness_of_a_chain_and_a_square_equals_the_counts_by_hand() -> None:
     chain = np.eye(4, k=1) + np.eye(4, k=-1) > 0
     assert [edge_betweenness(chain)[0][at, at + 1] for at in range(3)] == [3, 4, 3]
     square = chain | (np.eye(4, k=3) + np.eye(4, k=-3) > 0)

@@ -18,7 +18,7 @@ BASELINE = HiddenTopics().fit_words(read_texts(DOCUMENTS), VECTORS)
 
 
 def score_by_hand(short: str, long: str, n_topics: int = 10) -> float:
-    """The released code: a matrix of a row an occurrence, its SVD, and cosines one by one."""
+    """As the released code: a matrix with a row for each occurrence, its SVD, and cosines one by one."""
     words = np.stack([vector_of(VECTORS, word) for word in long.split()])
     _, singular, directions = np.linalg.svd(words)
     n_topics = min(n_topics, len(words))

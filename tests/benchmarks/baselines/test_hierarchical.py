@@ -64,7 +64,7 @@ def read_by_hand_han(model: Han, document: DocumentWords) -> Tensor:
     return whole
 
 
-def test_vectors_do_not_depend_on_what_stands_beside_them() -> None:
+def test_han_vectors_equal_the_equations_in_any_batch() -> None:
     torch.manual_seed(0)
     model = Han(HanConfig(width=6, attention_width=5), random_table(width=5))
     documents = [random_words(seed, n_words=length) for seed, length in enumerate((1, 9, 33))]
@@ -72,7 +72,7 @@ def test_vectors_do_not_depend_on_what_stands_beside_them() -> None:
     torch.testing.assert_close(model.encode(documents), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_it_has_the_layers_of_the_paper() -> None:
+def test_han_has_as_many_parameters_as_in_the_paper() -> None:
     model = Han(HanConfig(), random_table(width=200).requires_grad_(False))
     words = 2 * 3 * 50 * (200 + 50 + 2)  # torch's GRU has two biases a gate
     sentences = 2 * 3 * 50 * (100 + 50 + 2)
@@ -82,7 +82,7 @@ def test_it_has_the_layers_of_the_paper() -> None:
 
 
 @pytest.mark.slow
-def test_it_learns_pairs_by_heart_and_does_not_mind_their_order() -> None:
+def test_han_fits_its_training_pairs_and_scores_them_the_same_in_either_order() -> None:
     config = HanConfig(TINY_WORDS, width=8, attention_width=8)
     scorer, pairs = fitted(han(config, OVERFITTING), steps=40), topical_pairs()
     assert share_right(scorer, pairs) == 1
@@ -90,7 +90,7 @@ def test_it_learns_pairs_by_heart_and_does_not_mind_their_order() -> None:
 
 
 def read_by_hand_smash(model: Smash, words: Tensor, cut: list[list[int]]) -> Tensor:
-    """A document (W, E) cut in paragraphs, each a list of the words of its sentences: one vector."""
+    """One vector of a document (W, E) cut into paragraphs, each a list of the lengths of its sentences."""
     paragraphs = []
     rest = words
     for sentences in cut:
@@ -112,7 +112,7 @@ def three_cuts(document: DocumentWords) -> list[list[list[int]]]:
     return [paragraphs, [sentences], [[len(document)]]]
 
 
-def test_vectors_are_those_of_three_depths_whatever_stands_beside_them() -> None:
+def test_smash_vectors_are_those_of_three_depths_in_any_batch() -> None:
     torch.manual_seed(0)
     model = Smash(SmashConfig(width=4, attention_width=3), random_table(width=5))
     documents = [random_words(seed, n_words=length) for seed, length in enumerate((1, 9, 33))]
@@ -131,7 +131,7 @@ def test_both_documents_go_through_one_tower() -> None:
     torch.testing.assert_close(model([first], [second])[0], model.head.layers(features)[0])
 
 
-def test_it_has_the_layers_of_the_code_it_follows() -> None:
+def test_smash_has_as_many_parameters_as_the_released_code() -> None:
     model = Smash(SmashConfig(), random_table(width=50).requires_grad_(False))
     words = 2 * 3 * 128 * (50 + 128 + 2)
     others = 2 * (2 * 3 * 128 * (256 + 128 + 2))
@@ -142,6 +142,6 @@ def test_it_has_the_layers_of_the_code_it_follows() -> None:
 
 
 @pytest.mark.slow
-def test_it_learns_pairs_by_heart() -> None:
+def test_smash_fits_its_training_pairs() -> None:
     config = SmashConfig(TINY_WORDS, width=8, attention_width=8)
     assert share_right(fitted(smash(config, OVERFITTING), steps=40), topical_pairs()) == 1

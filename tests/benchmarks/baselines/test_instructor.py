@@ -1,4 +1,4 @@
-"""INSTRUCTOR at a random T5, two layers deep, held against sentence-transformers, which its authors built on."""
+"""INSTRUCTOR on a random T5 of two layers, compared with sentence-transformers, which its authors built on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = ["dog fox river", "one two three bank dog dog", "fox"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as hkunlp/instructor-* have it, weights in safetensors."""
+    """A folder in the layout of hkunlp/instructor-*, with parameters in safetensors."""
     from safetensors.torch import save_file
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast, T5Config, T5EncoderModel
@@ -84,7 +84,9 @@ def test_batches_change_nothing(instructor: Instructor) -> None:
     assert instructor.encode([], 4096).shape == (0, 8)
 
 
-def test_the_instruction_takes_its_room_and_makes_other_vectors(folder: Path, instructor: Instructor) -> None:
+def test_the_instruction_counts_towards_the_token_limit_and_changes_the_vectors(
+    folder: Path, instructor: Instructor
+) -> None:
     other = Instructor(folder, device="cpu", dtype=torch.float32, instruction="the dog")
     assert (instructor.max_tokens, other.max_tokens) == (512 - 1 - 6, 512 - 1 - 2)
     assert other.sha256 != instructor.sha256
@@ -94,7 +96,7 @@ def test_the_instruction_takes_its_room_and_makes_other_vectors(folder: Path, in
         Instructor(folder, device="cpu", dtype=torch.float32, instruction="dog " * 600)
 
 
-def test_it_reads_documents_as_any_given_model(folder: Path, instructor: Instructor) -> None:
+def test_instructor_reads_documents_and_is_copied_like_any_given_model(folder: Path, instructor: Instructor) -> None:
     encoder = load_given(f"{folder}:instructor-first", device="cpu", dtype=torch.float32)
     document = make_document("d", "dog fox " * 400)
     (encoded,) = encoder.encode([document])
@@ -115,7 +117,7 @@ def test_it_reads_documents_as_any_given_model(folder: Path, instructor: Instruc
         ("model.safetensors", r"holds no \*\.safetensors; other weight formats are not read"),
     ],
 )
-def test_what_is_missing_is_told(folder: Path, tmp_path: Path, broken: str, told: str) -> None:
+def test_a_missing_file_raises_an_error_that_names_it(folder: Path, tmp_path: Path, broken: str, told: str) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "broken"))
     shutil.rmtree(copy / broken) if (copy / broken).is_dir() else (copy / broken).unlink()
     with pytest.raises(EncoderError, match=told):

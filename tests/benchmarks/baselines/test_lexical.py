@@ -42,7 +42,7 @@ def term_by_hand(tf: int, df: int, length: int) -> float:
     return idf * tf / (tf + K1 * (1 - B + B * length / 2.5))
 
 
-def test_scores_equal_the_equation() -> None:
+def test_bm25_scores_equal_the_equation() -> None:
     ranking = BM25().fit(CORPUS).search(document("query", "zebras, tiger"), k=10)
     expected = {
         "two": term_by_hand(1, 2, 4) + term_by_hand(1, 2, 4),
@@ -59,7 +59,7 @@ def test_a_query_never_finds_itself() -> None:
     assert [doc_id for doc_id, _ in bm25.search(CORPUS[1], k=1)] == ["one"]
 
 
-def test_a_word_counts_as_often_as_the_query_says_it() -> None:
+def test_a_word_counts_as_often_as_it_occurs_in_the_query() -> None:
     bm25 = BM25().fit(CORPUS)
     once, thrice = (bm25.search(document("query", text), k=1)[0][1] for text in ("wolf", "wolf wolf wolf"))
     assert thrice == pytest.approx(3 * once)
@@ -89,7 +89,7 @@ def cosine_by_hand(first: str, second: str) -> float:
     return sum(value * other.get(word, 0) for word, value in one.items())
 
 
-def test_scores_equal_the_equation_tfidf_system() -> None:
+def test_tfidf_scores_equal_the_equation() -> None:
     tfidf = TfIdf().fit(CORPUS_tfidf_system)
     for first in TEXTS:
         for second in TEXTS:
@@ -104,7 +104,7 @@ def test_search_ranks_by_the_same_score_and_finds_only_what_shares_a_word() -> N
     assert TfIdf().fit(CORPUS_tfidf_system).search(CORPUS_tfidf_system[3], k=10) == []
 
 
-def test_a_query_is_asked_by_its_text_whatever_its_id() -> None:
+def test_a_query_is_scored_by_its_text_whatever_its_id() -> None:
     tfidf = TfIdf().fit(CORPUS_tfidf_system)
     draft, namesake = (replace(CORPUS_tfidf_system[1], doc_id=doc_id) for doc_id in ("draft", "four"))
     expected = {doc_id: cosine_by_hand("two", doc_id) for doc_id in ("one", "two", "three")}
@@ -124,7 +124,7 @@ DOCUMENTS = {doc_id: make_document(doc_id, text) for doc_id, text in TEXTS_bm25_
 
 
 def bm25_by_hand(query: str, target: str) -> float:
-    """Lucene's BM25, a word of the query at a time; to bm25s a text without words is one empty word."""
+    """Lucene's BM25, one word of the query at a time; bm25s treats a text without words as one empty word."""
     bags = {
         doc_id: [word for word in text.split() if len(word) > 3] or [""] for doc_id, text in TEXTS_bm25_pairs.items()
     }
@@ -144,8 +144,8 @@ def scores(*pairs: tuple[str, str]) -> list[float]:
     return bm25.score([Pair(first, second, True) for first, second in pairs]).tolist()
 
 
-def test_scores_are_shares_of_what_the_query_scores_itself() -> None:
-    asked = [("one", "two"), ("two", "one"), ("two", "three"), ("one", "three"), ("two", "two")]
-    expected = [bm25_by_hand(first, second) / bm25_by_hand(first, first) for first, second in asked]
-    np.testing.assert_allclose(scores(*asked), expected, rtol=1e-5)
+def test_scores_are_shares_of_the_score_of_the_query_with_itself() -> None:
+    pairs = [("one", "two"), ("two", "one"), ("two", "three"), ("one", "three"), ("two", "two")]
+    expected = [bm25_by_hand(first, second) / bm25_by_hand(first, first) for first, second in pairs]
+    np.testing.assert_allclose(scores(*pairs), expected, rtol=1e-5)
     assert expected[-2:] == [0.0, 1.0]

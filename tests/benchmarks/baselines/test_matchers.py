@@ -26,7 +26,7 @@ DOCUMENTS = [
 ]
 
 
-def test_the_vector_is_that_of_the_equation() -> None:
+def test_dssm_vectors_equal_the_equation() -> None:
     torch.manual_seed(0)
     model = Dssm(DssmConfig((6, 5, 4)), 9)
     first, second = (layer for layer in model.layers)
@@ -38,14 +38,14 @@ def test_the_vector_is_that_of_the_equation() -> None:
         torch.testing.assert_close(row, expected)
 
 
-def test_it_has_the_layers_of_the_paper() -> None:
+def test_dssm_has_as_many_parameters_as_in_the_paper() -> None:
     model = Dssm(DssmConfig(), 30_000)
     dense = (30_000 * 300 + 300) + (300 * 300 + 300) + (300 * 128 + 128)
     assert n_parameters(model) == dense + 2  # scale and offset of the cosine
     assert model.encode(DOCUMENTS).shape == (3, 128)
 
 
-def test_it_learns_pairs_by_heart_and_does_not_mind_their_order() -> None:
+def test_dssm_fits_its_training_pairs_and_scores_them_the_same_in_either_order() -> None:
     scorer, pairs = fitted(dssm(DssmConfig((32, 16), 500, 1), OVERFITTING)), topical_pairs()
     assert share_right(scorer, pairs) == 1
     np.testing.assert_allclose(scorer.score(pairs), scorer.score(turned(pairs)), atol=1e-5)
@@ -69,7 +69,7 @@ def read_by_hand(model: ArcI, document: DocumentWords) -> Tensor:
     return torch.stack(rows).amax(0)
 
 
-def test_vectors_are_those_of_the_equation_whatever_stands_beside_them() -> None:
+def test_arc_i_vectors_equal_the_equation_in_any_batch() -> None:
     torch.manual_seed(0)
     model = ArcI(ArcIConfig(features=6), random_table(width=5))
     documents = [random_words(seed, n_words=length) for seed, length in enumerate(LENGTHS)]
@@ -77,14 +77,14 @@ def test_vectors_are_those_of_the_equation_whatever_stands_beside_them() -> None
     torch.testing.assert_close(model.encode(documents), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_it_has_three_layers_of_convolutions() -> None:
+def test_arc_i_has_three_layers_of_convolutions() -> None:
     model = ArcI(ArcIConfig(), random_table(width=50).requires_grad_(False))
     assert n_parameters(model) == (3 * 50 * 200 + 200) + 2 * (3 * 200 * 200 + 200) + 2
     assert model.encode([random_words(0, n_words=30)]).shape == (1, 200)
 
 
 @pytest.mark.slow
-def test_it_learns_pairs_by_heart_and_does_not_mind_their_order_arc_i() -> None:
+def test_arc_i_fits_its_training_pairs_and_scores_them_the_same_in_either_order() -> None:
     scorer, pairs = fitted(arc_i(ArcIConfig(TINY_WORDS, layers=2, features=100), OVERFITTING)), topical_pairs()
     assert share_right(scorer, pairs) == 1
     np.testing.assert_allclose(scorer.score(pairs), scorer.score(turned(pairs)), atol=1e-5)

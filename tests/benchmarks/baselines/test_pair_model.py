@@ -70,10 +70,10 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
     torch.testing.assert_close(weights_of(parts), weights_of(whole), atol=1e-5, rtol=1e-4)
 
 
-def test_it_stops_when_patience_is_at_its_end() -> None:
+def test_training_stops_when_patience_runs_out() -> None:
     settings = PairTraining(learning_rate=1e-9, selection=Selection(pairs=12, looks=15, patience=3))
     course = train_pairs(Linear(), INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
-    assert (course.n_steps, course.best_step) == (6, 0)  # looked at before the first step, after 2, 4 and 6
+    assert (course.n_steps, course.best_step) == (6, 0)  # validated before the first step, and after 2, 4 and 6
 
 
 def test_without_valid_pairs_all_steps_are_made_and_the_last_weights_kept() -> None:
@@ -96,7 +96,7 @@ def test_a_siamese_model_scores_as_it_does_pair_by_pair_and_encodes_each_documen
     np.testing.assert_allclose(scores, one_by_one, atol=1e-6)
 
 
-def test_pairs_of_one_kind_teach_nothing() -> None:
+def test_training_pairs_of_one_kind_are_refused() -> None:
     matches = [pair for pair in PAIRS if pair.is_match]
     with pytest.raises(TrainingError, match="of 6 training pairs 6 match; both kinds are needed"):
         train_pairs(Linear(), INPUTS, matches, [], settings=PairTraining(), budget=BUDGET, seed=0)
@@ -107,7 +107,7 @@ def test_a_budget_without_steps_is_refused() -> None:
         train(PairTraining(), Budget(0, 4))
 
 
-def test_a_loss_that_is_no_number_ends_it() -> None:
+def test_a_loss_that_is_not_a_number_stops_training() -> None:
     model = Linear()
     nn.init.constant_(model.layer.bias, float("nan"))
     with pytest.raises(TrainingError, match=r"the loss of step 1 is nan; lower the learning rate \(0.001\)"):
@@ -142,10 +142,10 @@ def test_the_same_seed_gives_the_same_scores_and_leaves_torchs_random_numbers_al
     assert not np.allclose(first.score(pairs), other.score(pairs))
 
 
-def test_settings_tell_model_training_and_what_came_of_it() -> None:
+def test_settings_and_course_describe_model_and_training() -> None:
     scorer = fitted(dssm(SMALL, OVERFITTING), steps=3)
-    told = {"widths": "16 8", "max_trigrams": 500, "learning_rate": 1e-2, "selection_pairs": 200}
-    assert told.items() <= scorer.settings.items()
+    expected = {"widths": "16 8", "max_trigrams": 500, "learning_rate": 1e-2, "selection_pairs": 200}
+    assert expected.items() <= scorer.settings.items()
     assert (scorer.course, scorer.encoder) == (Course(3, 3, None), "")
     n_trigrams = (scorer.settings["n_parameters"] - 16 - (16 * 8 + 8) - 2) / 16  # type: ignore[operator]
     assert n_trigrams == int(n_trigrams) > 0
@@ -163,7 +163,7 @@ def test_words_are_learned_from_documents_of_train_alone() -> None:
     np.testing.assert_array_equal(*(scorer.score(train) for scorer in scorers))
 
 
-def test_a_device_that_is_not_there_is_told() -> None:
+def test_a_missing_device_raises_an_error() -> None:
     scorer = dssm(SMALL, OVERFITTING, device="cuda:63")
     with pytest.raises(TrainingError, match=r"device 'cuda:63' cannot be used .*; take another, as cpu"):
         scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8), 0))
@@ -199,7 +199,7 @@ def test_a_baseline_has_its_name_and_states_the_sizes_of_its_paper(name: str) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NEURAL_SCORERS if "bert" not in name])
-def test_a_small_one_scores_pairs_and_says_that_it_is_small(name: str) -> None:
+def test_a_small_scorer_scores_pairs_and_is_marked_as_small_in_its_settings(name: str) -> None:
     scorer, pairs = neural_scorer(name, is_small=True), topical_pairs()
     assert scorer.settings["is_small"] is True
     assert "is_small" not in neural_scorer(name).settings

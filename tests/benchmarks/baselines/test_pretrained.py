@@ -26,14 +26,14 @@ LONG = make_document(
 SHORT = make_document("short", "Young dog by the old river.")
 
 
-def given(folder: Path, asked: str) -> GivenEncoder:
-    encoder = load_given(f"{folder}:{asked}", device="cpu", dtype=torch.float32)
+def given(folder: Path, reading: str) -> GivenEncoder:
+    encoder = load_given(f"{folder}:{reading}", device="cpu", dtype=torch.float32)
     assert isinstance(encoder, GivenEncoder)
     return encoder
 
 
 def hidden_by_hand(folder: Path, document: Document, n_tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(L, D) last hidden states of [CLS], the first tokens, [SEP], and what the pooler makes of [CLS]."""
+    """(L, D) last hidden states of [CLS], the first tokens, [SEP], and the output of the pooler for [CLS]."""
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
@@ -58,7 +58,7 @@ def test_the_first_tokens_are_pooled_as_published(bert_folder: Path, kind: str, 
     np.testing.assert_allclose(encoded.chunks[0], encoded.document, atol=1e-6)
 
 
-def test_what_is_cut_off_is_told(bert_folder: Path) -> None:
+def test_the_coverage_counts_tokens_that_are_cut_off(bert_folder: Path) -> None:
     (encoded,) = given(bert_folder, "contriever-first").encode([LONG])
     (chunk,) = encoded.chunk_spans
     assert (encoded.coverage.tokens_read, chunk.n_tokens, chunk.section, chunk.start) == (46, 46, 0, 0)
@@ -92,7 +92,7 @@ def test_chunks_are_those_of_our_mean_encoder(bert_folder: Path) -> None:
             np.testing.assert_allclose(getattr(theirs, name), getattr(own, name), atol=1e-5)
 
 
-def test_an_index_is_built_and_asked_under_its_name(bert_folder: Path, tmp_path: Path) -> None:
+def test_an_index_is_built_and_searched_with_a_given_encoder(bert_folder: Path, tmp_path: Path) -> None:
     encoder = given(bert_folder, "simcse-first")
     assert encoder.name == f"{bert_folder}:simcse-first"
     build(tmp_path / "d.lm", [LONG, SHORT], encoder=encoder)
@@ -102,9 +102,9 @@ def test_an_index_is_built_and_asked_under_its_name(bert_folder: Path, tmp_path:
         assert index.search(SHORT, k=1).hits[0].doc_id == "short"
 
 
-def test_fingerprints_tell_weights_pooling_and_reading_apart(bert_folder: Path, other_bert_folder: Path) -> None:
-    def fingerprint(folder: Path, asked: str) -> str:
-        return given(folder, asked).fingerprint
+def test_fingerprints_differ_by_weights_pooling_and_reading(bert_folder: Path, other_bert_folder: Path) -> None:
+    def fingerprint(folder: Path, name: str) -> str:
+        return given(folder, name).fingerprint
 
     names = [f"{kind}-{reading}" for kind in ("simcse", "simcse-sup", "ct") for reading in Reading]
     prints = [fingerprint(folder, name) for folder in (bert_folder, other_bert_folder) for name in names]

@@ -58,7 +58,7 @@ def score_by_hand(model: Re2, one: Tensor, other: Tensor) -> Tensor:
     return classes[1] - classes[0]  # type: ignore[no-any-return]
 
 
-def test_logits_are_those_of_the_equations_whatever_stands_beside_a_pair() -> None:
+def test_logits_equal_the_equations_in_any_batch() -> None:
     torch.manual_seed(0)
     model = Re2(SMALL, random_table(width=5)).eval()
     first = [random_words(seed, n_words=length) for seed, length in enumerate((1, 9, 20))]
@@ -70,12 +70,12 @@ def test_logits_are_those_of_the_equations_whatever_stands_beside_a_pair() -> No
     torch.testing.assert_close(model(first, second), torch.stack(expected), atol=1e-5, rtol=1e-5)
 
 
-def test_it_has_as_many_parameters_as_published() -> None:
+def test_re2_has_as_many_parameters_as_published() -> None:
     model = Re2(Re2Config(blocks=3), random_table(width=300).requires_grad_(False))
     assert n_parameters(model) / 1e6 == pytest.approx(2.8, abs=0.05)  # the paper's table of SNLI
 
 
 @pytest.mark.slow
-def test_it_learns_pairs_by_heart() -> None:
+def test_re2_fits_its_training_pairs() -> None:
     config = Re2Config(TINY_WORDS, width=16, dropout=0.0)
     assert share_right(fitted(re2(config, OVERFITTING), steps=40), topical_pairs()) == 1

@@ -95,7 +95,7 @@ def test_pairs_are_scored_by_the_same_baseline(fitted_text_baselines: dict[str, 
 
 
 @pytest.mark.parametrize("baseline", TINY, ids=lambda one: str(one.name))
-def test_a_query_that_has_a_documents_id_is_asked_by_its_own_text(baseline: TextBaseline, beir_folder: Path) -> None:
+def test_a_query_with_the_id_of_a_document_is_scored_by_its_own_text(baseline: TextBaseline, beir_folder: Path) -> None:
     dataset = open_dataset(str(beir_folder))
     queries = read_queries(dataset, read_qrels(dataset, "test"))
     baseline.fit(read_documents(dataset))

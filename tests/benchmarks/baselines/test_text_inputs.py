@@ -126,7 +126,7 @@ def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> N
     assert (rows[a] @ rows[a].T).mean() > (rows[a] @ rows[b].T).mean()
 
 
-def test_vectors_are_tuned_only_where_asked(file: Path) -> None:
+def test_vectors_are_tuned_only_if_configured(file: Path) -> None:
     assert table(file).weight.requires_grad
     assert not table(file, tuned=False).weight.requires_grad
 

@@ -32,7 +32,7 @@ def backbone(bert_folder: Path) -> Backbone:
     return Backbone(bert_folder, device="cpu", dtype=torch.float32)
 
 
-def test_a_vector_is_berts_pooled_output_whatever_stands_beside_it(backbone: Backbone) -> None:
+def test_a_vector_is_the_pooled_output_of_bert_in_any_batch(backbone: Backbone) -> None:
     bert = backbone.model
     sequences = [[7, 8, 9], [10], list(range(5, 40))]
     read = FirstTokens(backbone, pooler=bert.pooler).eval().encode(sequences)
@@ -52,7 +52,7 @@ def test_only_the_first_tokens_are_read_across_sections(backbone: Backbone) -> N
 
 @pytest.fixture
 def calm_bert_folder(bert_folder: Path, tmp_path: Path) -> Path:
-    """The BERT of the tests with weights a tenth as large: from its own on, it learns slowly."""
+    """The BERT of the tests with parameters a tenth as large, because the original learns slowly."""
     folder = tmp_path / "calm"
     folder.mkdir()
     for file in bert_folder.iterdir():
@@ -64,7 +64,7 @@ def calm_bert_folder(bert_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_it_learns_pairs_by_heart_and_does_not_mind_their_order(calm_bert_folder: Path) -> None:
+def test_s_bert_fits_its_training_pairs_and_scores_them_the_same_in_either_order(calm_bert_folder: Path) -> None:
     scorer = fitted(sbert_512(SBert512Config(str(calm_bert_folder)), OVERFITTING_TRANSFORMER), steps=40)
     pairs = topical_pairs()
     assert share_right(scorer, pairs) == 1
@@ -112,7 +112,7 @@ def test_vectors_do_not_depend_on_padding(kind: LongKind, bert_folder: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LongKind)
-def test_random_weights_are_trained_by_heart(kind: LongKind, bert_folder: Path) -> None:
+def test_models_with_random_weights_fit_their_training_pairs(kind: LongKind, bert_folder: Path) -> None:
     scorer = fitted(siamese_long(tiny(kind, bert_folder), OVERFITTING_TRANSFORMER), steps=40)
     pairs = topical_pairs()
     assert share_right(scorer, pairs) > 0.95
@@ -132,7 +132,7 @@ def test_given_weights_are_read(bert_folder: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(read.embed(sequences, 100), made.embed(sequences, 100))
 
 
-def test_settings_of_given_weights_are_their_own(bert_folder: Path, tmp_path: Path) -> None:
+def test_settings_are_read_from_given_weights(bert_folder: Path, tmp_path: Path) -> None:
     config = tiny(LongKind.LONGFORMER, bert_folder)
     random_backbone(config).model.save_pretrained(tmp_path / "long")
     for file in bert_folder.glob("*token*"):

@@ -45,7 +45,7 @@ def test_only_the_first_words_of_the_source_are_known() -> None:
     assert WordCounter(later, n_known=13).bags(texts)[0].rows.tolist() == [0, 1, 2]
 
 
-def test_a_vector_of_no_length_is_no_vector() -> None:
+def test_words_with_a_zero_vector_are_left_out() -> None:
     known = known_words(3, 4)
     vectors = np.where(np.array([[1], [0], [1]]), known.vectors, 0).astype(np.float32)
     counter = WordCounter(WordVectors(known.row, vectors, known.ranks))
@@ -86,7 +86,7 @@ def test_no_bound_is_above_a_cost(name: str) -> None:
         halves = np.array([relaxed(own, query, mass) for own, mass in zip(moves, masses, strict=True)])
         assert (halves <= least + 1e-9).all()
         assert (lowest(query) <= least + 1e-7).all()
-        assert lowest(query).sum() > 0.2 * least.sum()  # and they say something
+        assert lowest(query).sum() > 0.2 * least.sum()  # and they are not trivial
 
 
 @pytest.mark.parametrize("name", GROUNDS)
@@ -112,7 +112,7 @@ def costs_by_hand(ground: Ground, row: int, other: int) -> float:
 RNG_transport_search = np.random.default_rng(0)
 
 
-def test_the_answer_is_that_of_looking_at_everything() -> None:
+def test_a_pruned_search_equals_a_search_over_all_targets() -> None:
     for k in (1, 3, 10, 60):
         true = RNG_transport_search.uniform(0, 1, 50).round(1)  # with many ties
         bounds = true * RNG_transport_search.uniform(0.3, 1, 50)
@@ -122,7 +122,7 @@ def test_the_answer_is_that_of_looking_at_everything() -> None:
         assert list(zip(found.costs, found.rows, strict=True)) == expected
 
 
-def test_targets_that_no_bound_lets_in_are_not_looked_at() -> None:
+def test_targets_whose_bound_is_too_high_are_not_solved() -> None:
     true = np.array([0.3, 0.1, 0.2, 0.9, 0.8])
     seen: list[int] = []
 
@@ -134,7 +134,7 @@ def test_targets_that_no_bound_lets_in_are_not_looked_at() -> None:
     assert (found.rows, found.costs, found.n_solved, seen) == ([1, 2], [0.1, 0.2], 2, [1, 2])
 
 
-def test_a_target_given_up_halfway_is_not_found_and_not_counted() -> None:
+def test_a_target_abandoned_above_the_limit_is_neither_found_nor_counted() -> None:
     true = [0.1, 0.5, 0.4, 0.2]
     limits: list[float] = []
 
@@ -148,7 +148,7 @@ def test_a_target_given_up_halfway_is_not_found_and_not_counted() -> None:
     assert prefetch_and_prune(np.zeros(4), 1, cost).n_solved == 1
 
 
-def test_at_most_the_candidates_are_looked_at() -> None:
+def test_at_most_the_given_number_of_candidates_is_solved() -> None:
     true = [0.1, 0.2, 0.3, 0.0]
     found = prefetch_and_prune(np.array([0.0, 0.0, 0.1, 0.2]), 2, lambda row, _: true[row], most=3)
     assert (found.rows, found.n_solved) == ([0, 1], 3)
@@ -203,7 +203,7 @@ def test_pruning_changes_no_answer_and_spares_work(kind: type[TransportBaseline]
     assert n_solved < 0.7 * len(DOCUMENTS) * (len(DOCUMENTS) - 1)
 
 
-def test_no_more_targets_are_looked_at_than_asked(kind: type[TransportBaseline]) -> None:
+def test_no_more_targets_are_solved_than_configured(kind: type[TransportBaseline]) -> None:
     baseline = fitted(kind, DOCUMENTS, TransportConfig(max_words=None, max_targets=4))
     assert baseline.nearest(DOCUMENTS[0], 3).n_solved <= 4
     assert len(baseline.search(DOCUMENTS[0], k=10)) == 4
@@ -243,7 +243,7 @@ def test_wmd_is_that_of_gensim() -> None:
         assert baseline.score(f"doc{first}", f"doc{second}") == pytest.approx(-theirs, abs=1e-6)
 
 
-def test_wrd_counts_long_words_more() -> None:
+def test_wrd_gives_words_with_longer_vectors_more_weight() -> None:
     texts = texts_of([f"{WORDS[0]} {WORDS[1]}", WORDS[0], WORDS[1]])
     lengths = np.linalg.norm(VECTORS.vectors[:2].astype(np.float64), axis=1)
     turned = angle(*(VECTORS.vectors[row].astype(np.float64) for row in (0, 1)))

@@ -76,14 +76,14 @@ def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> N
     ],
     ids=["ragged", "letters", "no numbers"],
 )
-def test_a_line_that_does_not_fit_is_told(tmp_path: Path, content: str, told: str) -> None:
+def test_the_error_for_a_malformed_line_names_its_place(tmp_path: Path, content: str, told: str) -> None:
     (tmp_path / "vectors.txt").write_text(content)
     with pytest.raises(DatasetError, match=rf"vectors\.txt cannot be read as word vectors, {told}"):
         read_vectors(tmp_path / "vectors.txt", {"cat"})
 
 
 @pytest.mark.parametrize(("content", "n_words"), [("", 0), ("cow 1 2\nhen 3 4\n", 2)], ids=["empty", "other words"])
-def test_a_file_of_no_use_is_told(tmp_path: Path, content: str, n_words: int) -> None:
+def test_a_file_without_a_wanted_word_raises_an_error(tmp_path: Path, content: str, n_words: int) -> None:
     (tmp_path / "vectors.txt").write_text(content)
     with pytest.raises(DatasetError, match=f"has vectors of {n_words} words, of which none is among the 1 wanted"):
         read_vectors(tmp_path / "vectors.txt", {"cat"})
@@ -139,7 +139,7 @@ def test_a_file_is_read_in_place_of_training(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.vectors, written.vectors[[2, 6]], rtol=1e-6)
 
 
-def test_settings_say_how_to_get_the_same_vectors(tmp_path: Path) -> None:
+def test_settings_identify_the_source_of_the_vectors(tmp_path: Path) -> None:
     settings = source_settings(replace(TINY, seed=3))
     assert settings.items() >= {"word2vec_width": 16, "word2vec_seed": 3, "word2vec_workers": 1}.items()
     file = write_vectors(tmp_path / "vectors.txt", known_words(3, 4), header=True)

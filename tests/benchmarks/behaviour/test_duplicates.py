@@ -1,4 +1,4 @@
-"""Near-duplicates are planted, and pairs find them."""
+"""Near-duplicates that are planted in a corpus, and the pairs that find them."""
 
 from __future__ import annotations
 

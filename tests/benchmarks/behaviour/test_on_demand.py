@@ -53,11 +53,11 @@ def test_vectors_are_looked_up_and_other_texts_encoded(full: Path) -> None:
 
 def test_tokens_grow_with_queries_up_to_those_of_all(full: Path) -> None:
     queries = CORPUS[:12]
-    asked = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
+    judged = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
     with Index.open(full, encoder=FakeEncoder()) as index:
         with index_for_once(CORPUS, RecordedEncoder(index), "later") as later:
-            row = measure(later, asked, "4 candidates", 4)
-        whole = measure(index, asked, "all", None)
+            row = measure(later, judged, "4 candidates", 4)
+        whole = measure(index, judged, "all", None)
         n_tokens = int(index.snapshot.tokens.sum())
     assert list(row.tokens) == ["1", "10", "12"]
     assert 0 < row.tokens["1"] < row.tokens["10"] <= row.tokens["12"] <= n_tokens
@@ -104,7 +104,7 @@ def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_
     options = ["--encoder", str(bert_folder), "--queries", "1", "--work", str(tmp_path / "work")]
     arguments = [str(folder), "--seed", "1", *options, "--out", str(tmp_path / "out")]
     tables = []
-    for _ in range(2):  # the second time vectors are there
+    for _ in range(2):  # the second run finds the vectors of the first
         done = CliRunner().invoke(main, arguments, catch_exceptions=False)
         assert done.exit_code == 0
         (record,) = read_records(tmp_path / "out")
@@ -125,9 +125,9 @@ def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_
 @pytest.mark.slow
 def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = CORPUS[:3]
-    asked = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
+    judged = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
     monkeypatch.setattr("benchmarks.behaviour.on_demand.load_given", lambda name: FakeEncoder())
-    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, asked) for _ in range(2))
+    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, judged) for _ in range(2))
     build(tmp_path / "other.lm", CORPUS, encoder=FakeEncoder(), encode="later")
     with Index.open(tmp_path / "other.lm", encoder=FakeEncoder()) as index:
         assert fresh.sample == again.sample == encoded_so_far(index)

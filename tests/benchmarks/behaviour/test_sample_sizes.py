@@ -40,7 +40,7 @@ def test_a_sample_of_all_documents_ranks_as_the_index_does(corpus: Corpus) -> No
         assert ranking[:3] == [hit.doc_id for hit in hits[:3]]
 
 
-def test_documents_of_other_corpora_are_no_hits_of_the_same_name(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_document_with_the_same_id_in_another_corpus_is_a_separate_hit(corpus: Corpus, tmp_path: Path) -> None:
     build(tmp_path / "y.lm", CORPUS, encoder=FakeEncoder())
     with Index.open(tmp_path / "y.lm", encoder=FakeEncoder()) as index:
         other = Corpus("y", index, [], {}, index.snapshot.words(np.arange(len(CORPUS))))

@@ -35,7 +35,7 @@ def test_scores_and_orders_are_the_same_in_every_way(folder: Path, tmp_path: Pat
     assert "| papers | IVF16,PQ8x4fs | 500 (3) | 0 of 30, 0 orders | 0 of 300, 0 orders |" in done.output
 
 
-def test_what_differs_is_counted() -> None:
+def test_differences_are_counted() -> None:
     head = [(f"d{number}", 1 - number / 1000) for number in range(HEAD)]
     tally = Tally()
     tally.compare("k = 10", [*head[1:10], ("d0", 0.5)], head, is_ordered=True)
@@ -48,6 +48,6 @@ def test_what_differs_is_counted() -> None:
     assert (tally.n_deep, tally.n_rises) == (3, 2)
 
 
-def test_mistakes_are_one_line(folder: Path) -> None:
+def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
     done = CliRunner().invoke(main, [str(folder), "--where", "doc_id >", "--queries", "1"])
     assert done.exit_code == 1 and done.stderr.startswith("Error: ")

@@ -1,4 +1,4 @@
-"""Changes of a folder are seen, whoever makes them, and can be made to fail."""
+"""Changes of a folder are recorded, those of SQLite included, and can be made to fail."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_recorded_changes_replay_to_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_replayed_kill_is_a_kill(share: float, tmp_path: Path) -> None:
+def test_a_replayed_kill_leaves_the_state_of_a_real_kill(share: float, tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
     calls = in_child(lambda: _recorded(tmp_path / "whole"))
@@ -67,7 +67,7 @@ def test_a_replayed_kill_is_a_kill(share: float, tmp_path: Path) -> None:
 
 
 def _without_salt(state: dict[str, bytes | None]) -> dict[str, int]:
-    """Sizes, since SQLite's log holds random numbers; an empty log stands before its first write."""
+    """Sizes of files, because the log of SQLite holds random numbers; it is empty before its first write."""
     return {place: len(content) for place, content in state.items() if content}
 
 

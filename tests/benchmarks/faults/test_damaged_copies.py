@@ -22,7 +22,7 @@ from benchmarks.faults.damaged_copies import Damage, inflict
     ],
     ids=["truncated", "flipped", "zeroed", "emptied"],
 )
-def test_a_damage_does_what_it_says(
+def test_each_kind_of_damage_changes_the_file_as_described(
     damage: Damage, is_as_it_says: Callable[[bytes, bytes], bool], tmp_path: Path
 ) -> None:
     before = bytes(range(1, 251)) * 20

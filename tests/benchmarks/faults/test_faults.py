@@ -1,6 +1,6 @@
-"""Interrupted operations and damaged copies, in short; `python -m benchmarks study faults` is the long form.
+"""Short tests of interrupted operations and damaged copies; `python -m benchmarks study faults` is the long form.
 
-Each test is a process of its own: what forks must not have used the threads of FAISS or torch before.
+Each test runs in its own process: a process that forks must not have used the threads of FAISS or torch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from benchmarks.faults.interruptions import Fault
 from benchmarks.faults.operations import OPERATIONS
 
-SECONDS = 500  # in which each is through on a busy machine; less than the limit of a test
+SECONDS = 500  # enough for each on a busy machine, and less than the time limit of a test
 
 
 def _run(*arguments: str) -> str:

@@ -13,7 +13,7 @@ DATA = bytes(range(256)) * 20
 
 
 class Server(HTTPServer):
-    """Serves DATA below /whole, and breaks off below /cut; remembers the ranges that were requested."""
+    """Serves DATA at /whole, and breaks off at /cut; records the ranges that were requested."""
 
     takes_ranges = True
 
@@ -65,7 +65,7 @@ def test_a_file_is_downloaded_once(server: Server, tmp_path: Path) -> None:
     assert (server.ranges, len(lines), lines[1]) == ([None], 2, f"{path} is there already")
 
 
-def test_a_cut_download_is_reported_and_goes_on(server: Server, tmp_path: Path) -> None:
+def test_an_interrupted_download_is_reported_and_resumed(server: Server, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="100 of 5120 bytes came; run the same command again to go on"):
         download(server.source("cut"), tmp_path, print)
     assert download(server.source("whole"), tmp_path, print).read_bytes() == DATA
@@ -85,7 +85,7 @@ def test_a_part_that_is_too_long_is_thrown_away(server: Server, tmp_path: Path) 
     assert server.ranges == ["bytes=5124-", None]
 
 
-def test_a_refusal_and_an_absent_network_are_one_line(server: Server, tmp_path: Path) -> None:
+def test_a_refused_request_and_a_missing_network_raise_an_error(server: Server, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match=r"/missing could not be downloaded \(Not Found\)"):
         download(server.source("missing"), tmp_path, print)
     with pytest.raises(FetchError, match="could not be downloaded"):

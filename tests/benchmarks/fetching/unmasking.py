@@ -1,4 +1,4 @@
-"""Texts of a recorded corpus as they were before masking, from the file that keeps what was masked."""
+"""Texts of a recorded corpus as they were before masking, from the file of masked citations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.datasets import DATA
 
 
 def unmasked_parts(corpus: str) -> Iterator[tuple[str, list[tuple[str, str, list[str]]]]]:
-    """For each document its id and, for each heading and text with a citation: recorded, unmasked, what was masked."""
+    """The id of each document and, for each heading or text with citations: recorded, unmasked, the citations."""
     with gzip.open(DATA / corpus / "unmask.jsonl.gz", "rt", encoding="utf-8") as file:
         masked = {line["id"]: line["masked"] for line in map(json.loads, file)}
     with gzip.open(DATA / corpus / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:

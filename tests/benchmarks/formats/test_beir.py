@@ -51,13 +51,13 @@ def test_judgments_are_read_below_their_header(tmp_path: Path) -> None:
         (HEADER + "q1\td1\t1\nq1\td1\t2\n", "test.tsv:3 judges 'd1' for query 'q1' as 2, an earlier line as 1"),
     ],
 )
-def test_damaged_judgments_are_refused_by_their_line(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_for_a_damaged_judgment_names_its_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "test.tsv").write_text(text)
     with pytest.raises(FormatError, match=said):
         read_qrels(tmp_path / "test.tsv")
 
 
-def test_a_folder_with_a_hole_is_refused(beir_folder: Path) -> None:
+def test_a_folder_without_queries_or_judgments_is_refused(beir_folder: Path) -> None:
     (beir_folder / "queries.jsonl").unlink()
     with pytest.raises(FormatError, match=r"holds neither queries.jsonl nor queries.jsonl.gz"):
         open_beir(beir_folder)

@@ -72,7 +72,7 @@ def test_texts_that_were_fetched_are_found_by_url_or_name(tmp_path: Path) -> Non
     assert with_texts(PAIRS, documents) == (PAIRS[:1], ["AC/DC"])
 
 
-def test_pairs_without_any_text_say_how_to_fetch_them(tmp_path: Path) -> None:
+def test_pairs_without_any_text_raise_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         FormatError, match="no pair of 2 has both its texts; 3 articles are missing, the first is 'Alan"
     ):

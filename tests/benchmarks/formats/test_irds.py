@@ -39,7 +39,7 @@ class Judgment(NamedTuple):
 
 
 class Collection:
-    """A dataset as ir_datasets has them."""
+    """A dataset with the interface of ir_datasets."""
 
     def __init__(self, *, has_qrels: bool = True) -> None:
         self._has_qrels = has_qrels
@@ -78,7 +78,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Collection]:
     return collections
 
 
-def test_an_id_of_ir_datasets_is_a_task(
+def test_an_id_of_ir_datasets_is_opened_as_a_dataset(
     installed: dict[str, Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(datasets, "IRDS", tmp_path)
@@ -103,7 +103,7 @@ def test_an_unknown_id_is_refused(installed: dict[str, Collection], tmp_path: Pa
         open_irds("cars", tmp_path)
 
 
-def test_a_failed_download_is_one_line(
+def test_a_failed_download_raises_an_error_and_writes_no_corpus(
     installed: dict[str, Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Collection) -> Iterator[Document]:
@@ -115,7 +115,7 @@ def test_a_failed_download_is_one_line(
     assert not (tmp_path / "pets-test" / "corpus.jsonl.gz").exists()
 
 
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_package_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"irds:pets/test needs ir_datasets; .*longmatch\[irds\]"):
         open_irds("pets/test", tmp_path)

@@ -17,7 +17,7 @@ def test_lines_end_at_line_ends_only_and_know_their_numbers(tmp_path: Path, name
     assert list(read_lines(path)) == [(f"{path}:{number}", line) for line, number in found]
 
 
-def test_what_cannot_be_read_is_named_with_its_line(tmp_path: Path) -> None:
+def test_the_error_for_an_unreadable_file_names_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\nb\xffd\n")
     with pytest.raises(FormatError, match=r"a.txt:2 is not UTF-8 \(byte 1\)"):

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(path: Path) -> Path:
-    """All three files, of the same pairs."""
+    """A folder of all three files, with the same pairs in each."""
     for name in FILES.values():
         (path.parent / name).write_text(path.read_text())
     return path.parent

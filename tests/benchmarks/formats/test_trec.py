@@ -22,7 +22,7 @@ def test_a_run_has_six_columns(tmp_path: Path) -> None:
 
 
 def test_a_run_is_read_in_the_order_that_was_written(tmp_path: Path) -> None:
-    # By name alone trec_eval would rank z, then b; a float32 cannot tell c from the tie above it.
+    # trec_eval ranks ties by name, z and then b; as float32, c would tie with those above it.
     ranking = [("a", 0.5), ("z", 0.5), ("b", 0.5), ("c", 0.5 - 1e-12), ("zero", 0.0), ("y", -1.0)]
     write_run({"q": ranking}, tmp_path / "run", "tag")
     (read,) = read_run(tmp_path / "run").values()
@@ -30,7 +30,7 @@ def test_a_run_is_read_in_the_order_that_was_written(tmp_path: Path) -> None:
     assert [score for _, score in read] == pytest.approx([score for _, score in ranking], abs=1e-6)
 
 
-def test_a_run_of_others_is_ordered_by_score_then_by_name_from_the_last(tmp_path: Path) -> None:
+def test_a_run_of_another_tool_is_ordered_by_score_and_then_by_name_in_reverse(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q Q0 a 1 0.5 t\nq Q0 b 2 0.5 t\nq Q0 c 3 2e0 t\nr Q0 a 1 -1 t\n")
     assert read_run(tmp_path / "run") == {"q": [("c", 2.0), ("b", 0.5), ("a", 0.5)], "r": [("a", -1.0)]}
 
@@ -44,7 +44,7 @@ def test_a_run_of_others_is_ordered_by_score_then_by_name_from_the_last(tmp_path
         ("q Q0 a 2 0.4 t", "ranks 'a' for query 'q' again"),
     ],
 )
-def test_a_damaged_run_is_refused_by_its_line(tmp_path: Path, line: str, said: str) -> None:
+def test_the_error_for_a_damaged_run_names_its_line(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "run").write_text(f"q Q0 a 1 0.5 t\n{line}\n")
     with pytest.raises(FormatError, match=f"run:2 {said}"):
         read_run(tmp_path / "run")

@@ -21,14 +21,14 @@ def hold(n_mib: int) -> dict[str, Any]:
 
 
 def peaks() -> dict[str, Any]:
-    """Memory in MiB before, with and after 64 MiB, and the peak once that is forgotten."""
+    """Memory in MiB before, with and after 64 MiB, and the peak once it is reset."""
     forget_peak()
     before = peak_rss_mib()
     held = np.ones(8 << 20)
-    told = {"before": before, "held": rss_mib(), "after": peak_rss_mib() if held[-1] else 0.0}
+    measured = {"before": before, "held": rss_mib(), "after": peak_rss_mib() if held[-1] else 0.0}
     del held
     forget_peak()
-    return {**told, "forgotten": peak_rss_mib()}
+    return {**measured, "forgotten": peak_rss_mib()}
 
 
 def refuse() -> dict[str, Any]:
@@ -40,20 +40,20 @@ def die() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_process_answers_in_a_file(tmp_path: Path) -> None:
-    place = tmp_path / "one.x"  # a dot in a name is no suffix
+def test_a_forked_process_returns_its_result_in_a_file(tmp_path: Path) -> None:
+    place = tmp_path / "one.x"  # a dot in a name does not begin a suffix
     assert run_forked(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.x.tell_sum.json", "one.x.tell_sum.txt"]
 
 
 @pytest.mark.slow
-def test_a_failure_has_the_last_words_and_the_advice(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_process_has_its_last_output_and_the_advice(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match=r"(?s)^sum ended with 1 \(.*ValueError: no numbers\); add by hand$"):
         run_forked(fail, name="sum", place=tmp_path / "one", advice="add by hand")
 
 
 @pytest.mark.slow
-def test_a_fresh_process_answers_and_its_memory_is_measured() -> None:
+def test_a_fresh_process_returns_its_result_and_its_memory() -> None:
     answer, memory = run_fresh(hold, 200)
     assert answer == {"process": answer["process"], "sum": 200 * MIB} and answer["process"] != os.getpid()
     assert memory.start + 190 < memory.peak_anonymous + memory.peak_file
@@ -73,6 +73,6 @@ def test_a_refusal_and_a_crash_are_raised_again() -> None:
 
 
 def test_a_peak_is_remembered_until_it_is_forgotten() -> None:
-    told, _ = run_fresh(peaks)
-    assert told["held"] > told["before"] + 50 < told["after"]
-    assert told["forgotten"] < told["before"] + 20
+    measured, _ = run_fresh(peaks)
+    assert measured["held"] > measured["before"] + 50 < measured["after"]
+    assert measured["forgotten"] < measured["before"] + 20

@@ -13,7 +13,7 @@ from engine.encoders.backbone import hardware
 
 
 @pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def restored_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("LANCE_CPU_THREADS", "9")
     monkeypatch.setenv("RAYON_NUM_THREADS", "9")
     threads = torch.get_num_threads(), faiss.omp_get_max_threads()
@@ -25,7 +25,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     faiss.omp_set_num_threads(threads[1])
 
 
-def test_every_library_gets_so_many_threads() -> None:
+def test_every_library_gets_the_given_number_of_threads() -> None:
     with limited_threads(1, width=16):
         assert (torch.get_num_threads(), faiss.omp_get_max_threads()) == (1, 1)
         assert {pool["num_threads"] for pool in threadpool_info()} == {1}
@@ -34,7 +34,7 @@ def test_every_library_gets_so_many_threads() -> None:
         assert os.environ["LANCE_CPU_THREADS"] == os.environ["RAYON_NUM_THREADS"] == "2"
 
 
-def test_everyone_multiplies_as_our_own_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_library_multiplies_matrices_as_our_own_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
     faiss.cvar.distance_compute_blas_threshold = 128_000
     torch.set_float32_matmul_precision("highest")

@@ -20,7 +20,7 @@ WORDS = (
 
 
 def linked(seed: int = 0) -> Relations:
-    """Every document links to three others of its topic, to one with relevance 2; a third of them is held out."""
+    """Every document links to three others of its topic, one with relevance 2; a third of the documents is held out."""
     rng = np.random.default_rng(seed)
     links: dict[str, dict[str, int]] = {}
     for number, doc_id in enumerate(DOC_IDS):
@@ -38,7 +38,7 @@ def linked(seed: int = 0) -> Relations:
 
 
 def write_linked(folder: Path) -> Dataset:
-    """The same as files; words of a text are of its topic or of everyone."""
+    """Write the documents and their links as files; words of a text are of its topic, or common ones."""
     folder.mkdir()
     relations, rng = linked(), np.random.default_rng(0)
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ def texts(n: int = 24) -> dict[str, Document]:
 
 
 def labelled(first: int, stop: int) -> list[Pair]:
-    """Of each number a match, and a mismatch with the next one."""
+    """For each number a match, and a mismatch with the next number."""
     numbers = list(range(first, stop))
     pairs = []
     for number, following in zip(numbers, [*numbers[1:], first], strict=True):

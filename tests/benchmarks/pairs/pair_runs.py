@@ -36,10 +36,10 @@ def pairs_run(origin: Origin, system: str, scores: list[float], *, seed: int = 0
 
 
 def changed(run: Run, **details: Any) -> Run:  # noqa: ANN401
-    """The same with other details."""
+    """The run with other details."""
     return replace(run, details=asdict(replace(run.details_as(PairsDetails), **details)))
 
 
 def learned(run: Run, budget: GivenBudget | None = None, course: Course | None = None) -> Run:
-    """The same of a scorer that learned."""
+    """The run as that of a scorer that was trained."""
     return changed(run, budget=budget or GivenBudget(), course=course or Course(1000, 800, 0.9))

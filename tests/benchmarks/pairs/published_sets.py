@@ -1,4 +1,4 @@
-"""Small sets in the form in which AAN's pairs and GWikiMatch are given out."""
+"""Small sets in the published formats of AAN's pairs and of GWikiMatch."""
 
 from __future__ import annotations
 

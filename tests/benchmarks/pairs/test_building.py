@@ -19,7 +19,7 @@ TRAIN, VALID, TEST = Split.TRAIN, Split.VALID, Split.TEST
 
 
 def built(name: str, rule: SplitRule = SplitRule.DOCUMENT, *, seed: int = 0, most: int | None = None) -> PairSplits:
-    protocol = replace(PROTOCOLS[name], above=0.3)  # three links are seldom shared by more
+    protocol = replace(PROTOCOLS[name], above=0.3)  # documents with three links seldom share more of them
     ranked = (lambda doc_id, k: DOC_IDS[:60][:k]) if protocol.negatives is Negatives.LEXICAL else None
     return build_pairs(RELATIONS, protocol, rule, seed=seed, most=most, ranked=ranked).splits
 
@@ -57,7 +57,7 @@ def test_training_pairs_are_those_that_may_be_learned_from() -> None:
     assert len(matches) > 5
 
 
-def test_random_negatives_are_never_linked_and_never_strangers() -> None:
+def test_random_negatives_are_not_linked_and_are_documents_of_matches() -> None:
     splits = built("aan")
     for split in Split:
         matches, others = splits[split][::2], splits[split][1::2]
@@ -82,7 +82,7 @@ def test_wikipedia_draws_its_mismatches_from_the_links_of_the_smaller_document()
             assert undirected(pair.first, pair.second) not in alike
 
 
-def test_graded_links_are_told_from_weaker_ones() -> None:
+def test_graded_matches_are_strong_links_and_mismatches_weaker_ones() -> None:
     for pair in every(built("graded")):
         assert RELATIONS.links[pair.first][pair.second] == (2 if pair.is_match else 1)
 
@@ -124,13 +124,13 @@ TAKEN = {undirected(query, f"d{number}") for query in ("d0", "d2") for number in
 
 
 class Ranking:
-    """Remembers what it was asked."""
+    """A ranking that records its calls."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
 
     def __call__(self, doc_id: str, k: int) -> list[str]:
-        self.asked.append((doc_id, k))
+        self.calls.append((doc_id, k))
         return [f"d{number}" for number in RANKED[doc_id]][:k]
 
 
@@ -150,7 +150,7 @@ def free_and_near_by_hand(query: str, taken: set[Edge], depth: int) -> list[str]
 
 
 @pytest.mark.parametrize("depth", [5, 50, 90, 300])
-def test_hard_ones_are_the_nearest_members_that_are_free(monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
+def test_hard_negatives_are_the_nearest_members_that_are_not_taken(monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
     monkeypatch.setattr(building, "LEXICAL_DEPTH", depth)
     made = pool(Negatives.LEXICAL, Ranking())
     for taken in (set(), TAKEN):
@@ -163,13 +163,13 @@ def test_a_document_is_ranked_once_until_more_are_needed() -> None:
     made = pool(Negatives.LEXICAL, ranked)
     for _ in range(3):
         made.targets("d0", set())
-    assert ranked.asked == [("d0", 200)]
+    assert ranked.calls == [("d0", 200)]
     for _ in range(3):
         made.targets("d0", TAKEN)
-    assert ranked.asked == [("d0", 200), ("d0", 800)]
+    assert ranked.calls == [("d0", 200), ("d0", 800)]
 
 
-def test_others_are_members_or_links_at_home() -> None:
+def test_other_negatives_are_members_or_links_within_the_split() -> None:
     assert len(pool(Negatives.RANDOM).targets("d0", set())) == 191
     assert pool(Negatives.LINKED).targets("d0", set()) == ["d2"]
     assert pool(Negatives.LINKED).targets("d1", set()) == []

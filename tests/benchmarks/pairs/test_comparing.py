@@ -24,7 +24,7 @@ def test_mean_best_match_equals_the_equation() -> None:
     assert mean_best_match(first, weights, second) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_pair_head_is_asked_for_its_probability(bert_folder: Path) -> None:
+def test_a_pair_head_scores_by_its_match_probability(bert_folder: Path) -> None:
     encoder, documents = tiny_tde(bert_folder), list(texts().values())[:2]
     comparer = Comparer(encoder, Comparison.HEAD)
     one, other = encoder.encode(documents)
@@ -37,8 +37,8 @@ def test_an_encoder_without_a_pair_head_is_refused(mean_encoder: MeanEncoder) ->
         Comparer(mean_encoder, Comparison.HEAD)
 
 
-def fitted(folder: Path, comparison: Comparison, work: Path, heard: list[str] | None = None) -> GivenScorer:
-    log = (heard if heard is not None else []).append
+def fitted(folder: Path, comparison: Comparison, work: Path, lines: list[str] | None = None) -> GivenScorer:
+    log = (lines if lines is not None else []).append
     scorer = GivenScorer(str(folder), comparison, Shelf(work, "made@0a"), device="cpu", log=log)
     scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
     return scorer
@@ -66,21 +66,23 @@ def test_documents_are_compared_by_their_best_chunks(bert_folder: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_what_one_scorer_has_encoded_no_other_encodes_again(bert_folder: Path, tmp_path: Path) -> None:
-    heard: list[str] = []
-    first = fitted(bert_folder, Comparison.COSINE, tmp_path, heard)
-    n_told = len(heard)
-    assert n_told > 0
-    again = fitted(bert_folder, Comparison.COSINE, tmp_path, heard)
-    fitted(bert_folder, Comparison.MAXSIM, tmp_path, heard)
-    assert not any("48 documents" not in line or " 0 tokens" not in line for line in heard[n_told:])
+def test_documents_that_one_scorer_encoded_are_not_encoded_again(bert_folder: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    first = fitted(bert_folder, Comparison.COSINE, tmp_path, lines)
+    n_first = len(lines)
+    assert n_first > 0
+    again = fitted(bert_folder, Comparison.COSINE, tmp_path, lines)
+    fitted(bert_folder, Comparison.MAXSIM, tmp_path, lines)
+    assert not any("48 documents" not in line or " 0 tokens" not in line for line in lines[n_first:])
     np.testing.assert_array_equal(first.score(TEST), again.score(TEST))
     assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["{}", "{}:sbert-first"])
-def test_a_record_names_the_very_weights(bert_folder: Path, tmp_path: Path, asked: str) -> None:
+def test_scorer_and_index_are_named_after_the_encoder_and_its_weights(
+    bert_folder: Path, tmp_path: Path, asked: str
+) -> None:
     scorer = GivenScorer(asked.format(bert_folder), Comparison.COSINE, Shelf(tmp_path, "made@0a"), device="cpu")
     scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
     (index,) = tmp_path.iterdir()

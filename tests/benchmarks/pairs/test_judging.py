@@ -53,9 +53,9 @@ def test_no_threshold_is_better_than_the_chosen_ones(seed: int) -> None:
 def test_a_threshold_lies_in_the_middle_of_the_widest_gap() -> None:
     assert accuracy_threshold(SCORES, LABELS) == pytest.approx(0.35)  # 5 of 6 are right
     assert accuracy_threshold([4.0, 1.0, 0.0], [True, False, False]) == 2.5
-    # Right are two of three below 1 and above 4; the gap from 4 to 9 is wider than that from 0 to 1.
+    # Three of four are right between 0 and 1 and between 4 and 9; the latter gap is wider.
     assert accuracy_threshold([0.0, 1.0, 4.0, 9.0], [False, True, False, True]) == 6.5
-    assert accuracy_threshold([0.0, 1.0, 2.0, 3.0], [False, True, False, True]) == 0.5  # of equal gaps the lowest
+    assert accuracy_threshold([0.0, 1.0, 2.0, 3.0], [False, True, False, True]) == 0.5  # the lowest of equal gaps
 
 
 def test_a_threshold_outside_of_all_scores_is_taken_only_where_it_is_better() -> None:
@@ -66,12 +66,12 @@ def test_a_threshold_outside_of_all_scores_is_taken_only_where_it_is_better() ->
     assert accuracy_threshold([1.0, 1.0, 1.0], [False, False, True]) == 1.0
 
 
-def test_neighbouring_floats_are_told_apart() -> None:
+def test_neighbouring_floats_are_separated() -> None:
     low, high = 1.0, float(np.nextafter(1.0, 2.0))
     assert is_correct([low, high], [False, True], accuracy_threshold([low, high], [False, True])).all()
 
 
-def test_who_calls_everything_a_match_has_half_right() -> None:
+def test_calling_everything_a_match_has_an_accuracy_of_one_half() -> None:
     constant = judge(np.ones(6), LABELS, 0.0)
     assert (constant.accuracy, constant.precision, constant.recall, constant.auc) == (0.5, 0.5, 1.0, 0.5)
     assert constant.f1 == pytest.approx(2 / 3)
@@ -86,6 +86,6 @@ def test_who_calls_everything_a_match_has_half_right() -> None:
         ([1.0, 2.0], [True, True], "2 of 2 labels are matches; both kinds are needed"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(scores: list[float], labels: list[bool], told: str) -> None:
+def test_scores_that_cannot_be_judged_are_refused(scores: list[float], labels: list[bool], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         judge(scores, labels, 0.5)

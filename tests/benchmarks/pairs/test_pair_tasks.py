@@ -60,7 +60,7 @@ def test_by_cross_entropy_no_pair_without_a_label_is_a_mismatch(
 
 
 @pytest.mark.parametrize("loss", [Loss.DOCUMENT, Loss.SUPCON, Loss.MAXSIM])
-def test_by_other_losses_whatever_stands_in_the_batch_is(mean_encoder: MeanEncoder, loss: Loss) -> None:
+def test_other_losses_take_pairs_without_a_label_for_mismatches(mean_encoder: MeanEncoder, loss: Loss) -> None:
     learned = FineTuningSettings(losses={loss: 1.0, Loss.BCE: 1.0})
     made = task(mean_encoder, learned)
     assert isinstance(made, FineTuning)
@@ -91,7 +91,7 @@ def test_texts_are_paired_as_they_are_labelled(bert_folder: Path) -> None:
     assert len(made.batch(0).pairs) == BUDGET.pairs_per_step
 
 
-def test_a_task_asks_for_its_own_encoder(mean_encoder: MeanEncoder) -> None:
+def test_a_task_refuses_an_encoder_of_another_type(mean_encoder: MeanEncoder) -> None:
     with pytest.raises(TrainingError, match="sections are contrasted by a CoLDE, not by an encoder of type mean"):
         task(mean_encoder, ContrastSettings())
     with pytest.raises(TrainingError, match="a pair head is trained of a TDE, not of an encoder of type mean"):
@@ -104,6 +104,6 @@ def test_stretches_are_counted_in_chunks(bert_folder: Path, mean_encoder: MeanEn
     assert n_chunks(tiny_tde(bert_folder), 1536) == 64
 
 
-def test_mismatches_are_named_in_the_order_of_train() -> None:
+def test_labelled_mismatches_of_a_query_are_its_pairs_that_do_not_match() -> None:
     assert LabelledMismatches(TRAIN).negatives("q3") == ["t4"]
     assert LabelledMismatches(TRAIN).negatives("t3") == []

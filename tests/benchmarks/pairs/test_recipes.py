@@ -46,7 +46,7 @@ def test_smith_short_has_the_weights_of_its_backbone_in_the_sentence_encoder(ber
         torch.testing.assert_close(own[name], published[name], atol=0, rtol=0)
 
 
-def test_a_colde_reads_six_chunks_of_a_section_and_its_ablations_less(bert_folder: Path) -> None:
+def test_a_colde_and_its_ablations_have_their_sections_chunks_and_layers(bert_folder: Path) -> None:
     names = ("colde", "colde-without-aug", "colde-without-lstm", "colde-without-cl")
     encoders = [begun(name, bert_folder) for name in names]
     assert all(isinstance(encoder, ColdeEncoder) for encoder in encoders)
@@ -69,7 +69,7 @@ def test_only_a_tde_is_compared_by_its_head(bert_folder: Path) -> None:
     assert by_head == {"tde", "tde-without-topics"}
 
 
-def test_smith_short_asks_for_a_bert(tmp_path: Path) -> None:
+def test_smith_short_refuses_a_backbone_that_is_not_a_bert(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "mpnet"}')
     with pytest.raises(EncoderError, match="holds no BERT, which SMITH-Short reads sentences by; name one: --encoder"):
         recipe("smith-short", str(tmp_path), 1536)

@@ -12,13 +12,13 @@ from benchmarks.tasks.pairs import main as pairs
 from benchmarks.tasks.rerank import main as rerank
 
 
-def test_the_names_are_those_of_whoever_makes_them() -> None:
+def test_the_names_of_scorers_are_those_of_baselines_and_recipes_and_are_unique() -> None:
     assert (set(NEURAL), set(TRAINED)) == (set(NEURAL_SCORERS), set(RECIPES))
     assert len(set(SCORERS)) == len(SCORERS)
 
 
 @pytest.mark.parametrize("name", SCORERS)
-def test_a_scorer_has_the_name_that_it_was_asked_by(bert_folder: Path, name: str) -> None:
+def test_a_scorer_has_the_name_that_it_is_made_by(bert_folder: Path, name: str) -> None:
     assert make_scorer(name, ScorerOptions(encoder=str(bert_folder), is_small=True)).name == name
 
 

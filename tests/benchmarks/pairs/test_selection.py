@@ -43,12 +43,12 @@ def test_valid_pairs_are_sampled_by_a_seed_as_many_of_either_kind() -> None:
 
 
 class Counting:
-    """A `Task` and its model: one number, which each step raises; `validate` gives one value after the other."""
+    """A `Task` and its model: one number, which each step raises; `validate` returns the given values in turn."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.module = nn.Linear(1, 1, bias=False)
         nn.init.zeros_(self.module.weight)
-        self.looked_at: list[float] = []
+        self.validated_at: list[float] = []
         self._values = values
 
     def batch(self, step: int) -> int:
@@ -62,8 +62,8 @@ class Counting:
         return {"loss": 1.0}
 
     def validate(self) -> float:
-        self.looked_at.append(round(self.module.weight.item()))
-        return self._values[len(self.looked_at) - 1]
+        self.validated_at.append(round(self.module.weight.item()))
+        return self._values[len(self.validated_at) - 1]
 
     def train(self, *, steps: int = 6, patience: int = 9, is_validated: bool = True) -> Course:
         # Adam moves a number by the learning rate where gradients are all the same.
@@ -77,7 +77,7 @@ class Counting:
 def test_the_best_weights_are_taken() -> None:
     task = Counting([0.5, 0.9, 0.6, 0.8])
     assert task.train() == Course(n_steps=6, best_step=2, valid_accuracy=0.9)
-    assert task.looked_at == [0, 2, 4, 6]
+    assert task.validated_at == [0, 2, 4, 6]
     assert task.module.weight.item() == pytest.approx(2, abs=1e-3)
 
 
@@ -85,7 +85,7 @@ def test_the_best_weights_are_taken() -> None:
 def test_patience_ends_training() -> None:
     task = Counting([0.5, 0.5, 0.5])
     assert task.train(patience=2) == Course(4, 0, 0.5)
-    assert (task.looked_at, task.module.weight.item()) == ([0, 2, 4], 0)
+    assert (task.validated_at, task.module.weight.item()) == ([0, 2, 4], 0)
 
 
 def test_steps_alone_end_training_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_a_pair_that_stands_twice_is_in_one_split_unless_it_is_given_so() -> Non
     assert split_given(again, SplitRule.GIVEN, seed=0)[TEST] == (*SIX[4:], SIX[0])
 
 
-def test_what_cannot_be_split_is_told() -> None:
+def test_pairs_that_cannot_be_split_raise_an_error() -> None:
     with pytest.raises(DatasetError, match=r"many.tsv has no column split; add it, or take --split document or --spl"):
         split_given(many(), SplitRule.GIVEN, seed=0)
     one_kind = GivenPairs("pairs.tsv", SIX[:5], GIVEN.splits[:5])
@@ -106,12 +106,12 @@ def test_splits_may_be_missing_and_the_file_packed(tmp_path: Path) -> None:
         ("id1\tid2\tlabel\tsplit\nd1\td2\t1\tdev\n", "the split 'dev'; it must be one of test, valid, train"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_the_error_for_a_bad_line_names_it(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(FormatError, match=told):
         read_pair_file(written(tmp_path, text), FORTY)
 
 
-def test_what_is_no_text_file_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "latin.tsv").write_bytes("id1\tid2\tlabel\nä\tb\t1\n".encode("latin-1"))
     with pytest.raises(FormatError, match=r"latin.tsv:2 is not UTF-8"):
         read_pair_file(tmp_path / "latin.tsv", FORTY)
@@ -140,7 +140,7 @@ def test_pairs_of_gwikimatch_have_their_texts_from_a_file(tmp_path: Path) -> Non
     assert read.files[0] == texts
 
 
-def test_a_folder_of_something_else_is_told(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"holds neither new_aan_pairs.train.tsv.* nor the files of GWikiMatch; name"):
         read_published(tmp_path, tmp_path)
     folder = write_gwikimatch(tmp_path / "tsv", tmp_path / "articles.jsonl")

@@ -51,7 +51,7 @@ def test_documents_go_where_the_largest_share_of_edges_would_be_lost() -> None:
     assert set(homes.values()) == set(Split)
 
 
-def test_test_takes_what_others_want_as_much() -> None:
+def test_test_gets_documents_that_other_splits_need_as_much() -> None:
     claims: dict[Split, list[Edge]] = {TRAIN: [("a", "b")], VALID: [("a", "c")], TEST: [("a", "d")]}
     assert assign_documents(claims, {}) == {"a": TEST, "d": TEST, "c": VALID, "b": TRAIN}
     assert [split_of(edge, {"v": VALID, "t": TEST}) for edge in (("v", "t"), ("x", "v"), ("x", "y"))] == [
@@ -61,13 +61,13 @@ def test_test_takes_what_others_want_as_much() -> None:
     ]
 
 
-def test_a_tenth_is_held_out_twice() -> None:
+def test_a_tenth_is_held_out_for_test_and_another_for_valid() -> None:
     assert Counter(cut_tenths(57, seed=1)) == {TEST: 5, VALID: 5, TRAIN: 47}
     assert cut_tenths(57, seed=1) == cut_tenths(57, seed=1) != cut_tenths(57, seed=2)
     assert Counter(hold_out_tenths([f"d{n}" for n in range(7)], seed=0).values()) == {TEST: 1, VALID: 1}
 
 
-def test_a_checksum_tells_pairs_apart() -> None:
+def test_a_checksum_depends_on_splits_labels_and_directions_of_pairs() -> None:
     pair = Pair("a", "b", True)
     made = [
         {TRAIN: (pair,), VALID: (), TEST: ()},
@@ -95,7 +95,7 @@ def similar_by_hand(links: Judgments, above: float, fewest: int) -> list[Edge]:
 
 
 @pytest.mark.parametrize(("above", "fewest"), [(0.5, 3), (0.5, 1), (0.3, 2), (0.0, 1)])
-def test_alike_is_who_links_to_the_same(above: float, fewest: int) -> None:
+def test_similar_documents_have_enough_links_in_common(above: float, fewest: int) -> None:
     rng = np.random.default_rng(4)
     links = {f"d{n}": {f"t{int(t)}": 1 for t in rng.integers(0, 8, int(rng.integers(0, 7)))} for n in range(40)}
     expected = similar_by_hand(links, above, fewest)
@@ -133,7 +133,7 @@ def test_a_dataset_without_valid_queries_is_refused(tmp_path: Path) -> None:
         read_relations(dataset, DOC_IDS)
 
 
-def test_queries_outside_of_the_corpus_make_no_pairs(tmp_path: Path) -> None:
+def test_queries_outside_of_the_corpus_are_refused(tmp_path: Path) -> None:
     dataset = replace(write_linked(tmp_path / "linked"), queries=tmp_path / "queries.jsonl.gz")
     with pytest.raises(DatasetError, match=r"its queries, in queries\.jsonl\.gz, are no documents of the corpus"):
         read_relations(dataset, DOC_IDS)

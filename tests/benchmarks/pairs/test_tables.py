@@ -48,19 +48,19 @@ def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:
     records = [pairs_run(origin, name, scores) for name, scores in (("a", BETTER), ("b", WORSE), ("c", WORST))]
     lines = pairs_table(records, against="a").splitlines()
-    # Of six pairs two and six differ: 2 / 2^2 and 2 / 2^6, the smaller one counted twice.
+    # Two of six pairs differ from b, all six from c: p is 2 / 2^2 and 2 / 2^6, which Holm's correction doubles.
     assert [line.split(" | ")[-1].strip("| ") for line in lines[4:7]] == ["", "0.500", "0.062"]
 
 
 def test_pairs_of_one_document_are_swapped_and_drawn_together(origin: Origin) -> None:
     records = [pairs_run(origin, name, scores, groups="aaabbb") for name, scores in (("a", BETTER), ("c", WORST))]
-    # Six pairs of two documents are two that can be swapped: 2 / 2^2, not 2 / 2^6.
+    # Six pairs of two documents are two groups that can be swapped: p is 2 / 2^2, not 2 / 2^6.
     assert [row[-1] for row in rows_of(pairs_table(records, against="a"))] == ["", "0.500"]
     half = pairs_run(origin, "b", [0.9, 0.8, 0.7, 0.7, 0.8, 0.9], groups="aaabbb")
     assert rows_of(pairs_table([half]))[0][1] == "0.500 [0.000, 1.000]"
 
 
-def test_who_learns_nothing_stands_beside_every_budget(origin: Origin) -> None:
+def test_scorers_without_training_are_in_the_table_of_every_budget(origin: Origin) -> None:
     mine = pairs_run(origin, "mine", BETTER)
     records = [
         pairs_run(origin, "bm25", WORSE),
@@ -81,11 +81,11 @@ def test_seeds_are_one_row_of_means(origin: Origin) -> None:
     assert row[0] == "mine, seeds 0, 1"
     assert row[1].startswith("0.833 ± 0.236 [")
     rival = pairs_run(origin, "bm25", WORST)
-    # By the mean of both seeds four pairs are right whenever, two in half of the cases: all six differ from the rival.
+    # Over both seeds four pairs are always right, and two half of the time: all six differ from the rival.
     assert rows_of(pairs_table([*records, rival]))[0][-1] == "0.031"
 
 
-def test_the_row_of_a_colde_says_how_long_its_chunks_are(origin: Origin) -> None:
+def test_the_row_of_a_colde_shows_the_length_of_its_chunks(origin: Origin) -> None:
     run = replace(pairs_run(origin, "colde", BETTER), settings={"size_chunk_tokens": "126"})
     assert [row[0] for row in rows_of(pairs_table([run]))] == ["colde, chunks of 126 tokens"]
 
@@ -97,7 +97,7 @@ def test_other_pairs_make_another_table(origin: Origin) -> None:
     assert "split over pairs, documents shared" in table
 
 
-def test_a_row_tells_encoder_seed_and_what_was_chosen(origin: Origin) -> None:
+def test_a_row_shows_encoder_seed_and_chosen_settings(origin: Origin) -> None:
     record = replace(pairs_run(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
     others = [replace(record, encoder="yours@0b"), changed(record, chosen={"training_tokens": 4000})]
     small = changed(record, chosen={"is_small": True, "width": 8})
@@ -111,7 +111,7 @@ def test_a_row_tells_encoder_seed_and_what_was_chosen(origin: Origin) -> None:
 
 
 @pytest.mark.parametrize(("rule", "told"), [("document", "too.\n"), ("pair", "too; by this split some of them are")])
-def test_who_takes_unlabelled_pairs_for_mismatches_is_marked(origin: Origin, rule: str, told: str) -> None:
+def test_scorers_that_take_unlabelled_pairs_for_mismatches_are_marked(origin: Origin, rule: str, told: str) -> None:
     record = changed(learned(pairs_run(origin, "colde", BETTER)), split_rule=rule)
     marked = pairs_table([replace(record, settings={"labels_alone": False})])
     assert "| colde* |" in marked
@@ -119,7 +119,7 @@ def test_who_takes_unlabelled_pairs_for_mismatches_is_marked(origin: Origin, rul
     assert "| colde |" in pairs_table([replace(record, settings={"labels_alone": True})])
 
 
-def test_pairs_that_went_are_told_and_so_are_steps_of_pretraining(origin: Origin) -> None:
+def test_lost_pairs_and_steps_of_pretraining_are_shown(origin: Origin) -> None:
     record = learned(pairs_run(origin, "smith-wp", BETTER), course=Course(500, 400, 0.9, pretraining_steps=500))
     table = pairs_table([changed(record, n_lost={"train": 1200, "valid": 0, "test": 0})])
     assert "train 40 of 1,030 documents (1,200 went), valid 6" in table

@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_scores(bert_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_training_tells_pairs_apart_that_were_alike(bert_folder: Path, tmp_path: Path) -> None:
+def test_training_separates_pairs_that_were_alike(bert_folder: Path, tmp_path: Path) -> None:
     recipe = replace(made(bert_folder, "bce"), start=Start(str(bert_folder), dropout=0.0), learning_rate=3e-3)
     before = given(bert_folder, tmp_path)
     after = TrainedEncoder("after", recipe, training_tokens=200, device="cpu")
@@ -122,10 +122,10 @@ def test_steps_of_pretraining_are_those_that_were_made(bert_folder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_very_weights_are_named_and_what_is_taken_of_them(bert_folder: Path) -> None:
+def test_settings_name_the_backbone_and_what_is_taken_from_it(bert_folder: Path) -> None:
     label = f"bert@{weights_sha256(bert_folder)[:12]}"
-    told = {"bce": label, "colde": f"{label}, under new layers", "smith": f"{label} (the word embeddings alone)"}
-    for name, begins_with in told.items():
+    expected = {"bce": label, "colde": f"{label}, under new layers", "smith": f"{label} (the word embeddings alone)"}
+    for name, begins_with in expected.items():
         one = scorer(made(bert_folder, name), Budget(steps=1, pairs_per_step=8))
         assert (one.encoder, one.settings["begins_with"]) == (label, begins_with)
     wide = replace(
@@ -136,16 +136,16 @@ def test_the_very_weights_are_named_and_what_is_taken_of_them(bert_folder: Path)
     assert (one.encoder, one.settings["begins_with"]) == (label, "random weights")
 
 
-def test_only_a_smith_guesses_blocks(bert_folder: Path) -> None:
+def test_pretraining_of_other_encoders_than_smith_is_refused(bert_folder: Path) -> None:
     recipe = replace(made(bert_folder, "bce"), pretraining=frozenset({Objective.WORDS}))
     with pytest.raises(TrainingError, match="pretraining by hidden words and blocks is SMITH's, not that of mean"):
         scorer(recipe)
 
 
-def test_settings_tell_the_recipe(bert_folder: Path) -> None:
-    told = TrainedEncoder("colde", made(bert_folder, "colde"), training_tokens=28).settings
-    assert (told["new"], told["variant"], told["labels_alone"]) == ("colde", "fixed", False)
-    assert (told["losses"], told["size_chunk_tokens"], told["head_learning_rate"]) == ("sections", "12", 1e-3)
-    assert told.items() >= {"selection_pairs": 200, "selection_looks": 10, "selection_patience": 5}.items()
+def test_settings_describe_the_recipe(bert_folder: Path) -> None:
+    colde = TrainedEncoder("colde", made(bert_folder, "colde"), training_tokens=28).settings
+    assert (colde["new"], colde["variant"], colde["labels_alone"]) == ("colde", "fixed", False)
+    assert (colde["losses"], colde["size_chunk_tokens"], colde["head_learning_rate"]) == ("sections", "12", 1e-3)
+    assert colde.items() >= {"selection_pairs": 200, "selection_looks": 10, "selection_patience": 5}.items()
     smith = TrainedEncoder("smith", made(bert_folder, "pretrained smith"), training_tokens=28).settings
     assert (smith["losses"], smith["pretraining"], smith["labels_alone"]) == ("bce=1", "sp,wp", True)

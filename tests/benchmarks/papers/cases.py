@@ -1,4 +1,4 @@
-"""What the tests of comparisons share: a scale and conditions small enough to train in, and corpora in their places."""
+"""Helpers for the tests of comparisons: a small scale, conditions, and small corpora in place of the real ones."""
 
 from __future__ import annotations
 

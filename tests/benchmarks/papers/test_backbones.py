@@ -19,7 +19,7 @@ def test_the_lowest_layers_are_kept(bert_folder: Path, tmp_path: Path) -> None:
         torch.testing.assert_close(shallow.model(ids).last_hidden_state, below)
 
 
-def test_one_that_has_no_more_layers_is_taken_as_it_is(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_backbone_without_more_layers_is_used_unchanged(bert_folder: Path, tmp_path: Path) -> None:
     assert shallow_backbone(str(bert_folder), 0, tmp_path) == str(bert_folder)
     assert shallow_backbone(str(bert_folder), 2, tmp_path) == str(bert_folder)
     assert list(tmp_path.iterdir()) == []

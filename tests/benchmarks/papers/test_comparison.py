@@ -21,7 +21,7 @@ def made(published: dict[str, float | None], found: tuple[tuple[str, str], ...] 
     return Comparison("parts", "CoLDE", "table 2", Matching(data), "a", variants, SCALE, found)
 
 
-def test_the_order_is_that_of_unequal_numbers_and_of_what_is_said() -> None:
+def test_the_published_order_is_that_of_unequal_numbers_and_of_stated_findings() -> None:
     numbers = {"a": 0.9, "b": 0.7, "c": 0.9, "d": None}
     assert made(numbers).published_order == [("a", "b"), ("c", "b")]
     assert made(numbers, (("d", "b"), ("a", "b"))).published_order == [("a", "b"), ("c", "b"), ("d", "b")]
@@ -38,7 +38,7 @@ def test_settings_are_what_was_chosen() -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_what_is_declared_fits_together(paper: str) -> None:
+def test_declared_comparisons_are_consistent(paper: str) -> None:
     declared = import_module(f"benchmarks.papers.{paper}").COMPARISONS
     assert len(comparisons_of(paper)) == len(declared)
     for comparison in declared:
@@ -47,8 +47,8 @@ def test_what_is_declared_fits_together(paper: str) -> None:
         assert comparison.reference in names
         assert {name for pair in comparison.published_order for name in pair} <= set(names)
         systems = [tuple(variant.system.settings.items()) for variant in comparison.variants]
-        assert len(set(systems)) == len(systems)  # no two variants are one
-        is_matching = isinstance(comparison.judge, Matching)  # no other judge reads in another order
+        assert len(set(systems)) == len(systems)  # all variants differ
+        is_matching = isinstance(comparison.judge, Matching)  # only this judge reads in another order
         assert is_matching or not any(isinstance(variant.system, Reordered) for variant in comparison.variants)
         assert quick_scale(comparison).steps < comparison.scale.steps
         assert comparison.is_long == any(_need(variant.system) is not None for variant in comparison.variants)

@@ -33,7 +33,7 @@ def given(tmp_path: Path, bert_folder: Path, origin: Origin) -> Conditions:
     return conditions(tmp_path, bert_folder, origin)
 
 
-def test_sizes_go_over_those_of_the_recipe(given: Conditions) -> None:
+def test_given_sizes_override_those_of_the_recipe(given: Conditions) -> None:
     system = Matched("smith-wp-sp", DATA, {"width": "64", "combination": "mean"}, variant=Variant.RELEASED)
     settings = system.scorer(given).settings
     assert (settings["size_width"], settings["size_combination"]) == ("64", "mean")
@@ -41,13 +41,13 @@ def test_sizes_go_over_those_of_the_recipe(given: Conditions) -> None:
 
 
 @pytest.mark.parametrize(("n_sections", "max_chunks"), [("2", "6"), ("3", "4"), ("4", "3"), ("5", "2")])
-def test_a_document_in_more_sections_has_as_many_chunks(n_sections: str, max_chunks: str, given: Conditions) -> None:
+def test_more_sections_have_fewer_chunks_each(n_sections: str, max_chunks: str, given: Conditions) -> None:
     long = replace(given, scale=replace(given.scale, training_tokens=1536))
     settings = Matched("colde", DATA, {"n_sections": n_sections}).scorer(long).settings
     assert (settings["size_n_sections"], settings["size_max_chunks"]) == (n_sections, max_chunks)
 
 
-def test_changed_losses_go_over_those_of_the_recipe(given: Conditions) -> None:
+def test_given_settings_of_training_override_those_of_the_recipe(given: Conditions) -> None:
     system = Matched("tde", DATA, learned={"temperature": 0.2}, comparison=Comparison.COSINE, training_tokens=32)
     settings = system.scorer(given).settings
     assert (settings["temperature"], settings["training_tokens"]) == (0.2, 32)
@@ -117,7 +117,7 @@ def test_an_encoder_is_trained_once_for_all_orders(given: Conditions) -> None:
     }
 
 
-def test_every_objective_makes_as_many_steps_with_the_same_documents() -> None:
+def test_every_objective_has_the_same_steps_and_seed() -> None:
     docsplit = Pretrained("wiki", Sampling.DOCSPLIT, mlm_weight=0.1).recipe("bert", SCALE, 5)
     tension = Pretrained("wiki", Sampling.CT, learning_rate=1e-5).recipe("bert", SCALE, 5)
     contriever = Pretrained("wiki", Sampling.CONTRIEVER, has_queue=True).recipe("bert", SCALE, 5)

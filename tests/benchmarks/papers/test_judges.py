@@ -71,7 +71,7 @@ def test_of_few_labels_the_values_are_those_of_draws(given: Conditions) -> None:
     assert judge.metric == "accuracy from 2 labels a class"
     assert [case.id for case in cases] == [str(draw) for draw in range(10)]
     assert all(0 <= case.values[judge.metric] <= 1 for case in cases)
-    other = replace(given, origin=replace(given.origin, seed=7))  # of training: the draws stay
+    other = replace(given, origin=replace(given.origin, seed=7))  # the seed of training; the draws stay the same
     assert judge.open(other).judge(BACKBONE.make(other)).cases == cases
 
 
@@ -90,7 +90,7 @@ def test_targets_are_ranked_by_the_cosine_of_document_vectors(given: Conditions)
         np.testing.assert_allclose([score for _, score in case.ranking], best, atol=2e-3)  # stored in half precision
 
 
-def test_a_part_is_as_large_as_the_scale_says(given: Conditions) -> None:
+def test_the_scale_sets_the_number_of_queries_of_a_part(given: Conditions) -> None:
     settings = Retrieving("clscisumm").open(given).settings
     assert settings["n_queries"] == 6
     smaller = replace(given, scale=replace(given.scale, n_test=4))

@@ -36,7 +36,7 @@ def test_sections_count_where_they_have_a_word(need: Need, is_met: bool) -> None
 
 
 def test_blocks_are_those_that_a_published_smith_fills(bert_folder: Path) -> None:
-    document = make_document("d", "The old fox runs. " * 40)  # 5 tokens a sentence, for which a block has 9
+    document = make_document("d", "The old fox runs. " * 40)  # 5 tokens a sentence; a block has room for 9
     assert Blocks(40, 12).is_met(document, str(bert_folder))
     assert not Blocks(41, 12).is_met(document, str(bert_folder))
     assert not Blocks(1, 12).is_met(make_document("d", " "), str(bert_folder))
@@ -58,13 +58,13 @@ def test_pairs_of_documents_that_fall_short_are_left_out(given: Conditions) -> N
     assert {len(document.sections) for document in kept.documents.values()} == {1}
 
 
-def test_what_is_needed_stands_in_the_settings(given: Conditions) -> None:
+def test_settings_hold_the_needed_sections_and_words(given: Conditions) -> None:
     settings = PairData("clscisumm", need=Sections(1, words=50)).settings(given)
     assert (settings["least_sections"], settings["least_words"]) == (1, 50)
 
 
 def test_every_number_of_blocks_reads_another_part_of_every_document(given: Conditions) -> None:
-    """Cut to 300 words, 32, 48 and 64 blocks were one and the same model."""
+    """With documents truncated to 300 words, 32, 48 and 64 blocks would be the same model."""
     comparison = comparisons_of("smith")["blocks-aan"]
     systems = [variant.system for variant in comparison.variants]
     needed = {system.data.need for system in systems if isinstance(system, Matched)}

@@ -48,11 +48,11 @@ def section_order() -> list[int]:
     return [int(number) for number in rng().permutation(3)]
 
 
-def test_the_drawn_order_is_another_one() -> None:
+def test_the_drawn_order_differs_from_the_original() -> None:
     assert section_order() != [0, 1, 2]
 
 
-def test_anew_is_a_document_with_its_sections_moved(encoder: ColdeEncoder) -> None:
+def test_numbering_anew_equals_a_document_with_its_sections_moved(encoder: ColdeEncoder) -> None:
     document, order = written(), section_order()
     bodies = [document.text[document.sections[number].start : document.sections[number].stop] for number in order]
     stops = np.cumsum([len(body) for body in bodies]).tolist()
@@ -62,7 +62,7 @@ def test_anew_is_a_document_with_its_sections_moved(encoder: ColdeEncoder) -> No
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_following_is_to_shuffle_after_numbering(encoder: ColdeEncoder) -> None:
+def test_numbers_that_follow_equal_shuffling_after_numbering(encoder: ColdeEncoder) -> None:
     document = encoder.segment(written())
     numbered = place([document.token_ids])[0]
     moved = [
@@ -90,13 +90,13 @@ def test_chunks_move_by_themselves(encoder: ColdeEncoder) -> None:
 def test_the_order_as_written_is_never_drawn(encoder: ColdeEncoder, unit: Unit, numbers: Numbers) -> None:
     document = encoder.segment(written())
     whole = encoder.encode_segmented([document])[0].document
-    for seed in range(12):  # of three sections one order in six is that as written
+    for seed in range(12):  # one in six orders of three sections is the original one
         found = reordered_vector(encoder, document, of(unit, numbers), np.random.default_rng(seed))
         assert np.abs(found - whole).max() > 1e-4
 
 
 @pytest.mark.parametrize(("unit", "n"), [(Unit.SECTIONS, "1 sections"), (Unit.CHUNKS, "1 chunks")])
-def test_what_cannot_change_places_is_refused(encoder: ColdeEncoder, unit: Unit, n: str) -> None:
+def test_a_document_of_one_section_or_chunk_is_refused(encoder: ColdeEncoder, unit: Unit, n: str) -> None:
     document = encoder.segment(make_document("short", "The old fox."))
     with pytest.raises(TrainingError, match=f"short has {n}, which cannot change places; read more of each document"):
         reordered_vector(encoder, document, of(unit, Numbers.ANEW), rng())
@@ -106,7 +106,7 @@ def test_sections_without_text_do_not_move() -> None:
     assert sections_with_text(make_document("d", [("One", "a"), ("", " "), ("Two", "b")])) == [0, 2]
 
 
-def test_a_mean_of_chunks_with_their_numbers_knows_no_order(bert_folder: Path) -> None:
+def test_a_mean_of_chunks_that_keep_their_numbers_does_not_depend_on_the_order(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, without_lstm=True))
     document = encoder.segment(written())
     whole = encoder.encode_segmented([document])[0].document

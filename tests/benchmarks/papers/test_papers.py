@@ -34,7 +34,7 @@ def written(folder: Path) -> dict[str, Run]:
 
 
 @pytest.mark.slow
-def test_a_comparison_is_made_and_goes_on(data: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_comparison_is_run_and_continued(data: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = run(data, bert_folder, "--variants", "np", "--out", str(out), "--steps", "2")
     assert first.exit_code == 0
@@ -52,7 +52,7 @@ def test_a_comparison_is_made_and_goes_on(data: Path, bert_folder: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_quick_run_writes_only_where_it_is_told(
+def test_a_quick_run_writes_no_record_by_default(
     data: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
@@ -62,7 +62,7 @@ def test_a_quick_run_writes_only_where_it_is_told(
 
 
 @pytest.mark.slow
-def test_a_variant_that_fails_is_told_at_the_end(data: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_failed_variant_is_reported_at_the_end(data: Path, bert_folder: Path, tmp_path: Path) -> None:
     done = run(data, bert_folder, "--variants", "wp", "--out", str(tmp_path / "out"), "--scale", "n_test=1,n_train=1")
     assert done.exit_code == 1
     assert "1 failed; pretraining-aan, wp: " in done.stderr
@@ -77,7 +77,7 @@ def test_comparisons_are_listed(paper: str) -> None:
     ) in done.output
 
 
-def test_mistakes_are_one_line(tmp_path: Path, bert_folder: Path) -> None:
+def test_mistakes_are_reported_in_one_line(tmp_path: Path, bert_folder: Path) -> None:
     done = CliRunner().invoke(main, ["tde", "--comparisons", "blocks"])
     assert "'blocks' is not one of topics, losses, topic-number-2017, topic-number-2018" in done.stderr
     done = CliRunner().invoke(main, ["tde", "--variants", "np"])
@@ -124,20 +124,20 @@ def test_a_measured_variant_is_not_measured_again(given: Conditions, tmp_path: P
 def test_other_conditions_are_measured_again(change: str, given: Conditions, tmp_path: Path) -> None:
     run_comparison(comparison(FakeJudge()), ["np"], given, tmp_path / "out")
     judge = FakeJudge("pets@1") if change == "dataset" else FakeJudge()
-    asked = comparison(judge)
+    compared = comparison(judge)
     if change == "scale":
         given = replace(given, scale=replace(given.scale, batch=16))
     if change == "seed":
         given = replace(given, origin=replace(given.origin, seed=1))
     if change == "settings":
-        asked = replace(asked, variants=(Variant("np", FakeSystem("np", (1.0, 1.0, 1.0))), asked.variants[1]))
+        compared = replace(compared, variants=(Variant("np", FakeSystem("np", (1.0, 1.0, 1.0))), compared.variants[1]))
     if change == "learned from":
-        asked = replace(asked, variants=(Variant("np", FakeSystem("np", data="pets@1")), asked.variants[1]))
-    run_comparison(asked, ["np"], given, tmp_path / "out")
+        compared = replace(compared, variants=(Variant("np", FakeSystem("np", data="pets@1")), compared.variants[1]))
+    run_comparison(compared, ["np"], given, tmp_path / "out")
     assert judge.judged == ["np"]
 
 
-def test_seeds_are_a_run_each_of_the_same_cases(given: Conditions, tmp_path: Path) -> None:
+def test_each_seed_has_a_run_and_earlier_runs_are_kept(given: Conditions, tmp_path: Path) -> None:
     judge = FakeJudge()
     runs, _ = run_comparison(comparison(judge), ["np"], given, tmp_path / "out", n_seeds=2)
     more, _ = run_comparison(comparison(judge), ["np"], given, tmp_path / "out", n_seeds=3)
@@ -148,9 +148,9 @@ def test_seeds_are_a_run_each_of_the_same_cases(given: Conditions, tmp_path: Pat
     assert judge.judged == ["np"] * 3
 
 
-def test_a_variant_that_fails_is_named_and_the_rest_goes_on(given: Conditions, tmp_path: Path) -> None:
+def test_a_failed_variant_is_reported_and_the_others_are_measured(given: Conditions, tmp_path: Path) -> None:
     judge = FakeJudge()
     runs, failed = run_comparison(comparison(judge, failure="the loss is nan"), [], given, tmp_path / "out")
     assert ([run.system for run in runs], failed) == (["wp"], ["pretraining, np: the loss is nan"])
-    mended, _ = run_comparison(comparison(judge), [], given, tmp_path / "out")  # it is tried again
-    assert [run.system for run in mended] == ["np", "wp"] and judge.judged == ["wp", "np"]
+    repeated, _ = run_comparison(comparison(judge), [], given, tmp_path / "out")  # it is tried again
+    assert [run.system for run in repeated] == ["np", "wp"] and judge.judged == ["wp", "np"]

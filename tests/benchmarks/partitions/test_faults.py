@@ -1,4 +1,4 @@
-"""A relay passes answers on, or spoils them as it is set to."""
+"""A relay that passes responses on, or spoils them by the fault it is set to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_response_is_spoiled_in_one_way(fault: Fault, expected: bytes) -> None
 
 @contextmanager
 def answering() -> Iterator[tuple[int, list[bytes]]]:
-    """The port of a server of one answer after another, and the requests that it gets."""
+    """The port of a server that sends one response to each request, and the requests that it received."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -49,7 +49,7 @@ def answering() -> Iterator[tuple[int, list[bytes]]]:
         yield listener.getsockname()[1], requests
 
 
-def ask(relay: Relay) -> bytes:
+def send_request(relay: Relay) -> bytes:
     with socket.create_connection(("127.0.0.1", int(relay.address.rpartition(":")[2])), timeout=30) as client:
         client.sendall(b"POST / HTTP/1.1\r\nAuthorization: Bearer x\r\ncontent-length: 0\r\n\r\n")
         received = b""
@@ -62,14 +62,14 @@ def ask(relay: Relay) -> bytes:
 def test_requests_pass_before_the_fault() -> None:
     with answering() as (port, requests), Relay(port) as relay:
         relay.spoil(Fault.REFUSED, after=2)
-        assert [ask(relay) for _ in range(3)] == [ANSWER, ANSWER, b""]
+        assert [send_request(relay) for _ in range(3)] == [ANSWER, ANSWER, b""]
         assert (len(requests), relay.n_requests) == (2, 3)
 
 
 def test_a_token_is_taken_away() -> None:
     with answering() as (port, requests), Relay(port) as relay:
         relay.spoil(Fault.NO_TOKEN)
-        assert ask(relay) == ANSWER
+        assert send_request(relay) == ANSWER
         assert b"Authorization" not in requests[0]
 
 
@@ -77,7 +77,7 @@ def test_a_server_is_killed_when_it_has_the_request() -> None:
     with answering() as (port, _), Relay(port) as relay:
         killed = threading.Event()
         relay.kill = killed.set
-        assert ask(relay) == ANSWER and not killed.is_set()
+        assert send_request(relay) == ANSWER and not killed.is_set()
         relay.spoil(Fault.KILLED)
-        ask(relay)
+        send_request(relay)
         assert killed.is_set()

@@ -1,4 +1,4 @@
-"""Answers during a failure are judged by what the other partitions hold."""
+"""Results during the failure of a partition are judged by what the other partitions hold."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(False, "error"), (True, "partial")])
-def test_a_failing_partition_is_named_or_left_out(case: tuple[Net, Result], is_partial: bool, expected: str) -> None:
+def test_a_failing_partition_gives_an_error_or_a_partial_result(
+    case: tuple[Net, Result], is_partial: bool, expected: str
+) -> None:
     net, truth = case
     net.relay.spoil(Fault.REFUSED)
     assert judged(net, truth, is_partial=is_partial)[0] == expected
@@ -51,7 +53,7 @@ def test_a_failing_partition_is_named_or_left_out(case: tuple[Net, Result], is_p
     assert judged(net, truth, is_partial=is_partial)[0] == "whole"
 
 
-def test_an_answer_that_is_not_that_of_the_others_is_wrong(case: tuple[Net, Result]) -> None:
+def test_a_result_that_differs_from_that_of_the_other_partitions_is_wrong(case: tuple[Net, Result]) -> None:
     net, truth = case
     kept = next(hit.doc_id for hit in truth if partition_of(hit.doc_id, 2) != LOST)
     other = replace(truth, hits=tuple(hit for hit in truth if hit.doc_id != kept))

@@ -23,7 +23,7 @@ def test_a_server_is_ready_and_then_gone(tmp_path: Path) -> None:
     assert one.process.poll() is not None
 
 
-def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_the_error_for_a_server_that_does_not_start_has_the_reason(tmp_path: Path) -> None:
     with (
         pytest.raises(DatasetError, match=r"a server ended before it was ready: .*holds no index"),
         served([tmp_path / "absent.lm"]),

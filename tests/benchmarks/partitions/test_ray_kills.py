@@ -1,4 +1,4 @@
-"""What the study of kills on Ray sees: documents that were encoded twice, shards with another byte, failed runs."""
+"""The study of kills on Ray finds documents that were encoded twice, shards with other bytes, and failed runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_a_document_that_is_encoded_again_counts_as_twice(tmp_path: Path) -> None:
+def test_a_document_that_is_encoded_again_counts_as_encoded_twice(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", make_corpus(4), encoder=FakeEncoder())
     trial = Trial(tmp_path / "x.lm")
     assert (trial.look(), trial.look(), trial.n_twice) == (4, 4, 0)
@@ -42,7 +42,7 @@ def test_a_run_that_fails_is_an_error_with_its_last_line(tmp_path: Path) -> None
         Running(failing, log).finish(60)
 
 
-def test_the_processes_of_a_run_are_it_and_its_descendants() -> None:
+def test_the_processes_of_a_run_include_its_descendants() -> None:
     script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1); input()'])"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

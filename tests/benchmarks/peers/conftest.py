@@ -17,7 +17,7 @@ from tests.fakes import make_document
 _WORDS = (
     "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long search".split()
 )
-# No word falls into pieces, so that chunks end where 46 tokens do.
+# Every word is one token, so that chunks end after exactly 46 tokens.
 _RNG = np.random.default_rng(0)
 TEXTS = {f"d{number}": " ".join(_RNG.choice(_WORDS, int(_RNG.integers(5, 120)))) for number in range(12)}
 
@@ -39,14 +39,14 @@ def backbone(bert_folder: Path) -> Backbone:
 
 @pytest.fixture
 def token_ids(backbone: Backbone) -> dict[str, list[int]]:
-    """Of each document, all of it, without special tokens."""
+    """All token ids of each document, without special tokens."""
     found = backbone.tokenize(list(TEXTS.values()))
     return {doc_id: ids for doc_id, (ids, _) in zip(TEXTS, found, strict=True)}
 
 
 @pytest.fixture
 def chunks(token_ids: dict[str, list[int]], backbone: Backbone) -> dict[str, Vectors]:
-    """(n, D) vectors of the chunks of 46 tokens that each document falls into, one at a time."""
+    """(n, D) vectors of the chunks of 46 tokens of each document, encoded one at a time."""
 
     def one(ids: list[int]) -> Vectors:
         return np.concatenate([backbone.encode([ids[first : first + 46]], 512) for first in range(0, len(ids), 46)])

@@ -27,13 +27,13 @@ def test_chunks_lie_one_after_another_and_all_but_the_last_are_full(config: Peer
 
 
 def test_no_word_is_cut_in_two(config: PeerConfig) -> None:
-    text = " ".join(["xylophone", "dog"] * 6)  # nine pieces, and one
+    text = " ".join(["xylophone", "dog"] * 6)  # nine tokens, and one
     chunks = Chunker(replace(config, window_tokens=14)).cut(text)
     assert chunks == ["xylophone dog"] * 6
     assert sum(n_tokens(config, chunk) for chunk in chunks) == n_tokens(config, text)
 
 
-def test_but_one_that_is_longer_than_a_window(config: PeerConfig) -> None:
+def test_only_a_word_that_is_longer_than_a_window_is_cut(config: PeerConfig) -> None:
     assert Chunker(replace(config, window_tokens=5)).cut("qqqqqqqq") == ["qqq", "qqq", "qq"]
 
 
@@ -71,19 +71,19 @@ def test_grouping_equals_a_table_of_all_pairs() -> None:
     assert grouped(lists, "", 6) == [(f"d{row}", pytest.approx(scores[row])) for row in np.argsort(-scores)]
 
 
-def test_more_chunks_are_asked_for_until_there_are_enough_documents() -> None:
-    asked: list[int] = []
+def test_more_chunks_are_requested_until_there_are_enough_documents() -> None:
+    depths: list[int] = []
 
-    def ask(depth: int) -> list[Ranking]:
+    def nearest(depth: int) -> list[Ranking]:
         """Every 300 chunks another document comes, after 100 chunks of the query."""
-        asked.append(depth)
+        depths.append(depth)
         return [[("own" if place < 100 else f"d{(place - 100) // 300}", -place / 1e4) for place in range(depth)]]
 
-    assert [doc_id for doc_id, _ in deepened(ask, "own", 3, n_own=100, n_chunks=9000)] == ["d0", "d1", "d2"]
-    assert asked == [DEPTH + 100, 4 * DEPTH + 100]
-    asked.clear()
-    assert len(deepened(ask, "own", 50, n_own=100, n_chunks=2000)) == 7  # all that there are
-    assert asked == [356, 1124, 2000]
+    assert [doc_id for doc_id, _ in deepened(nearest, "own", 3, n_own=100, n_chunks=9000)] == ["d0", "d1", "d2"]
+    assert depths == [DEPTH + 100, 4 * DEPTH + 100]
+    depths.clear()
+    assert len(deepened(nearest, "own", 50, n_own=100, n_chunks=2000)) == 7  # all that there are
+    assert depths == [356, 1124, 2000]
 
 
 def test_a_sum_equals_the_equation_whatever_the_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Each peer, through its own library, against the same vectors of our backbone in a plain loop."""
+"""Each peer, through its own library, compared with a plain loop over the same vectors of our backbone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_late_interaction_is_maxsim_over_tokens(
     assert dict(found) == pytest.approx(expected, rel=1e-3)  # kept in half precision
 
 
-def test_ours_is_asked_with_a_document_that_is_encoded_anew(
+def test_longmatch_with_an_encoded_query_gives_the_scores_of_a_search_by_id(
     config: PeerConfig, documents: list[Document], tmp_path: Path
 ) -> None:
     from engine.index import Index
@@ -110,8 +110,8 @@ def test_an_indexed_lancedb_table_gives_the_same_similarities(
 
 
 @pytest.fixture
-def crowded() -> list[Document]:
-    """A query of 300 chunks that are all alike, as are those of no other document."""
+def documents_and_long_query() -> list[Document]:
+    """Documents, and a query of 300 equal chunks that no other document has."""
     own = make_document("own's", " ".join(["fox"] * (300 * 46)))
     return [make_document(doc_id, text) for doc_id, text in TEXTS.items()] + [own]
 
@@ -119,10 +119,10 @@ def crowded() -> list[Document]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["st-chunks", "st-chunks-sum", "txtai", "lancedb"])
 def test_the_querys_own_chunks_take_no_place(
-    name: str, config: PeerConfig, crowded: list[Document], chunks: dict[str, Vectors], tmp_path: Path
+    name: str, config: PeerConfig, documents_and_long_query: list[Document], chunks: dict[str, Vectors], tmp_path: Path
 ) -> None:
     """All 256 nearest chunks of each of the query's are its own; every other document is found nevertheless."""
-    found = searched(made(name, config), crowded, tmp_path, "own's")
+    found = searched(made(name, config), documents_and_long_query, tmp_path, "own's")
     assert {doc_id for doc_id, _ in found} == set(TEXTS)
 
 
@@ -136,13 +136,13 @@ def test_the_sum_is_exact_however_many_chunks_are_nearer(
     assert {doc_id: found[doc_id] for doc_id in best} == pytest.approx(best, abs=2e-5)
 
 
-def test_txtai_tells_the_index_that_it_chose(config: PeerConfig, documents: list[Document], tmp_path: Path) -> None:
+def test_txtai_records_the_index_that_it_chose(config: PeerConfig, documents: list[Document], tmp_path: Path) -> None:
     peer = made("txtai", config)
     peer.build(iter(documents), tmp_path)
     assert peer.settings["components"] == "IDMap,Flat" and "nprobe" not in peer.settings
 
 
-def test_peers_tell_how_much_they_read(config: PeerConfig) -> None:
+def test_peers_record_how_many_tokens_they_read(config: PeerConfig) -> None:
     assert {name: made(name, config).reads for name in ("st-first-256", "st-chunks", "late-interaction")} == {
         "st-first-256": 46,
         "st-chunks": None,

@@ -7,7 +7,7 @@ from benchmarks.peers.peer import PEERS, Entry, check_packages, versions
 from engine.errors import MissingExtra
 
 
-def test_a_missing_package_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Entry("nowhere", "Nothing", {"no_such_module": "no-such-package"})
     monkeypatch.setattr(peer, "PEERS", {**PEERS, "absent": absent})
     check_packages(["longmatch"])

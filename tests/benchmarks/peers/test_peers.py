@@ -33,7 +33,9 @@ def test_ours_is_measured_alone_without_other_packages(folder: Path, bert_folder
 
 
 @pytest.mark.slow
-def test_a_part_of_whole_documents_is_recorded_as_what_it_is(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_part_of_whole_documents_is_recorded_under_its_own_name(
+    folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
     done = run(folder, "--peers", "longmatch", "--documents", "20", *common)
     assert done.exit_code == 0, done.output
@@ -44,7 +46,7 @@ def test_a_part_of_whole_documents_is_recorded_as_what_it_is(folder: Path, bert_
 
 
 @pytest.mark.slow
-def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
     done = run(folder, "--peers", "st-first-256,st-chunks", "--window-tokens", "16,32", "--quick", *common)
@@ -71,7 +73,9 @@ def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_
 
 
 @pytest.mark.slow
-def test_a_peer_that_fails_is_named_and_alone_measured_again(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_failed_peer_is_reported_and_only_it_is_measured_again(
+    folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("sentence_transformers")
     (tmp_path / "model").mkdir()
     given = ["--late-interaction", tmp_path / "model", "--peers", "longmatch,late-interaction,st-first-256"]
@@ -100,7 +104,7 @@ def test_a_run_of_more_queries_is_not_replaced(folder: Path, bert_folder: Path, 
     assert read(tmp_path / "out") == whole
 
 
-def test_mistakes_are_one_line(folder: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None:
     unknown = run(folder, "--peers", "longmatch,elastic")
     assert "'elastic' is not one of longmatch, st-first-256" in unknown.output
     nowhere = run(tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")

@@ -26,7 +26,7 @@ class Timetable:
 
     def __init__(self) -> None:
         self.settings: Settings = {"made": True}
-        self.n_asked = 0
+        self.n_searches = 0
         Timetable.now += 100
 
     now = 0.0
@@ -41,8 +41,8 @@ class Timetable:
         Timetable.now += 2
 
     def search(self, query: Document, k: int) -> Ranking:
-        self.n_asked += 1
-        Timetable.now += self.n_asked / 1000
+        self.n_searches += 1
+        Timetable.now += self.n_searches / 1000
         return [(doc_id, 1.0) for doc_id in self._doc_ids if doc_id != query.doc_id][:k]
 
 

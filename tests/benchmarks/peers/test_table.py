@@ -51,7 +51,7 @@ def made(origin: Origin) -> Made:
     return run
 
 
-def test_a_peer_stands_beside_ours_with_its_ratios(made: Made) -> None:
+def test_the_row_of_a_peer_has_its_ratios_to_longmatch(made: Made) -> None:
     ours, other = made("longmatch", OURS), made("txtai", TXTAI)
     lines = peers_table([other, ours]).splitlines()
     assert lines[2].startswith(
@@ -66,7 +66,7 @@ def test_a_peer_stands_beside_ours_with_its_ratios(made: Made) -> None:
     assert " txtai: colbert@02." in peers_table([ours, replace(other, encoder="colbert@02")])
 
 
-def test_without_ours_of_the_same_commit_nothing_is_divided(made: Made) -> None:
+def test_without_a_run_of_longmatch_of_the_same_commit_there_are_no_ratios(made: Made) -> None:
     ours, other = made("longmatch", OURS), made("txtai", TXTAI)
     alone = peers_table([other]).splitlines()[2]
     assert alone.endswith("| 0.750 |  | 2,000 | 61.7 | 50.0 / 60.0 / 70.0 | 1.0 | 450 | 200 |")
@@ -75,11 +75,11 @@ def test_without_ours_of_the_same_commit_nothing_is_divided(made: Made) -> None:
     assert line.endswith("| 1.000 | 2,000 | 61.7 | 50.0 / 60.0 / 70.0 | 1.0 | 450 | 200 |")
 
 
-def test_what_was_best_on_valid_is_marked(made: Made) -> None:
+def test_the_setting_that_was_best_on_valid_is_marked(made: Made) -> None:
     tried = {"st-chunks@128": 0.3, "st-chunks-sum@128": 0.6, "st-chunks@256": 0.5, "txtai@128": 0.9}
     valid = [made(name, TXTAI, quality, "valid") for name, quality in tried.items()]
     test = [made("longmatch", OURS), made("st-chunks-sum@128", TXTAI, 0.4), made("txtai@128", TXTAI, 0.4)]
-    assert chosen_on_valid([*valid, *test]) == {("pets", "st-chunks-sum@128")}  # one length is no choice
+    assert chosen_on_valid([*valid, *test]) == {("pets", "st-chunks-sum@128")}  # a single length is not a choice
     table = peers_table([*valid, *test])
     assert "| st-chunks-sum@128† |" in table and "| txtai@128 |" in table and "pets, valid" not in table
     assert "| pets, valid (2) | st-chunks@128 |" in peers_table(valid)

@@ -20,7 +20,7 @@ def _body(rng: random.Random, own: list[str], n_sentences: int = 7) -> str:
 
 
 def write_long(folder: Path) -> Path:
-    """24 documents of four sections, each with eight words that no other one has."""
+    """24 documents of four to six sections; each document has eight words that no other one has."""
     rng = random.Random(0)
     folder.mkdir()
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
@@ -43,7 +43,7 @@ FACETED = {
 
 
 def write_faceted(folder: Path) -> Path:
-    """CSFCube in small: in `background` and `method` one query a fold, in `result` too."""
+    """A small CSFCube: each facet has two folds of one query."""
     folder.mkdir()
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
         for doc_id, parts in FACETED.items():

@@ -1,4 +1,4 @@
-"""Planted sections and documents are asked for by words; the table counts right answers."""
+"""Planted sections and documents are searched for by words; the table counts correct results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def corpus() -> list[Document]:
     return [make_document(f"d{n}", [(f"Part {part}", words(n, part)) for part in range(5)]) for n in range(20)]
 
 
-def test_a_case_is_right_where_its_home_has_the_score() -> None:
+def test_a_case_is_correct_if_its_home_is_found_with_a_sufficient_score() -> None:
     found = judged(SECTIONS)
     assert (found.n_planted, found.n_missing) == (3, 1)
     assert [found.precision, found.recall] == pytest.approx([1 / 3, 1 / 3])
@@ -51,7 +51,7 @@ def test_a_case_is_right_where_its_home_has_the_score() -> None:
     assert recall_by_share(SECTIONS) == [0.5, 0.0, None]
 
 
-def test_half_of_the_sections_and_documents_are_planted_in_others() -> None:
+def test_some_sections_and_half_of_the_documents_are_planted_in_others() -> None:
     documents = corpus()
     made, cases = planted_corpus(documents, QUICK, seed=3)
     sections, inner = [one for one in cases if one.section >= 0], [one for one in cases if one.section < 0]

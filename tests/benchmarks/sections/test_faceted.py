@@ -54,7 +54,7 @@ def test_candidates_judged_irrelevant_are_there_and_the_query_is_not(faceted_fol
     assert background.dataset != method.dataset
 
 
-def test_a_missing_file_is_told(faceted_folder: Path) -> None:
+def test_a_missing_file_raises_an_error(faceted_folder: Path) -> None:
     (faceted_folder / "qrels_method.tsv").unlink()
     with pytest.raises(DatasetError, match=r"facets holds no qrels_method.tsv; pass the folder of a faceted corpus"):
         open_facets(faceted_folder)
@@ -67,7 +67,7 @@ def test_folds_that_do_not_part_the_queries_are_refused(faceted_folder: Path) ->
         open_facets(faceted_folder)
 
 
-def test_a_line_without_sections_is_told(tmp_path: Path) -> None:
+def test_the_error_for_a_line_without_sections_names_it(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "corpus.jsonl.gz", "wt") as file:
         file.write('{"id": 1, "title": "a"}\n')
     with pytest.raises(DatasetError, match=r"line 1: KeyError.'sections'.; a line must be an object with id"):
@@ -133,7 +133,7 @@ def test_the_largest_pair_of_the_relevant_hit_starts_in_the_facet(index: Index, 
 
 
 class Explaining(FakeEncoder):
-    """Has a number for each section pair: 10 i + j + 1 of sections i and j."""
+    """An encoder that explains sections i and j by the number 10 i + j + 1."""
 
     cannot_explain = None
 
@@ -186,7 +186,7 @@ def over_orders(scores: dict[str, float], share: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("n_levels", [2, 3, 7])
 @pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
-def test_both_are_means_over_all_orders_of_what_is_equal(n_levels: int, share: float) -> None:
+def test_ndcg_and_average_precision_are_means_over_all_orders_of_ties(n_levels: int, share: float) -> None:
     levels = np.random.default_rng(n_levels).integers(0, n_levels, len(RELEVANCE)).tolist()
     scores = dict(zip(RELEVANCE, map(float, levels), strict=True))
     expected = over_orders(scores, share)
@@ -213,7 +213,7 @@ pytest.importorskip("sklearn")
 
 
 def ndcg_by_hand(gains: list[int], k: int) -> float:
-    """Of one order, best first."""
+    """nDCG of the gains of one order, best first."""
 
     def dcg(ordered: list[int]) -> float:
         return sum(gain / np.log2(rank + 1) for rank, gain in enumerate(ordered[:k], start=1))
@@ -222,7 +222,7 @@ def ndcg_by_hand(gains: list[int], k: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_without_ties_it_is_the_metric_of_the_other_tables(seed: int) -> None:
+def test_without_ties_tied_ndcg_is_the_ndcg_of_the_other_tables(seed: int) -> None:
     rng = np.random.default_rng(seed)
     relevance = {f"d{number}": int(value) for number, value in enumerate(rng.integers(0, 4, 40))}
     scores = dict(zip(relevance, rng.permutation(40).tolist(), strict=True))

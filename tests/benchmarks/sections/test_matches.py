@@ -52,7 +52,7 @@ def test_scores_are_those_of_the_search(
         assert place(scores, column[hit.doc_id]).rank == hit.rank
 
 
-def test_a_query_without_some_chunks_and_terms_is_that_query(
+def test_matches_without_some_chunks_and_terms_score_like_the_shorter_query(
     index: Index, corpus_of_index: Corpus, prepared: Prepared, found: Matches, targets: Positions
 ) -> None:
     query = index.stored_query(QUERY)

@@ -90,7 +90,7 @@ def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(index: Index) 
 
 
 def explanation(query: Query, target: Query) -> ModelExplanation:
-    """Of the stored chunks, with their cosines as the numbers of an encoder."""
+    """An explanation of the stored chunks, with their cosines as the numbers of an encoder."""
     cosines = query.vectors.chunks @ target.vectors.chunks.T
     mine, theirs = (
         (one.document, one.vectors.chunk_spans, cosines.sum(axis=axis)) for one, axis in ((query, 1), (target, 0))
@@ -98,7 +98,7 @@ def explanation(query: Query, target: Query) -> ModelExplanation:
     return ModelExplanation.of_chunks("made", "", mine, theirs, cosines)
 
 
-def test_parts_of_which_nothing_is_said_come_last_in_no_order() -> None:
+def test_parts_without_a_contribution_come_last_in_random_order() -> None:
     parts = Parts(np.arange(6), np.ones(6, np.int64), np.array([0, 0, 1.0, 0, 0, 0]), np.zeros(6))
     draws = [removal_orders(parts, 1, np.random.default_rng(seed))[OrderKind.BREAKDOWN][0] for seed in range(20)]
     assert {int(draw[0]) for draw in draws} == {2}

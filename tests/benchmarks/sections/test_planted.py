@@ -45,10 +45,10 @@ from tests.fakes import FakeEncoder, make_document
 def test_overlap_counts_characters(seed: int) -> None:
     ends = np.sort(np.random.default_rng(seed).integers(0, 60, (5, 2)), axis=1).tolist()
     *named, truth = [Span(start, stop + 1) for start, stop in ends]
-    said = {at for span in named for at in range(span.start, span.stop)}
+    covered = {at for span in named for at in range(span.start, span.stop)}
     true = set(range(truth.start, truth.stop))
-    both = len(said & true)
-    assert overlap(named, truth) == Overlap(both / len(said | true), both / len(said), both / len(true))
+    both = len(covered & true)
+    assert overlap(named, truth) == Overlap(both / len(covered | true), both / len(covered), both / len(true))
 
 
 def test_spans_that_touch_are_one() -> None:
@@ -63,7 +63,7 @@ def breakdown(*pairs: SectionPair) -> Breakdown:
     return Breakdown(pairs, None, (), {})
 
 
-def test_the_first_pair_is_held_against_what_was_planted() -> None:
+def test_the_first_pair_is_compared_with_the_planted_section() -> None:
     planted = Planted(make_document("host", "text"), Span(100, 200), 2)
     named = judge(breakdown(pair(1, 2, Span(150, 250)), pair(0, 0, Span(0, 9))), 1, planted)
     assert (named.is_first, named.spans) == (True, Overlap(1 / 3, 0.5, 0.5))
@@ -99,7 +99,7 @@ def test_a_host_without_a_score_has_the_last_place(index: Index) -> None:
 
 
 class Explaining(FakeEncoder):
-    """Has the cosines of its chunks as numbers of its own."""
+    """An encoder that explains itself by the cosines of its chunks."""
 
     cannot_explain = None
 
@@ -113,7 +113,7 @@ class Explaining(FakeEncoder):
         return found
 
 
-def test_the_pair_of_the_encoder_is_held_against_what_was_planted() -> None:
+def test_the_first_pair_of_the_encoder_is_compared_with_the_planted_section() -> None:
     query_chunks = (Chunk(0, 0, 5, 1), Chunk(1, 10, 20, 1), Chunk(1, 20, 30, 1))
     target_chunks = (Chunk(0, 0, 50, 1), Chunk(2, 100, 150, 1), Chunk(2, 150, 200, 1), Chunk(2, 200, 250, 1))
     values = np.array([[0.1, 0, 0, 0], [0, 0.1, 0.3, 0.2], [0, 0.1, 0.4, 0.2]], np.float32)
@@ -132,7 +132,7 @@ def test_the_pair_of_the_encoder_is_held_against_what_was_planted() -> None:
 
 @pytest.fixture
 def runs(origin: Origin) -> list[Run]:
-    """Three pairs, a length each; the host of `s0` is found and named whatever the damage, the others where copied."""
+    """Three pairs, one for each length; the first is found and named at any damage, the others only as copies."""
     cases: dict[str, list[Case]] = {EVIDENCE: [], DOCUMENT: []}
     for (number, length), damage, position in product(enumerate(LENGTHS), Damage, Position):
         is_found = number == 0 or damage is Damage.COPY
@@ -157,7 +157,7 @@ def cells(runs: list[Run], start: str) -> list[str]:
     return rows[0]
 
 
-def test_rows_say_what_was_found_and_named(runs: list[Run]) -> None:
+def test_rows_show_how_many_sections_were_found_and_named(runs: list[Run]) -> None:
     row = cells(runs, "damage: drop 30 %")
     assert row[:3] == ["rfc (3)", "mean", "damage: drop 30 %"]
     assert row[3:9] == ["0.333", "0.333 [0.000, 1.000]", "11", "0.000", "0.000", "20"]
@@ -179,7 +179,7 @@ def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: li
     assert row[:3] == ["rfc (3)", "mean", "damage: copy"]
     assert row[10:] == [
         *("1.000 [1.000, 1.000]", "0.500", "0.750", "0.600", "0.000 [0.000, 0.000]", "0.100", "0.200", "0.300"),
-        "1.000",  # two of eight sign patterns are as extreme, and Holm takes that eleven times
+        "1.000",  # two of eight sign patterns are as extreme; Holm's correction multiplies by eleven
     ]
     (before,) = (line for line in planted_table(given).splitlines() if "| before planting" in line)
     assert [cell.strip() for cell in before.split("|")[11:-1]] == [""] * 9  # nothing is named before it is planted
@@ -240,6 +240,6 @@ def test_the_command_writes_two_runs(long_folder: Path, bert_folder: Path, tmp_p
     assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)
 
 
-def test_a_corpus_that_is_too_small_is_one_line(folder: Path) -> None:
-    said = CliRunner().invoke(main, [str(folder), "--hosts", "2"]).stderr.splitlines()[-1]
-    assert said.startswith("Error: 6 plantings need 6 queries with a section to plant and 6 hosts of two sections")
+def test_a_corpus_that_is_too_small_is_refused(folder: Path) -> None:
+    error = CliRunner().invoke(main, [str(folder), "--hosts", "2"]).stderr.splitlines()[-1]
+    assert error.startswith("Error: 6 plantings need 6 queries with a section to plant and 6 hosts of two sections")

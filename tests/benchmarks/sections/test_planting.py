@@ -51,7 +51,7 @@ def test_damages_are_seeded_and_only_a_copy_has_the_heading() -> None:
     kinds = {damage: damaged(Passage("A", TEXT), damage, np.random.default_rng(1)) for damage in Damage}
     assert {damage: passage.heading for damage, passage in kinds.items() if passage.heading} == {Damage.COPY: "A"}
     n_words = {damage: len(passage.text.split()) for damage, passage in kinds.items()}
-    assert list(n_words.values()) == [15, 13, 11, 7, 15]  # round(0.1 * 15) is 2, of a half to the even number
+    assert list(n_words.values()) == [15, 13, 11, 7, 15]  # round(0.1 * 15) is 2: halves are rounded to the even number
     assert kinds[Damage.COPY].text == TEXT
     assert damaged(Passage("A", TEXT), Damage.DROP_50, np.random.default_rng(1)) == kinds[Damage.DROP_50]
 
@@ -106,7 +106,7 @@ def test_the_passage_is_the_sections_text_without_its_heading(documents: list[Do
 
 
 def test_a_query_gets_the_host_that_shares_least() -> None:
-    """Every second document has a twin with the same rare words, which it never gets."""
+    """Every document has a twin with the same rare words, which is never its host."""
     documents = []
     for letter in "abcdefghij":
         words = [f"{letter}{number}" for number in ("uno", "due", "tre", "quattro", "cinque")]
@@ -124,7 +124,7 @@ def test_thirds_are_by_words(documents: list[Document]) -> None:
         assert max(map(n_words, shorter)) <= min(map(n_words, longer))
 
 
-def test_the_words_of_hosts_are_told(documents: list[Document]) -> None:
+def test_the_fewest_and_most_words_of_hosts_are_counted(documents: list[Document]) -> None:
     by_id = {document.doc_id: document for document in documents}
     adoptions = choose_adoptions(documents, 2, seed=0)
     for length, ends in host_words(by_id, adoptions).items():
@@ -132,7 +132,7 @@ def test_the_words_of_hosts_are_told(documents: list[Document]) -> None:
         assert ends == [min(own), max(own)]
 
 
-def test_too_few_documents_are_told(documents: list[Document]) -> None:
+def test_too_few_documents_are_refused(documents: list[Document]) -> None:
     with pytest.raises(DatasetError, match=r"15 plantings need 15 queries .* 24 documents have 15 and 9; plant fewer"):
         choose_adoptions(documents, 5, seed=0)
     boilerplate = [make_document(f"d{number}", [("", "title"), ("Licence", "as is " * 80)]) for number in range(9)]

@@ -36,7 +36,7 @@ from engine.search.searcher import Searcher
 from tests.fakes import FakeEncoder, make_document
 
 TOKENS = np.array([10, 20, 30, 40])
-WORTH = np.array([0.4, 0.3, 0.2, 0.1])  # of each part; a score is the sum of what is there
+WORTH = np.array([0.4, 0.3, 0.2, 0.1])  # of each part; a score is the sum over the parts that are present
 
 
 def parts() -> Parts:
@@ -64,24 +64,24 @@ def test_a_course_is_the_line_through_the_parts(order: list[int], shares: tuple[
     course = follow(parts(), np.array(order), rescore, shares)
     expected = [deletion_by_hand(np.array(order), share) for share in shares]
     np.testing.assert_allclose(course.deletion, expected, atol=1e-12)
-    # The score is a sum, so what is put in and what is left make the whole.
+    # The score is a sum, so inserted and remaining parts add up to the whole.
     np.testing.assert_allclose(course.insertion, 1 - course.deletion, atol=1e-12)
     assert (course.deletion_rank[0], course.insertion_rank[-1]) == (1.0, 1.0)
     assert course.deletion_rank[-1] == course.insertion_rank[0] == pytest.approx(1 / 17)
 
 
-def test_only_what_is_near_a_share_is_scored() -> None:
-    asked: list[int] = []
+def test_only_removals_near_a_share_are_scored() -> None:
+    n_kept: list[int] = []
 
-    def ask(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Placed:
-        asked.append(int(kept.sum()))
+    def score_kept(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Placed:
+        n_kept.append(int(kept.sum()))
         return Placed(float(kept.mean()), 1.0)
 
     many = Parts(np.arange(1000), np.ones(1000, np.int64), np.ones(1000), np.ones(1000))
-    course = follow(many, np.arange(1000), ask, COARSE_SHARES)
+    course = follow(many, np.arange(1000), score_kept, COARSE_SHARES)
     np.testing.assert_allclose(course.deletion, 1 - np.array(COARSE_SHARES))
     numbers = [round(1000 * share) for share in COARSE_SHARES]
-    assert sorted(asked) == sorted([*numbers, *(1000 - number for number in numbers)])
+    assert sorted(n_kept) == sorted([*numbers, *(1000 - number for number in numbers)])
 
 
 def test_the_best_order_has_the_least_area_under_deletion() -> None:
@@ -111,7 +111,7 @@ QUERY = "doc007"
 
 @pytest.fixture
 def pairing(index: Index) -> Pairing:
-    """The third hit: there is room above and below."""
+    """The third hit, whose rank can rise and fall."""
     return third_hit(index, Scoring())
 
 
@@ -149,11 +149,11 @@ def test_with_nothing_kept_there_is_no_score(pairing: Pairing, index: Index, sid
     assert encoded_rescore(pairing, side, index.encoder)(kept) == stored
 
 
-def test_a_shorter_query_is_searched_with_again(pairing: Pairing, index: Index) -> None:
+def test_rescoring_a_shorter_query_equals_a_search_with_it(pairing: Pairing, index: Index) -> None:
     kept = half(pairing, Side.QUERY)
     short = kept_document(pairing.query.document, pairing.query.vectors.chunk_spans, kept)
-    asked = Query(short, as_stored(FakeEncoder().encode([short])[0]), key=pairing.query.key)
-    hits = Searcher(index.snapshot).search(asked, k=60, without=QUERY, exact=True).hits
+    shortened = Query(short, as_stored(FakeEncoder().encode([short])[0]), key=pairing.query.key)
+    hits = Searcher(index.snapshot).search(shortened, k=60, without=QUERY, exact=True).hits
     (hit,) = [hit for hit in hits if hit.doc_id == pairing.target.document.doc_id]
     placed = encoded_rescore(pairing, Side.QUERY, index.encoder)(kept)
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
@@ -162,7 +162,7 @@ def test_a_shorter_query_is_searched_with_again(pairing: Pairing, index: Index) 
 def test_a_shorter_target_is_as_in_the_index_that_holds_it(
     pairing: Pairing, built_folder: Path, tmp_path: Path
 ) -> None:
-    """The index keeps its reference, in which the document is as it was."""
+    """The index keeps its reference, which holds the document at its full length."""
     kept = half(pairing, Side.TARGET)
     short = kept_document(pairing.target.document, pairing.target.vectors.chunk_spans, kept)
     folder = Path(shutil.copytree(built_folder, tmp_path / "short.lm"))
@@ -183,7 +183,7 @@ def test_stored_scores_are_of_the_terms_that_are_left(index: Index, side: Side) 
     assert stored_rescore(pairing, side)(kept).score == pytest.approx(encoded.score, abs=1e-6)
 
 
-def test_what_is_left_keeps_its_sections_and_no_sentence_runs_across_a_gap() -> None:
+def test_the_remaining_text_keeps_its_sections_and_no_sentence_runs_across_a_gap() -> None:
     document = make_document("a", [("One", "b c d e"), ("Two", "f g")])
     chunks = [Chunk(0, 0, 5, 2), Chunk(0, 6, 7, 1), Chunk(0, 8, 11, 2), Chunk(1, 13, 20, 3)]
     assert [document.text[chunk.start : chunk.stop] for chunk in chunks] == ["One\nb", "c", "d e", "Two\nf g"]
@@ -204,16 +204,16 @@ def test_tokens_of_overlapping_windows_are_kept_once() -> None:
 
 
 def test_the_same_chunks_are_scored_once() -> None:
-    asked: list[list[bool]] = []
+    scored: list[list[bool]] = []
 
     def rescore(kept: Kept) -> Placed:
-        asked.append(kept.tolist())
+        scored.append(kept.tolist())
         return Placed(1.0, 1.0)
 
-    ask = remembered(rescore)
+    rescore_once = remembered(rescore)
     for kept in ([True, False], [True, False], [False, True]):
-        assert ask(np.array(kept)) == Placed(1.0, 1.0)
-    assert asked == [[True, False], [False, True]]
+        assert rescore_once(np.array(kept)) == Placed(1.0, 1.0)
+    assert scored == [[True, False], [False, True]]
 
 
 QUERIES = ["doc007", "doc011", "doc020", "doc033", "doc045", "doc058"]

@@ -25,7 +25,7 @@ def test_an_answer_comes_after_opening_and_reads_more(folder: Path) -> None:
     assert 0 <= found["open_bytes"] <= found["answer_bytes"]
 
 
-def test_what_is_forgotten_is_still_there(folder: Path) -> None:
+def test_forgetting_cached_pages_changes_no_file(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     forget_pages(folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -13,7 +13,7 @@ from benchmarks.speed.plan import PlanRecord, RunFailed, draw_corpus, main, plan
 
 
 @pytest.mark.slow
-def test_a_plan_is_held_against_its_run(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_plan_is_compared_with_its_run(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ["--quick", "--documents", "3", "--encoder", str(bert_folder), "--memory", "8G", "--out", str(out)]
     done = CliRunner().invoke(main, [str(folder), *options])
@@ -29,7 +29,7 @@ def test_a_plan_is_held_against_its_run(folder: Path, bert_folder: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_budget_that_cannot_be_kept_is_told_by_its_reason(folder: Path, bert_folder: Path) -> None:
+def test_the_error_for_a_budget_that_cannot_be_kept_has_the_reason(folder: Path, bert_folder: Path) -> None:
     options = ["--quick", "--encoder", str(bert_folder), "--memory", "1M"]
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code == 1

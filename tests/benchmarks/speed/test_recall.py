@@ -13,7 +13,7 @@ def test_recall_is_the_share_of_exact_targets_found() -> None:
     assert document_recall(found, truth) == [0.5, 1.0, 0.0, 1.0]
 
 
-def test_an_index_is_held_against_its_own_exact_search(index: Index, origin: Origin) -> None:
+def test_an_index_is_compared_with_its_own_exact_search(index: Index, origin: Origin) -> None:
     record = measure(index, "pets", "IVF2,Flat", 1, n_queries=10, k=2, threads=1, origin=origin)
     # The kitten is among the two best of cat, dog and rocket, and approximate search loses it.
     assert (record.n_queries, record.recall, record.lowest_recall) == (4, 0.625, 0.5)

@@ -16,7 +16,7 @@ from tests.fakes import make_corpus
 
 
 class _Answers(BaseHTTPRequestHandler):
-    """Finds something for everyone, and so is wrong for hostile requests."""
+    """Answers every request, and so is wrong for hostile ones."""
 
     def do_GET(self) -> None:
         self._answer(b"process_resident_memory_bytes 1.048576e+06\n" if self.path == "/metrics" else b'{"results": []}')

@@ -20,11 +20,11 @@ def test_all_postings_of_a_query_are_counted(real_folder: Path, tmp_path: Path) 
         names = index.snapshot.doc_ids()[:2]
         terms = [index.searcher().prepare(index.stored_query(name)).words for name in names]
     postings = Postings.open(tmp_path / "p", Checksum(built["size"], built["digest"]))
-    asked = search(real_folder, tmp_path / "p", (built["size"], built["digest"]), {"real": names})["real"]
+    searched = search(real_folder, tmp_path / "p", (built["size"], built["digest"]), {"real": names})["real"]
     (block,) = postings.words
     read = [int(np.isin(np.repeat(block.terms, np.diff(block.starts)), one.terms).sum()) for one in terms if one]
-    assert asked["n_read"][0] == round(np.mean(read)) > 0
-    assert len(asked["ms"]) == 2
+    assert searched["n_read"][0] == round(np.mean(read)) > 0
+    assert len(searched["ms"]) == 2
     assert built["n_postings"]["words"] == len(block.weights)
 
 

@@ -29,7 +29,7 @@ def test_an_index_differs_from_one_without_a_document(index: Path) -> None:
     assert (difference.documents, difference.vectors, difference.hits) == ([first], [], [])
 
 
-def test_one_bit_of_a_vector_and_one_other_score_are_found(index: Path) -> None:
+def test_a_changed_vector_and_a_changed_score_are_found(index: Path) -> None:
     other = read(index)
     name, query = sorted(other.documents)[0], sorted(other.hits)[0]
     other.documents[name].vectors[-1, 0] += 0.5

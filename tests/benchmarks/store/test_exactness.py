@@ -1,4 +1,4 @@
-"""The checker itself: it agrees with the search on a sound index, and would tell if it did not."""
+"""The checker itself: it agrees with the search on a sound index, and counts rankings that differ."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_component_is_that_of_the_search(index: Index, scoring: Scoring) ->
             assert expected[hit.doc_id] == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_a_missing_or_swapped_hit_is_told() -> None:
+def test_missing_and_swapped_hits_are_counted() -> None:
     truth = {"a": 0.5, "b": 0.3, "c": 0.0}
     tally = Tally()
     _compare(tally, [("a", 0.5), ("b", 0.3)], truth, 10)

@@ -35,7 +35,7 @@ READ = Document("a", "a", "a", ())
         ("no answer within 50 s; leave it out", Outcome.HUNG),
     ],
 )
-def test_a_reason_says_what_became_of_a_file(reason: str, outcome: Outcome) -> None:
+def test_the_outcome_of_a_file_follows_from_the_reason(reason: str, outcome: Outcome) -> None:
     assert outcome_of([Unreadable("a", reason)]) == (outcome, reason)
 
 

@@ -1,4 +1,4 @@
-"""The README's lines would not hide a broken promise."""
+"""Lines of the README that show broken promises."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def unsealed(tmp_path: Path) -> Path:
     return tmp_path / "x.lm"
 
 
-def test_both_are_measured(unsealed: Path) -> None:
+def test_opening_and_a_query_are_measured(unsealed: Path) -> None:
     found = compared(unsealed, ["short-000000"], 1)
     assert found.keys() == {"opening", "query"}
     assert all(value > 0 for pair in found.values() for value in pair)

@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL's binary COPY format are what its manual says, byte by byte."""
+"""Rows of PostgreSQL's binary COPY format match its manual, byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits to PostgreSQL: whole or not at all, one writer, and what was committed comes back."""
+"""Commits to PostgreSQL: whole or not at all, one writer, and committed documents come back."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def check_same_words(mine: WordTables, theirs: WordTables) -> None:
         check_same_words(mine.apart.counts, theirs.apart.counts)
 
 
-def test_what_counts_apart_by_kind_comes_back(writer: PostgresWriter) -> None:
+def test_counts_that_are_kept_apart_by_kind_come_back(writer: PostgresWriter) -> None:
     sections = [("One", "fox dog river " * 5), ("Acknowledgements", "house fox " * 4), ("Appendix", "river fox " * 3)]
     documents = [make_document("plain", "fox dog " * 9), *(make_document(name, sections) for name in ("cited", "last"))]
     commit(writer, *documents)
@@ -189,7 +189,7 @@ def test_vectors_are_added_later(writer: PostgresWriter) -> None:
         np.testing.assert_array_equal(stored.sections, encoded[0].sections.astype(np.float16).astype(np.float32))
 
 
-def test_what_queries_wanted_is_encoded_first(writer: PostgresWriter) -> None:
+def test_documents_that_queries_wanted_are_encoded_first(writer: PostgresWriter) -> None:
     made = [version(name, "fox") for name in "abc"]
     nothing = ENCODER.encode(made[:1])[0].unencoded(ENCODER.width, 40)
     ids = writer.commit([(one, nothing) for one in made])
@@ -198,7 +198,7 @@ def test_what_queries_wanted_is_encoded_first(writer: PostgresWriter) -> None:
     assert writer.unencoded() == [ids[2], ids[1], ids[0]]
 
 
-def test_failures_are_kept_until_they_are_mended(writer: PostgresWriter) -> None:
+def test_failures_are_kept_until_they_are_resolved(writer: PostgresWriter) -> None:
     writer.record_failure("x.pdf", "no text", "x")
     writer.record_failure("y.pdf", "broken")
     writer.record_failure("y.pdf", "still broken")
@@ -266,6 +266,6 @@ def test_the_types_of_pgvector_are_shared_by_schemas() -> None:
         assert commit(writer, version("a", "fox"))
 
 
-def test_a_server_that_does_not_answer_is_named() -> None:
+def test_the_error_for_a_server_that_does_not_answer_names_it() -> None:
     with pytest.raises(StorageError, match=r"postgresql:///x\?host=/nowhere.*check that the server runs"):
         open_snapshot(Address.of("postgresql:///x?host=/nowhere"))

@@ -1,4 +1,4 @@
-"""A corpus of a dozen documents, a sample of it, and a record; torch as it was before, after every test."""
+"""A corpus of a dozen documents and a sample of it; settings of torch and FAISS are restored after every test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = "the quick brown fox jumps over a lazy dog old river house light dark m
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def restored_settings() -> Iterator[None]:
     threads = torch.get_num_threads(), faiss.omp_get_max_threads()
     multiplied = faiss.cvar.distance_compute_blas_threshold, torch.get_float32_matmul_precision()
     with pytest.MonkeyPatch.context() as patch:

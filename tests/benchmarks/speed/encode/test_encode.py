@@ -51,7 +51,7 @@ def test_every_way_has_its_turn_and_all_is_recorded(
     assert "| sentence-transformers, defaults | float32 |" in done.output and "Limit, GFLOP/s" in done.output
 
 
-def test_mistakes_are_one_line(bert_folder: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
     nowhere = run(tmp_path / "nowhere", "--encoder", bert_folder)
     assert nowhere.exit_code == 1 and nowhere.stderr.startswith("Error: ") and "neither a folder nor" in nowhere.stderr
     assert run("proposals", "--rounds", "0").exit_code == 2

@@ -69,7 +69,7 @@ def test_operators_fall_into_groups(operator: str, group: str) -> None:
     assert group_of(operator) == group
 
 
-def test_what_no_operator_took_is_outside_of_them() -> None:
+def test_time_that_no_operator_took_counts_as_outside_of_operators() -> None:
     seconds = group_seconds([("aten::addmm", 2.0), ("aten::linear", 1.0), ("aten::add", 0.5)], 4.0)
     assert (seconds["linear layers"], seconds["other operators"], seconds["outside of operators"]) == (3.0, 0.5, 0.5)
     assert seconds["GELU"] == 0 and sum(seconds.values()) == 4

@@ -15,7 +15,7 @@ def test_cosines_are_those_of_a_loop() -> None:
 
 def test_stored_vectors_are_near_those_of_float32_and_the_rival_has_the_same(job: Job, sample: Sample) -> None:
     pytest.importorskip("sentence_transformers")
-    told = Fidelity(**measure_fidelity(job, 10_000))
-    assert told.n_chunks == told.rival_chunks == sample.n_chunks
-    assert 0.99 < told.lowest <= told.mean < 1.0001
-    assert told.rival_lowest > 0.9999
+    fidelity = Fidelity(**measure_fidelity(job, 10_000))
+    assert fidelity.n_chunks == fidelity.rival_chunks == sample.n_chunks
+    assert 0.99 < fidelity.lowest <= fidelity.mean < 1.0001
+    assert fidelity.rival_lowest > 0.9999

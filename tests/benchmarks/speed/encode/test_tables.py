@@ -1,4 +1,4 @@
-"""Rows are compared with the pages by tests/benchmarks/test_committed_pages.py; here is what those do not show."""
+"""Parts of the tables that the pages do not show; tests/benchmarks/test_committed_pages.py compares the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_ratios_and_shares_are_of_the_same_round(record: ThroughputRecord) -> No
     assert record.ways.keys() == WAYS.keys()
 
 
-def test_a_quick_run_on_a_gpu_says_both_and_has_no_operators(record: ThroughputRecord) -> None:
+def test_a_quick_run_on_a_gpu_is_labelled_as_both_and_has_no_operators(record: ThroughputRecord) -> None:
     on_gpu = replace(record, device="cuda:0", operator_seconds={}, is_quick=True)
     assert on_gpu.name.endswith("-cuda0-threads2-quick")
     assert ", cuda:0, 2 threads, 2 rounds" in throughput_table([on_gpu]) and "a quick run" in throughput_table([on_gpu])

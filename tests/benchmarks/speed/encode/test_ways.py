@@ -29,26 +29,26 @@ from tests.fakes import FakeEncoder, make_corpus
 
 def test_documents_to_index_are_timed_with_their_parts_and_leave_nothing(job: Job, sample: Sample) -> None:
     before = sorted(job.work.iterdir())
-    told = index_all(job)
-    assert told["n_chunks"] == sample.n_chunks and sorted(job.work.iterdir()) == before
-    assert 0 < told["encode_seconds"] < told["seconds"] and told["generation_seconds"] > 0
-    assert told["cpu_seconds"] > 0
+    measured = index_all(job)
+    assert measured["n_chunks"] == sample.n_chunks and sorted(job.work.iterdir()) == before
+    assert 0 < measured["encode_seconds"] < measured["seconds"] and measured["generation_seconds"] > 0
+    assert measured["cpu_seconds"] > 0
 
 
 def test_the_encoder_alone_reads_the_same_chunks(job: Job, sample: Sample) -> None:
-    told = encode_all(job)
-    assert told["n_chunks"] == sample.n_chunks and min(told["seconds"], told["cpu_seconds"]) > 0
+    measured = encode_all(job)
+    assert measured["n_chunks"] == sample.n_chunks and min(measured["seconds"], measured["cpu_seconds"]) > 0
 
 
 @pytest.mark.parametrize(("has_our_settings", "precision"), [(False, "highest"), (True, "medium")])
-def test_the_rival_has_torch_as_it_comes_or_as_ours(
+def test_the_rival_runs_with_the_defaults_of_torch_or_with_our_settings(
     job: Job, sample: Sample, has_our_settings: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
     torch.set_float32_matmul_precision("highest")
-    told = encode_texts(job, "float32", has_our_settings)
-    assert told["n_chunks"] == sample.n_chunks and told["seconds"] > 0
+    measured = encode_texts(job, "float32", has_our_settings)
+    assert measured["n_chunks"] == sample.n_chunks and measured["seconds"] > 0
     assert (torch.get_float32_matmul_precision(), torch.get_num_threads()) == (precision, 1)
 
 
@@ -102,7 +102,7 @@ def test_the_seed_decides_which_documents(whole: Dataset, tmp_path: Path) -> Non
 
 def test_a_small_corpus_is_its_own_sample(whole: Dataset, beir_folder: Path, tmp_path: Path) -> None:
     assert doc_ids(drawn(whole, 10_000, tmp_path / "all").dataset) == doc_ids(whole)
-    beir = open_dataset(str(beir_folder))  # one of its documents has no text and is passed over
+    beir = open_dataset(str(beir_folder))  # one of its documents has no text and is left out
     assert doc_ids(drawn(beir, 10_000, tmp_path / "beir").dataset) == ["1", "2"]
 
 

@@ -16,7 +16,7 @@ from tests.fakes import FakeEncoder
 
 @pytest.fixture(scope="module")
 def grown(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of 60 real documents, and published."""
+    """An index that was grown from 60 real documents, and published."""
     folder = tmp_path_factory.mktemp("grown") / "grown.lm"
     grow(Real(real_folder, 60, 0), folder, 400)
     publish(folder, AUTO, None, 0.0)
@@ -33,45 +33,45 @@ def folder(grown: Path, tmp_path: Path) -> Path:
 def test_the_next_documents_of_the_stream_are_added(real_folder: Path, folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         before = snapshot.doc_ids()
-    told = additions.add(Real(real_folder, 60, 0), folder, 70)
+    added = additions.add(Real(real_folder, 60, 0), folder, 70)
     with Snapshot(folder) as snapshot:
         n_chunks = snapshot.chunk_counts()
-        assert set(snapshot.doc_ids()) == {*before, *told["names"]}
-    assert len(told["names"]) == 70 and not set(told["names"]) & set(before)
-    assert all(COPY_MARK in name for name in told["names"]) and told["seconds"] > 0
-    assert told["n_chunks"] == sum(n_chunks[name] for name in told["names"])
-    assert additions.find(folder, told["names"][:5])["n_found"] == 5
+        assert set(snapshot.doc_ids()) == {*before, *added["names"]}
+    assert len(added["names"]) == 70 and not set(added["names"]) & set(before)
+    assert all(COPY_MARK in name for name in added["names"]) and added["seconds"] > 0
+    assert added["n_chunks"] == sum(n_chunks[name] for name in added["names"])
+    assert additions.find(folder, added["names"][:5])["n_found"] == 5
 
 
-def test_what_was_grown_from_something_else_is_left_alone(real_folder: Path, folder: Path) -> None:
+def test_an_index_grown_from_another_source_is_refused(real_folder: Path, folder: Path) -> None:
     with pytest.raises(IndexMismatch, match="not from"):
         additions.add(Real(real_folder, 30, 0), folder, 5)
 
 
 def test_few_documents_are_left_to_be_scanned(real_folder: Path, folder: Path) -> None:
     additions.add(Real(real_folder, 60, 0), folder, 10)
-    told = additions.join(folder, AUTO, None, 0.0)
-    assert told["outcome"] == "scanned" and additions.generation(folder)["n_vectors"] < _n_chunks(folder)
+    joined = additions.join(folder, AUTO, None, 0.0)
+    assert joined["outcome"] == "scanned" and additions.generation(folder)["n_vectors"] < _n_chunks(folder)
 
 
 @pytest.mark.parametrize(("n_documents", "outcome"), [(10, "joined"), (200, "built anew")])
-def test_more_documents_join_and_very_many_have_all_built_anew(
+def test_more_documents_join_the_generation_and_very_many_have_it_rebuilt(
     real_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, n_documents: int, outcome: str
 ) -> None:
     monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", 5)
     additions.add(Real(real_folder, 60, 0), folder, n_documents)
-    told = additions.join(folder, AUTO, None, 0.0)
-    assert told["outcome"] == outcome and told["seconds"] > 0
+    joined = additions.join(folder, AUTO, None, 0.0)
+    assert joined["outcome"] == outcome and joined["seconds"] > 0
     assert additions.generation(folder)["n_vectors"] == _n_chunks(folder)
 
 
 def test_real_documents_are_encoded_by_the_encoder_of_their_index(
     real_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr("engine.encoders.loading.load_encoder", lambda name: asked.append(name) or FakeEncoder())
-    told = additions.encode(Real(real_folder, 60, 0), 3)
-    assert asked == ["made"] and told["n_chunks"] >= 3 and told["seconds"] > 0
+    loaded = []
+    monkeypatch.setattr("engine.encoders.loading.load_encoder", lambda name: loaded.append(name) or FakeEncoder())
+    encoded = additions.encode(Real(real_folder, 60, 0), 3)
+    assert loaded == ["made"] and encoded["n_chunks"] >= 3 and encoded["seconds"] > 0
 
 
 def _n_chunks(folder: Path) -> int:

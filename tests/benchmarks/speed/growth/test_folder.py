@@ -55,7 +55,7 @@ def test_texts_have_the_sections_and_tokens_of_their_originals(
 
 
 @pytest.mark.slow
-def test_an_index_that_grew_in_steps_is_that_which_grew_at_once(small: Source, tmp_path: Path) -> None:
+def test_an_index_grown_in_steps_equals_one_grown_at_once(small: Source, tmp_path: Path) -> None:
     once, steps = tmp_path / "once.lm", tmp_path / "steps.lm"
     _, n_added = grow_folder(once, *prepared_growth(once, small, 0), N_CHUNKS)
     for n_chunks in (90, 250, N_CHUNKS):
@@ -69,7 +69,7 @@ def test_an_index_that_grew_in_steps_is_that_which_grew_at_once(small: Source, t
         np.testing.assert_allclose(one.chunk_vectors(everything)[0], other.chunk_vectors(everything)[0], atol=1e-3)
 
 
-def test_what_was_grown_otherwise_is_left_alone(small: Source, source: Source, tmp_path: Path) -> None:
+def test_an_index_grown_from_another_source_or_seed_is_refused(small: Source, source: Source, tmp_path: Path) -> None:
     folder = tmp_path / "grown.lm"
     growth, recipe = prepared_growth(folder, small, 0)
     grow_folder(folder, growth, recipe, N_CHUNKS)

@@ -20,7 +20,7 @@ MEMORY = Memory(100.0, 200.0, 80.0, 120.0)
 
 @pytest.fixture
 def caps(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
-    """Every step in this process, with a made memory: up to eight processes would take minutes to start."""
+    """The caps of steps, which run in this process with made memory: eight processes would take minutes to start."""
     given: dict[str, int | None] = {}
 
     def run_here(
@@ -35,7 +35,9 @@ def caps(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
 
 
 @pytest.mark.slow
-def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path, caps: dict[str, int | None]) -> None:
+def test_an_index_is_grown_published_and_searched(
+    real_folder: Path, tmp_path: Path, caps: dict[str, int | None]
+) -> None:
     options = ["--real", "60", "--chunks", "700", "--queries", "3", "--query-chunks", "5", "--factory", "Flat"]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(real_folder), *options, "--quick", "--cap", "4GiB", *places])
@@ -44,11 +46,11 @@ def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path
     assert isinstance(record, ScaleRecord)
     assert (record.n_real, record.factory, record.n_lists, record.cap_kind) == (60, "Flat", 0, "RLIMIT_DATA")
     assert record.n_chunks >= 700 and record.is_quick and record.asked.keys() == {"real", "synthetic"}
-    for asked in record.asked.values():
-        assert (asked.n_queries, asked.n_chunks) == (3, 5)
-        assert asked.lowest_recall == asked.recall == 1
-        assert 0 < asked.latency.p50_ms <= asked.latency.p99_ms
-        assert asked.vectors_p50_ms is not None and asked.added_ms is not None
+    for searched in record.asked.values():
+        assert (searched.n_queries, searched.n_chunks) == (3, 5)
+        assert searched.lowest_recall == searched.recall == 1
+        assert 0 < searched.latency.p50_ms <= searched.latency.p99_ms
+        assert searched.vectors_p50_ms is not None and searched.added_ms is not None
     assert record.calibration.turn > 0 and record.memory["search"] == MEMORY
     capped = {name for name, cap in caps.items() if cap == 4 << 30}
     assert capped == {"grow", "publish", "latency", "throughput"} < caps.keys()
@@ -64,7 +66,7 @@ def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path
         (["--cap", "much"], "'much' is not a size; write for example 500M or 2G"),
     ],
 )
-def test_mistakes_are_one_line(real_folder: Path, options: list[str], told: str) -> None:
+def test_mistakes_are_reported_in_one_line(real_folder: Path, options: list[str], told: str) -> None:
     done = CliRunner().invoke(main, [str(real_folder), *options])
     assert done.exit_code == 2 and told in done.stderr.splitlines()[-1]
 
@@ -95,6 +97,6 @@ def test_documents_are_added_to_a_copy_and_found_at_once(
         assert (snapshot.n_documents, snapshot.n_chunks) == (record.n_documents, record.n_chunks), "as it was"
 
 
-def test_a_mistake_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_in_one_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(tmp_path / "absent.lm"), *OPTIONS])
     assert done.exit_code == 1 and "absent.lm" in done.stderr.splitlines()[-1]

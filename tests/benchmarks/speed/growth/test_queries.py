@@ -28,7 +28,7 @@ from engine.store.postings import TermPostings
 from engine.store.snapshot import Snapshot
 
 
-def test_queries_are_of_the_size_that_was_asked_and_of_both_kinds(real_folder: Path) -> None:
+def test_queries_have_the_requested_number_of_chunks(real_folder: Path) -> None:
     with Snapshot(real_folder) as snapshot:
         drawn = draw_names(snapshot, 4, 6, seed=0)
         assert drawn["synthetic"] == [] and drawn == draw_names(snapshot, 4, 6, seed=0)
@@ -37,14 +37,14 @@ def test_queries_are_of_the_size_that_was_asked_and_of_both_kinds(real_folder: P
 
 
 def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
-    told = exact_answers(real_folder, 3, 6, 0, 4)
-    assert len(told["names"]["real"]) == len(told["found"]) == 3
+    answers = exact_answers(real_folder, 3, 6, 0, 4)
+    assert len(answers["names"]["real"]) == len(answers["found"]) == 3
     with Index.open(real_folder) as index:
-        for name, found in told["found"].items():
+        for name, found in answers["found"].items():
             assert found == [hit.doc_id for hit in index.search_id(name, k=4, exact=True).hits]
 
 
-def test_a_staged_search_answers_as_any_other(real_folder: Path) -> None:
+def test_a_staged_search_gives_the_hits_of_an_ordinary_search(real_folder: Path) -> None:
     with Index.open(real_folder) as index:
         searcher = StagedSearcher(index)
         for name in ("d3", "d77"):
@@ -58,7 +58,7 @@ def test_a_staged_search_answers_as_any_other(real_folder: Path) -> None:
 
 
 class Clock:
-    """Stands still but for the work that is told to take so long."""
+    """A clock that advances only by the seconds given to the work."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -74,7 +74,7 @@ class Clock:
         return slow
 
 
-# What a search does, the stage that it is in, and seconds that it takes here: no two sums are alike.
+# The work of a search, its stage, and the seconds that it takes here: no two sums are equal.
 WORK = (
     (Snapshot, "position", OTHER, 1),
     (query_module, "pool_long", THRESHOLDS, 2),

@@ -26,12 +26,12 @@ def test_first_come_the_real_documents_themselves(growth: Growth) -> None:
     np.testing.assert_array_equal(real.chunks, growth.source.read(order.originals[:40]).chunks)
 
 
-def test_a_stream_holds_as_many_chunks_as_were_asked_and_no_document_more(growth: Growth) -> None:
+def test_a_stream_holds_as_many_chunks_as_requested_and_no_document_more(growth: Growth) -> None:
     sizes = growth.source.n_chunks[growth.order(500).originals]
     assert sizes.sum() >= 500 > sizes[:-1].sum()
 
 
-def test_a_stream_is_the_same_however_it_is_cut_and_gone_on_with(growth: Growth) -> None:
+def test_a_stream_does_not_depend_on_its_blocks_or_on_where_it_is_resumed(growth: Growth) -> None:
     whole = np.concatenate([block.chunks for block in growth.blocks(growth.order(600))])
     order = growth.order(450)
     cut = [block.chunks for block in growth.blocks(order, block_chunks=50)]
@@ -42,7 +42,7 @@ def test_a_stream_is_the_same_however_it_is_cut_and_gone_on_with(growth: Growth)
     np.testing.assert_allclose(later, whole[n_first : n_first + len(later)], atol=1e-6)
 
 
-def test_a_copy_is_inside_as_its_original_is_but_lies_elsewhere(growth: Growth) -> None:
+def test_a_copy_keeps_the_similarities_within_its_original_but_lies_elsewhere(growth: Growth) -> None:
     order = growth.order(2 * int(growth.source.n_chunks.sum()))
     copy = list(growth.blocks(order))[1]
     original = growth.source.read(copy.originals)
@@ -56,7 +56,7 @@ def test_a_copy_is_inside_as_its_original_is_but_lies_elsewhere(growth: Growth) 
 
 
 def test_each_copy_has_rare_terms_of_its_own(growth: Growth, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.speed.growth.stream._RARE", 0.05)  # of all words a sixth are "part"
+    monkeypatch.setattr("benchmarks.speed.growth.stream._RARE", 0.05)  # a sixth of all words are "part"
     order = growth.order(3 * int(growth.source.n_chunks.sum()))
     real, *made = growth.blocks(order)
     own = growth.words(real).words
@@ -122,7 +122,7 @@ def test_a_turn_keeps_lengths_similarities_and_what_lies_along_the_mean(rows: Ve
     assert np.abs(moved - rows).max() > 0.1
 
 
-def test_a_quarter_grown_fourfold_is_as_crowded_as_the_whole(source: Source) -> None:
+def test_a_quarter_grown_fourfold_has_neighbours_as_near_as_those_of_the_whole(source: Source) -> None:
     found = calibrate(source, seed=0)
     assert found.error == found.errors[str(found.turn)] == min(found.errors.values()) < 0.05
     assert found.errors[str(TURNS[0])] > 3 * found.error  # copies that hardly turn are too near each other

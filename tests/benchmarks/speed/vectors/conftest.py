@@ -1,4 +1,4 @@
-"""A small collection of 60 documents of 6 chunks, and one of the same law to ask with."""
+"""A small synthetic collection of 60 documents of 6 chunks, with queries of the same law."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_documents_are_found_again_by_their_numbers(collection: Collection) -> N
     assert [len(chunks) for chunks in collection.query_documents()] == [6] * 4
 
 
-def test_a_collection_survives_its_files(collection: Collection, tmp_path: Path) -> None:
+def test_a_collection_is_loaded_as_it_was_saved(collection: Collection, tmp_path: Path) -> None:
     collection.save(tmp_path)
     again = Collection.load(tmp_path)
     assert isinstance(again.rows.base, np.memmap)  # read where they are needed, as those of a shard
@@ -45,14 +45,14 @@ def test_a_collection_survives_its_files(collection: Collection, tmp_path: Path)
     np.testing.assert_array_equal(again.query_starts, collection.query_starts)
 
 
-def test_documents_of_an_index_are_asked_for_others(built_folder: Path) -> None:
+def test_some_documents_of_an_index_become_the_queries(built_folder: Path) -> None:
     found = of_index(built_folder, n_queries=5, seed=0)
     assert (found.n_documents, len(found.query_starts)) == (55, 5)
     with Index.open(built_folder) as index:
         own = [index.chunk_vectors(doc_id) for doc_id in index.snapshot.doc_ids()]
     kept = [found.chunks_of(np.array([number]))[0].tobytes() for number in range(55)]
-    asked = [chunks.tobytes() for chunks in found.query_documents()]
-    assert sorted(kept + asked) == sorted(chunks.tobytes() for chunks in own)
+    queries = [chunks.tobytes() for chunks in found.query_documents()]
+    assert sorted(kept + queries) == sorted(chunks.tobytes() for chunks in own)
     assert of_index(built_folder, 5, 0, n_documents=10).n_documents == 10
 
 
@@ -90,7 +90,7 @@ def ranking_by_hand(collection: Collection, chunks: np.ndarray) -> list[int]:
     return [int(number) for number in order if scores[number] > 0]
 
 
-def test_more_neighbours_than_there_are_are_all(collection: Collection) -> None:
+def test_more_neighbours_than_rows_are_all_rows(collection: Collection) -> None:
     least = exact(collection, k=1000).least
     np.testing.assert_allclose(least, (collection.queries @ collection.rows.T).min(axis=1), atol=1e-6)
 

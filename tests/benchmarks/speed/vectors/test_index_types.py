@@ -1,4 +1,4 @@
-"""Each library against exact search, searched as widely as it can be."""
+"""Each library at its widest search, compared with exact search."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_similarities_are_cosines_best_first(candidate: Candidate, collection: C
 
 
 @pytest.mark.parametrize("candidate", WIDEST, ids=lambda candidate: candidate.name)
-def test_more_is_asked_than_there_is(candidate: Candidate, collection: Collection) -> None:
+def test_a_search_for_more_rows_than_there_are_gives_each_at_most_once(
+    candidate: Candidate, collection: Collection
+) -> None:
     index = built(candidate, collection)
     for queries in (collection.queries, collection.queries[:1]):
         rows, _ = index.search(queries, 5000)
@@ -84,7 +86,7 @@ def test_a_wider_search_finds_more(collection: Collection) -> None:
 
 
 @pytest.mark.parametrize("candidate", [one for one in WIDEST if "ef" in one.settings[0].lower()], ids=str)
-def test_graphs_tell_how_widely_they_are_searched(candidate: Candidate, collection: Collection) -> None:
+def test_graphs_report_their_search_width(candidate: Candidate, collection: Collection) -> None:
     index = built(candidate, collection)
     assert index.search_width == 360 and takes_documents(index)
     index.set(candidate.settings[0].replace("360", "64"))
@@ -124,7 +126,7 @@ def test_a_sweep_names_each_type_once_and_quickly_has_fewer_settings() -> None:
     assert not any("PQ" in candidate.factory for candidate in candidates(1000, 15, [Library.FAISS]))
 
 
-def test_a_missing_library_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     check_packages([Library.LONGMATCH, Library.FAISS])
     with pytest.raises(MissingExtra, match=r"measuring usearch needs usearch; .*pip install 'longmatch\[ann\]'"):

@@ -1,4 +1,4 @@
-"""Building and searching in this process, but for what a process of its own is needed for."""
+"""Time and memory of building and of searching, in this process where no other one is needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLAT = Candidate(Library.FAISS, "Flat", ("",))
 
 
 def with_long_queries(collection: Collection, times: int) -> Collection:
-    """The same, each query document so many times as long."""
+    """The collection, with each query document so many times as long."""
     queries = np.concatenate([np.tile(chunks, (times, 1)) for chunks in collection.query_documents()])
     return replace(collection, queries=queries, query_starts=collection.query_starts * times)
 
@@ -42,7 +42,7 @@ def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(
 
 @pytest.mark.slow
 def test_memory_of_building_is_its_peak_beyond_the_rows(collection: Collection, tmp_path: Path) -> None:
-    """In a fresh process: here, what earlier tests left could be freed meanwhile and hide the peak."""
+    """In a fresh process: in this one, memory of earlier tests could be freed meanwhile and hide the peak."""
     collection.save(tmp_path)
     seconds, size_bytes, peak = run_forked(
         write_hungry_build, tmp_path, name="Hungry", place=tmp_path / "x", advice="look there"
@@ -54,5 +54,5 @@ def test_memory_of_building_is_its_peak_beyond_the_rows(collection: Collection, 
 
 def test_faiss_multiplies_by_blas_in_the_process_that_it_is_measured_in(collection: Collection, tmp_path: Path) -> None:
     collection.save(tmp_path)
-    told = run_forked(tell_blas_threshold, tmp_path, name="FAISS", place=tmp_path / "blas", advice="look there")
-    assert told == 3 * 16
+    threshold = run_forked(tell_blas_threshold, tmp_path, name="FAISS", place=tmp_path / "blas", advice="look there")
+    assert threshold == 3 * 16

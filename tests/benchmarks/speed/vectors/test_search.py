@@ -31,8 +31,8 @@ def built(index: Scan, collection: Collection) -> Scan:
 
 
 def test_rescored_similarities_are_exact_and_best_first(collection: Collection) -> None:
-    mended = built(Scan(digits=1, is_rescored=True), collection)
-    rows, similarities = nearest(mended, collection, collection.queries, 10)
+    rescored = built(Scan(digits=1, is_rescored=True), collection)
+    rows, similarities = nearest(rescored, collection, collection.queries, 10)
     by_hand = np.einsum("qd,qkd->qk", collection.queries, collection.rows[rows].astype(np.float32))
     np.testing.assert_allclose(similarities, by_hand, atol=1e-6)
     assert (np.diff(similarities) <= 0).all()
@@ -40,41 +40,44 @@ def test_rescored_similarities_are_exact_and_best_first(collection: Collection) 
 
 def test_where_all_is_rescored_rounded_similarities_rank_exactly(collection: Collection) -> None:
     """The thresholds too are those of exact similarities then."""
-    asked = CollectionIndex(built(Scan(digits=1, is_rescored=True), collection), collection)
-    found = [ranked(asked, queries, 10).tolist() for queries in collection.query_documents()]
+    searched = CollectionIndex(built(Scan(digits=1, is_rescored=True), collection), collection)
+    found = [ranked(searched, queries, 10).tolist() for queries in collection.query_documents()]
     assert collection.n_documents <= RESCORED
     assert found == exact(collection, 10).documents
 
 
-def crowded(collection: Collection) -> Collection:
-    """A document of 300 chunks that are all nearest to the first query chunk, before the others."""
-    crowd = np.repeat(collection.queries[:1], 300, axis=0).astype(np.float16)
-    rows, owners = np.concatenate([crowd, collection.rows]), np.concatenate([np.zeros(300, int), collection.owners + 1])
+def with_large_document(collection: Collection) -> Collection:
+    """The collection behind a document of 300 chunks that are all nearest to the first query chunk."""
+    copies = np.repeat(collection.queries[:1], 300, axis=0).astype(np.float16)
+    rows, owners = (
+        np.concatenate([copies, collection.rows]),
+        np.concatenate([np.zeros(300, int), collection.owners + 1]),
+    )
     return replace(
         collection, rows=rows, owners=owners, queries=collection.queries[:1], query_starts=np.zeros(1, np.int64)
     )
 
 
-def test_lists_are_asked_for_again_where_one_document_fills_them(collection: Collection) -> None:
-    one = crowded(collection)
+def test_longer_lists_are_requested_where_one_document_fills_them(collection: Collection) -> None:
+    one = with_large_document(collection)
     expected = exact(one, 5).documents[0]
     assert ranked(CollectionIndex(built(Scan(), one), one), one.queries, 5).tolist() == expected
 
 
-def test_answers_tell_how_deep_documents_asked(collection: Collection) -> None:
+def test_answers_record_the_depth_that_documents_needed(collection: Collection) -> None:
     assert answer(built(Scan(), collection), collection, 5).deepest == FIRST_DEPTH == 128
-    one = crowded(collection)
+    one = with_large_document(collection)
     assert answer(built(Scan(), one), one, 5).deepest == 512
 
 
-def test_a_graph_that_is_set_to_a_narrow_search_is_not_asked_with_documents(collection: Collection) -> None:
+def test_a_graph_that_is_set_to_a_narrow_search_is_not_searched_with_documents(collection: Collection) -> None:
     narrow, wide = built(Scan(search_width=64), collection), built(Scan(search_width=128), collection)
     assert not takes_documents(narrow) and takes_documents(wide) and takes_documents(Scan())
     answers = answer(narrow, collection, 5)
     assert (answers.documents, answers.deepest, answers.chunks.shape) == (None, 0, (24, 5))
 
 
-def test_lists_that_could_not_be_filled_end_in_nothing(collection: Collection) -> None:
+def test_lists_that_could_not_be_filled_end_in_minus_one(collection: Collection) -> None:
     few = built(Scan(slice(0, 357)), collection)  # of 360
     assert (answer(few, collection, 5).chunks == -1).sum(axis=1).tolist() == [2] * 24
 
@@ -90,7 +93,7 @@ def test_a_scan_finds_everything(collection: Collection) -> None:
     assert recalls(Scan(), collection, exact(collection, 10)) == (1.0, 1.0)
 
 
-def test_what_is_lost_is_missed_at_both_levels(collection: Collection) -> None:
+def test_lost_rows_lower_the_recall_of_chunks_and_of_documents(collection: Collection) -> None:
     truth = exact(collection, 10)
     chunks, documents = recalls(Scan(slice(0, 180)), collection, truth)  # documents 0 to 29
     exact_rows = np.argsort(-(collection.queries @ collection.rows.T), axis=1)[:, :10]
@@ -122,14 +125,14 @@ def test_a_query_document_without_an_answer_does_not_count() -> None:
 
 
 class Watched(Scan):
-    """Remembers with how many chunks at once it was asked."""
+    """A scan that records the number of query chunks of each search."""
 
     def build(self, rows: Vectors) -> None:
         super().build(rows)
-        self.asked: list[int] = []
+        self.n_queries: list[int] = []
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        self.asked.append(len(queries))
+        self.n_queries.append(len(queries))
         return super().search(queries, k)
 
 
@@ -137,17 +140,17 @@ def test_times_are_of_single_chunks_and_of_whole_documents(collection: Collectio
     index = Watched()
     index.build(collection.rows)
     assert chunk_latency(index, collection, 10).p50_ms > 0
-    assert set(index.asked) == {1}
-    assert len(index.asked) == 10 + 24  # warm-up, and every query chunk
-    index.asked.clear()
+    assert set(index.n_queries) == {1}
+    assert len(index.n_queries) == 10 + 24  # warm-up, and every query chunk
+    index.n_queries.clear()
     assert document_latency(index, collection, 10).p50_ms > 0
-    assert max(index.asked) == 40
+    assert max(index.n_queries) == 40
 
 
-def test_a_graph_is_timed_with_documents_where_it_is_asked_with_them(collection: Collection) -> None:
+def test_a_graph_is_timed_with_documents_where_it_is_searched_with_them(collection: Collection) -> None:
     index = Watched(search_width=64)
     index.build(collection.rows)
     timed = time_searches(index, collection, 10)
-    assert timed.document is None and set(index.asked) == {1}
+    assert timed.document is None and set(index.n_queries) == {1}
     index.search_width = 512
     assert time_searches(index, collection, 10).document is not None

@@ -1,4 +1,4 @@
-"""Rows are compared with the pages by tests/benchmarks/test_committed_pages.py; here is what those do not show."""
+"""Parts of the tables that the pages do not show; tests/benchmarks/test_committed_pages.py compares the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nothing_beats_what_is_on_the_front(record: AnnRecord) -> None:
     assert front(record) <= best
 
 
-def test_what_failed_and_what_another_commit_measured_is_named(record: AnnRecord) -> None:
+def test_failed_types_and_types_of_another_commit_are_named(record: AnnRecord) -> None:
     older = replace(record.builds[0], commit="fedcba9876543210")
     table = ann_table([replace(record, builds=[older], failed={"faiss Flat": "no memory"})])
     assert f"{older.name} at commit fedcba9876. No result: faiss Flat." in table

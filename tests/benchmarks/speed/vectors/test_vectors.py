@@ -36,7 +36,7 @@ def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_type_that_fails_is_recorded_and_alone_measured_again(
+def test_a_type_that_fails_is_recorded_and_only_it_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second type has more product codes than numbers in a vector."""
@@ -75,7 +75,7 @@ def test_of_all_types_only_those_named_are_measured(tmp_path: Path) -> None:
     assert unknown.exit_code == 1 and "'SQ7' is none of the types that are measured here: Flat" in unknown.stderr
 
 
-def test_mistakes_are_one_line(tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(tmp_path: Path) -> None:
     unknown = run("synthetic", "--libraries", "faiss,annoy").output
     assert "'annoy' is not one of longmatch, faiss, hnswlib, usearch" in unknown
     assert run(tmp_path / "none.lm", "--libraries", "faiss").output.startswith("Error: ")
