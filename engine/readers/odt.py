@@ -38,7 +38,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     root = parse_safely(archive.read("content.xml"))
     body = root.find("{*}body/{*}text")
     if body is None:
-        raise DocumentError("it is no text of OpenDocument; save it as .odt")
+        raise DocumentError("it is not an OpenDocument text; save it as .odt")
     _space(body)
     _move_notes(body)
     blocks = Blocks()

@@ -190,7 +190,7 @@ def read_manifest(folder: Path) -> Manifest:
     outside += [name for entry in manifest.partitions for name in entry.replicas if not _SERVER.fullmatch(name)]
     outside += [name for name in files if not _REFERENCE.fullmatch(name)]
     if outside:
-        raise _damaged(path, f"it names {outside[0]!r}, which is no place of a partitioned index")
+        raise _damaged(path, f"it names {outside[0]!r}, which is not a place of a partitioned index")
     if not addresses or len(addresses) != values["n_partitions"] or len(set(addresses)) < len(addresses):
         raise _damaged(path, f"it names {len(set(addresses))} partitions, not {values['n_partitions']}")
     return manifest

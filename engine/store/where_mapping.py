@@ -41,7 +41,7 @@ def where_text(where: Mapping[str, Any]) -> str | None:
     """A filter in the language of `engine.store.where`; None for an empty one, which keeps all documents.
 
     Raises:
-        QueryError: a key is no text, an operator is not known, or a value cannot be compared.
+        QueryError: a key is not a text, an operator is not known, or a value cannot be compared.
     """
     return _Writer(where).filter(where) if where else None
 
@@ -56,7 +56,7 @@ class _Writer:
     def filter(self, where: object) -> str:
         """All keys of one mapping."""
         if not isinstance(where, Mapping) or not where:
-            self._fail(f"{_short(where)} is no filter: a dict of keys and values")
+            self._fail(f"{_short(where)} is not a filter: a dict of keys and values")
         self._depth += 1
         if self._depth > _MOST_NESTED:
             self._fail(f"at most {_MOST_NESTED} filters inside each other")
@@ -66,7 +66,7 @@ class _Writer:
 
     def _term(self, key: object, value: object) -> str:
         if not isinstance(key, str) or not key:
-            self._fail(f"the key {_short(key)} is no text")
+            self._fail(f"the key {_short(key)} is not a text")
         if key in ("$and", "$or"):
             return self._joined(key, value)
         if key == "$not":
@@ -96,7 +96,7 @@ class _Writer:
     def _operation(self, key: str, sign: object, operand: object) -> str:
         quoted = _quoted(key)
         if not isinstance(sign, str) or sign not in _SIGNS.keys() | _NAMES.keys():
-            self._fail(f"{_short(sign)} at {key!r} is no operator; known are = != < <= > >= in, not in, like, exists")
+            self._fail(f"{_short(sign)} at {key!r} is not an operator; known are = != < <= > >= in, not in, like, exists")
         if sign in _SIGNS:
             compared = _SIGNS[sign]
             if operand is None and compared in ("=", "!="):

@@ -38,8 +38,7 @@ def read_only(built_folder: Path) -> Iterator[longmatch.Index]:
         yield opened
 
 
-def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, index: EngineIndex, corpus: list[Document],
-                                        built_folder: Path) -> None:  # fmt: skip
+def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, corpus: list[Document], built_folder: Path) -> None:
     with EngineIndex.open(built_folder, encoder=FakeEncoder()) as engine:
         for document in corpus[::13]:
             mine = read_only.search(document, k=5, where={"topic": [1, 3, 5, 9]}).to_dict()
@@ -117,7 +116,7 @@ def test_a_query_that_cannot_be_used_raises_an_error_with_the_reason(
         ({"without": ["fox", None]}, "without is ['fox', None]; pass a doc_id or a list"),
         ({"without": "fix"}, "no document 'fix' among 3 in "),
         ({"where": 5}, "the filter is int; pass a dict or a text, as {'year': {'>=': 2019}}"),
-        ({"where": {"year": {"=>": 1}}}, "filter {'year': {'=>': 1}}: '=>' at 'year' is no operator"),
+        ({"where": {"year": {"=>": 1}}}, "filter {'year': {'=>': 1}}: '=>' at 'year' is not an operator"),
     ],
 )
 def test_an_argument_that_cannot_be_used_raises_an_error_with_the_reason(

@@ -79,7 +79,7 @@ def test_the_paragraph_of_style_title_is_the_title() -> None:
     [
         ({"a.txt": "x"}, "has no content.xml"),
         ({"content.xml": "<x"}, "not well-formed"),
-        ({"content.xml": "<document-content/>"}, "no text of OpenDocument"),
+        ({"content.xml": "<document-content/>"}, "not an OpenDocument text"),
         ({"content.xml": "\0", "META-INF/manifest.xml": "<m><encryption-data/></m>"}, "encrypted"),
     ],
 )

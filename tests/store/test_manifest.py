@@ -81,7 +81,7 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         (
             {"partitions": [{"address": "../x.lm", "n_documents": 1, "n_chunks": 1}], "n_partitions": 1},
             IndexDamaged,
-            r"it names '\.\./x\.lm', which is no place of a partitioned index",
+            r"it names '\.\./x\.lm', which is not a place of a partitioned index",
         ),
         (
             {"reference": asdict(REFERENCE) | {"file": "/etc/passwd"}},

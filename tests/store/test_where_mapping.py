@@ -121,8 +121,8 @@ def test_the_text_is_the_language_of_filters() -> None:
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ({"year": {"=>": 1}}, "'=>' at 'year' is no operator; known are = != < <= > >= in, not in, like, exists"),
-        ({"year": {"$regex": "x"}}, "'$regex' at 'year' is no operator"),
+        ({"year": {"=>": 1}}, "'=>' at 'year' is not an operator; known are = != < <= > >= in, not in, like, exists"),
+        ({"year": {"$regex": "x"}}, "'$regex' at 'year' is not an operator"),
         ({"year": {}}, "no operator at 'year'"),
         ({"year": {">": None}}, "None at 'year' is NoneType; compare with text, a number, True or False"),
         ({"year": {">": [1]}}, "[1] at 'year' is a list; compare it with 'in' or 'not in'"),
@@ -136,13 +136,13 @@ def test_the_text_is_the_language_of_filters() -> None:
         ({"year": {">": float("inf")}}, "inf at 'year' cannot be compared"),
         ({"year": object}, "<class 'object'> at 'year' is type; compare with"),
         ({"year": b"x"}, "b'x' at 'year' is bytes; compare with"),
-        ({5: 1}, "the key 5 is no text"),
-        ({"": 1}, "the key '' is no text"),
+        ({5: 1}, "the key 5 is not a text"),
+        ({"": 1}, "the key '' is not a text"),
         ({"$xor": []}, "'$xor' joins no filters; known are $and, $or, $not"),
         ({"$and": {"a": 1}}, "'$and' takes a list of filters, not {'a': 1}"),
         ({"$or": []}, "'$or' takes a list of filters, not []"),
-        ({"$or": [5]}, "5 is no filter: a dict of keys and values"),
-        ({"$not": {}}, "{} is no filter: a dict of keys and values"),
+        ({"$or": [5]}, "5 is not a filter: a dict of keys and values"),
+        ({"$not": {}}, "{} is not a filter: a dict of keys and values"),
         ({"must": [{"key": "city", "match": {"value": "x"}}]}, "'must' joins no filters; use $and, $or, $not"),
     ],
 )
