@@ -71,7 +71,7 @@ def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, 
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "lookup",
     [
         Index.document,
         Index.search_id,
@@ -80,9 +80,9 @@ def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, 
         lambda index, doc_id: index.rank_id(doc_id, k=3),
     ],
 )
-def test_an_unknown_id_is_refused_with_similar_ids(index: Index, ask: object) -> None:
+def test_an_unknown_id_is_refused_with_similar_ids(index: Index, lookup: object) -> None:
     with pytest.raises(QueryError) as raised:
-        ask(index, "oc05")  # type: ignore[operator]
+        lookup(index, "oc05")  # type: ignore[operator]
     assert str(raised.value) == (
         f"no document 'oc05' among 60 in {index.snapshot.folder}; did you mean 'doc050', 'doc051', 'doc052'?"
     )

@@ -63,8 +63,15 @@ def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT / "README.md")
 
 
+COMMAND_PAGES = [page for page in PAGES if commands(in_fences(page))]
+
+
+def test_the_readme_and_the_tutorial_have_commands() -> None:
+    assert {"README.md", "docs/tutorial.md"} <= set(map(named, COMMAND_PAGES))
+
+
 @pytest.mark.usefixtures("lenient")
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", COMMAND_PAGES, ids=named)
 def test_every_command_of_a_page_parses(page: Path) -> None:
     for words in commands(in_fences(page)):
         command = main.commands[words[0]]

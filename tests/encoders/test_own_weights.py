@@ -61,7 +61,7 @@ def test_weights_of_another_shape_are_refused_before_they_are_made(file: Path) -
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (
             lambda: nn.ModuleDict({"linear": nn.Linear(3, 2)}),
@@ -70,8 +70,8 @@ def test_weights_of_another_shape_are_refused_before_they_are_made(file: Path) -
         (lambda: nn.ModuleDict({"l": Layers()}), r"has l\.largest of shape None, the other files need \(\)"),
     ],
 )
-def test_weights_of_other_names_are_refused(file: Path, make: type[nn.Module], told: str) -> None:
-    with pytest.raises(EncoderError, match=told):
+def test_weights_of_other_names_are_refused(file: Path, make: type[nn.Module], message: str) -> None:
+    with pytest.raises(EncoderError, match=message):
         load_weights(make, file)
 
 

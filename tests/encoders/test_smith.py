@@ -132,9 +132,9 @@ def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Docu
 def test_the_released_variant_has_one_tower_for_both_sides(bert_folder: Path, documents: list[Document]) -> None:
     encoder = tiny_smith(bert_folder, SMITH_RELEASED)
     assert len(encoder.module.heads) == 1  # no second layer that nothing trains and no search uses
-    encoded = encoder.encode([documents[0]])[0]
-    assert float(encoded.document @ encoded.document) == pytest.approx(1, abs=1e-6)
-    assert encoded.chunks.min() >= 0  # the ReLU
+    query, target = encoder.encode([documents[0], documents[0]])
+    assert float(query.document @ target.document) == pytest.approx(1, abs=1e-6)
+    assert query.chunks.min() >= 0  # the ReLU
 
 
 def test_every_layer_of_the_released_variant_is_trained_by_pairs(bert_folder: Path, documents: list[Document]) -> None:

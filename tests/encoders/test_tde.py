@@ -331,7 +331,7 @@ def test_weights_that_do_not_match_the_configuration_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"n_topics": 1}, "n_topics is 1; give at least 2, or 0 for no topic model"),
         ({"n_topics": -1}, "n_topics is -1; give at least 2, or 0 for no topic model"),
@@ -339,7 +339,7 @@ def test_weights_that_do_not_match_the_configuration_are_refused(
         ({"sentence_tokens": 2}, "sentence_tokens is 2, the tokenizer adds 2 of its own; give at least 3"),
     ],
 )
-def test_numbers_out_of_range_are_refused(make: Make, changed: dict[str, int], told: str) -> None:
+def test_numbers_out_of_range_are_refused(make: Make, changed: dict[str, int], message: str) -> None:
     with pytest.raises(EncoderError) as raised:
         make(replace(CONFIG, **changed))
-    assert str(raised.value) == told
+    assert str(raised.value) == message

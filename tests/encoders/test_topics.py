@@ -198,7 +198,7 @@ def test_a_saved_vocabulary_loads_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("{", "cannot be read"),
         ('{"dog": 1}', "is no list of words"),
@@ -206,9 +206,9 @@ def test_a_saved_vocabulary_loads_the_same(tmp_path: Path) -> None:
         ('["a", "a"]', "has 2 words, 1 distinct"),
     ],
 )
-def test_a_damaged_vocabulary_is_an_encoder_error(tmp_path: Path, content: str, told: str) -> None:
+def test_a_damaged_vocabulary_is_an_encoder_error(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "words.json").write_text(content)
-    with pytest.raises(EncoderError, match=f"words.json {told}"):
+    with pytest.raises(EncoderError, match=f"words.json {message}"):
         Vocabulary.load(tmp_path / "words.json")
 
 

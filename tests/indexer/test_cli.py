@@ -316,7 +316,7 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (["query", "{built}"], 2, "no query: name a DOCUMENT"),
         (["query", "{built}", "--id", "fox"], 1, "no document 'fox' among 16"),
@@ -338,15 +338,16 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
     ],
 )
 def test_wrong_use_ends_with_a_message_and_a_status(
-    arguments: list[str], status: int, told: str, built: Path, papers: Path, run: Run
+    arguments: list[str], status: int, message: str, built: Path, papers: Path, run: Run
 ) -> None:
     result = run(*(argument.format(built=built, papers=papers) for argument in arguments))
     assert result.exit_code == status
-    assert told in result.stderr and "Traceback" not in result.output
+    assert message in result.stderr and "Traceback" not in result.output
 
 
 def test_show_prints_the_exact_text(built: Path, papers: Path, run: Run) -> None:
-    assert run("show", built, "fox/0.md", "--text").stdout == (papers / "fox" / "0.md").read_text() + "\n"
+    text = (papers / "fox" / "0.md").read_text().split("---\n", 2)[2]
+    assert run("show", built, "fox/0.md", "--text").stdout == text + "\n"
     shown = json.loads(run("show", built, "fox/0.md", "--json").stdout)
     assert shown["metadata"] == {"topic": "fox", "number": 0}
     assert [section["heading"] for section in shown["sections"]] == ["The fox 0", "More on the fox"]

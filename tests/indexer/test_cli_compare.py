@@ -99,7 +99,7 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (["{files}/a.md"], 2, "1 documents are named; compare two: longmatch compare A B, or A --index INDEX --id ID"),
         (["{files}/a.md", "{files}/b.md", "{files}/c.md"], 2, "3 documents are named"),
@@ -113,10 +113,10 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_p
     ],
 )
 def test_wrong_use_ends_with_a_message_and_a_status(
-    files: Path, built: Path, run: Run, arguments: list[str], status: int, told: str
+    files: Path, built: Path, run: Run, arguments: list[str], status: int, message: str
 ) -> None:
     result = run(*(one.format(files=files, built=built) for one in arguments), stdin="")
-    assert result.exit_code == status and told in result.stderr and "Traceback" not in result.output
+    assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output
 
 
 def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, run: Run, tmp_path: Path) -> None:

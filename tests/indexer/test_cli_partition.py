@@ -136,7 +136,7 @@ def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Pa
 
 
 @pytest.mark.slow
-def test_a_new_document_of_a_changed_corpus_is_added_and_found(
+def test_a_new_document_of_a_changed_corpus_is_found_and_a_deleted_one_is_pruned(
     parts: Path, papers: Path, tmp_path: Path, run: Run
 ) -> None:
     changed = Path(shutil.copytree(papers, tmp_path / "papers"))
@@ -145,9 +145,10 @@ def test_a_new_document_of_a_changed_corpus_is_added_and_found(
     (changed / "fox" / "0.md").unlink()
     (changed / "cat.md").write_text("# The cat\n\nA cat runs over the old house.\n")
     result = run("index", parts, changed, "--encode", "none", "--prune")
-    assert result.stdout.startswith("1 added, 0 replaced, ")
-    assert " 1 failed" not in result.stdout
+    assert result.stdout.startswith("1 added, 0 replaced, 15 unchanged, 1 removed, 0 failed")
     assert "cat.md" in run("query", parts, "--text", "a cat over a house", "-k", "1").stdout
+    listed = [one["doc_id"] for one in json.loads(run("show", parts, "--json").stdout)]
+    assert len(listed) == 16 and "fox/0.md" not in listed
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path, r
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "message"),
     [
         ("{here}/no/dir/x.json", "does not exist; make it: mkdir -p"),
         ("{here}", "is a folder; name a file in it"),
@@ -95,12 +95,12 @@ def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path, r
     ],
 )
 def test_an_output_that_cannot_be_written_is_refused_before_the_search(
-    built: Path, run: Run, tmp_path: Path, output: str, told: str, monkeypatch: pytest.MonkeyPatch
+    built: Path, run: Run, tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setattr("indexer.cli.query.opened_index", None)  # must not be reached
     found = run(built, "--id", "dog.md", "-o", output.format(here=tmp_path))
-    assert found.exit_code == 2 and told in found.stderr
+    assert found.exit_code == 2 and message in found.stderr
 
 
 def test_an_output_is_written_whole_or_not_at_all(

@@ -60,7 +60,7 @@ def test_a_section_is_found_by_number_and_heading(built: Path, run: Run, wanted:
     assert shown.exit_code == 0
     assert shown.stdout.startswith(f"## {heading}\n") and shown.stdout.endswith(f"{heading}.\n")
     (passage,) = json.loads(run("show", built, "fox.md", "--section", wanted, "--json").stdout)
-    text = (built.parent / "fox.md").read_text()
+    text = (built.parent / "fox.md").read_text().split("---\n", 2)[2]
     assert passage["text"] == text[passage["start"] : passage["end"]] and passage["heading"] == heading
 
 
@@ -71,7 +71,7 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (["fox.md", "--section", "way"], 1, "2 headings contain 'way': 3 'Way of work', 5 'Way on'; name one by"),
         (["fox.md", "--section", "The Aims"], 1, "no section 'The Aims' among 5 in fox.md; did you mean 'The Aim'?"),
@@ -84,10 +84,10 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
     ],
 )
 def test_the_error_names_what_cannot_be_shown(
-    built: Path, run: Run, arguments: list[str], status: int, told: str
+    built: Path, run: Run, arguments: list[str], status: int, message: str
 ) -> None:
     result = run("show", built, *arguments)
-    assert result.exit_code == status and told in result.stderr
+    assert result.exit_code == status and message in result.stderr
 
 
 def test_info_lists_the_fields(built: Path, run: Run) -> None:

@@ -170,7 +170,7 @@ def test_options_for_speed_and_memory_are_recorded(tmp_path: Path, papers: Path,
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("train", "{out}", "/no/such"), 1, "/no/such does not exist; pairs are read from a folder with corpus.jsonl"),
         (("train", "{out}", "{notes}"), 1, "notes.jsonl is a file; pairs are read from a folder"),
@@ -232,7 +232,7 @@ def test_options_for_speed_and_memory_are_recorded(tmp_path: Path, papers: Path,
 def test_wrong_use_ends_with_a_message_and_a_status(
     words: tuple[str, ...],
     status: int,
-    told: str,
+    message: str,
     tmp_path: Path,
     papers: Path,
     notes: Path,
@@ -243,7 +243,7 @@ def test_wrong_use_ends_with_a_message_and_a_status(
     encoder = () if "--encoder" in words else ("--encoder", bert_folder)
     result = run(*(word.format(**places) for word in words), *encoder)
     assert result.exit_code == status, result.output
-    assert told in result.stderr and "Traceback" not in result.output
+    assert message in result.stderr and "Traceback" not in result.output
 
 
 def test_an_interrupt_reports_the_step_after_which_the_same_command_continues(

@@ -116,7 +116,7 @@ def test_the_same_command_again_encodes_nothing(
 
 
 @pytest.mark.ray
-def test_dead_writers_and_encoders_change_no_bit(
+def test_dead_writers_change_no_bit(
     undisturbed: tuple[Path, BuildReport], words: Path, tmp_path: Path, bert_folder: Path, cluster: Cluster
 ) -> None:
     folder = Path(shutil.copytree(words, tmp_path / "x.parts"))

@@ -147,16 +147,21 @@ def test_a_damaged_generation_is_rebuilt(tmp_path: Path, flip_byte: Callable[[Pa
     flip_byte(folder / "ann" / "000001" / "chunks.faiss", 100)
     logged = refresh(folder, "IVF4,Flat")
     assert logged[1].startswith("rebuilding: ") and "has checksum" in logged[1]
+    assert logged[2].startswith("building IVF4,Flat over ")
     assert_covers_all(folder, 2, "IVF4,Flat")
 
 
 @pytest.mark.slow
-def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(tmp_path: Path) -> None:
+def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generation_stays(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
-    with pytest.raises(RecallTooLow):
-        refresh(folder, "IVF4,Flat", recall_floor=1.5)
+    logged: list[str] = []
+    with pytest.raises(RecallTooLow), Writer(folder) as writer:
+        refresh_generation(writer, "IVF4,Flat", log=logged.append, recall_floor=1.5)
+    adding, _, rebuilding, building, _ = logged
+    assert adding.startswith("adding") and rebuilding.startswith("rebuilding: document recall@10 is ")
+    assert building.startswith("building IVF4,Flat over ")
     with Snapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
 

@@ -24,7 +24,6 @@ from indexer.building.corpus import corpus_files, read_corpus
 from indexer.cli import main
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request, read_here
-from indexer.reading.transfer import pack, unpack
 from tests.indexer.hostile_readers import FORMATS, MARK
 
 ROOT = Path(__file__).parents[2]
@@ -291,15 +290,6 @@ def test_without_processes_documents_are_read_in_the_same_process(
     with DocumentReader() as reader:
         assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
         assert reader.pid is None
-
-
-def test_a_message_that_holds_no_results_is_refused() -> None:
-    for message in (b"no JSON", b"7", json.dumps([["too short"]]).encode(), json.dumps([{"reason": 1}]).encode()):
-        with pytest.raises(ValueError, match=r"."):
-            unpack(message)
-    document = Document("a", "t", "text", (), {"year": [1, None]}, "s", (0, 2))
-    results: list[Document | Unreadable | int] = [Unreadable("a", "b", "c"), 7, document]
-    assert unpack(pack(results)) == results
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -130,7 +130,6 @@ def test_pairs_need_a_folder(tmp_path: Path, name: str, found: str) -> None:
 def test_documents_need_a_path_that_exists(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=f"^{tmp_path / 'absent'} does not exist and no file matches it"):
         read_documents([tmp_path / "absent"])
-    (tmp_path / "bad.txt").write_bytes(b"")
     with pytest.raises(TrainingError, match=r"^no corpus was named; name one folder at least$"):
         read_documents([])
 

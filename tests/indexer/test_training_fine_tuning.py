@@ -241,7 +241,7 @@ def test_without_valid_queries_the_last_parameters_are_kept(run: Run, unsplit: P
 
 
 @pytest.mark.parametrize(
-    ("objective", "told"),
+    ("objective", "message"),
     [
         (
             SectionsObjective(),
@@ -253,13 +253,13 @@ def test_without_valid_queries_the_last_parameters_are_kept(run: Run, unsplit: P
         ),
     ],
 )
-def test_an_objective_of_another_encoder_is_refused(objective: object, told: str, run: Run) -> None:
-    with pytest.raises(TrainingError, match=f"^{told}, or train what there is: --objective pairs$"):
+def test_an_objective_of_another_encoder_is_refused(objective: object, message: str, run: Run) -> None:
+    with pytest.raises(TrainingError, match=f"^{message}, or train what there is: --objective pairs$"):
         run(objective=objective)
 
 
 @pytest.mark.parametrize(
-    ("new", "start", "told"),
+    ("new", "start", "message"),
     [
         (Kind.SMITH, Start(frozen_layers=1), "smith has no layers that can be frozen one by one"),
         (Kind.SMITH, Start(checkpoint_gradients=True), "smith cannot checkpoint gradients; train it with fewer group"),
@@ -267,7 +267,7 @@ def test_an_objective_of_another_encoder_is_refused(objective: object, told: str
     ],
 )
 def test_options_that_an_encoder_does_not_support_are_refused(
-    new: Kind | None, start: Start, told: str, run: Run
+    new: Kind | None, start: Start, message: str, run: Run
 ) -> None:
-    with pytest.raises(TrainingError, match=told):
+    with pytest.raises(TrainingError, match=message):
         run(new=new, start=start)

@@ -82,7 +82,7 @@ def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told"),
+    ("sizes", "message"),
     [
         ({"widht": "128"}, "smith has no size 'widht'; it has block_tokens, max_blocks, width, "),
         ({"width": "wide"}, "size width cannot be 'wide'; give a number"),
@@ -91,10 +91,10 @@ def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
         ({"variant": "paper"}, "smith has no size 'variant'; it has "),
     ],
 )
-def test_wrong_sizes_are_refused(sizes: dict[str, str], told: str, bert_folder: Path) -> None:
+def test_wrong_sizes_are_refused(sizes: dict[str, str], message: str, bert_folder: Path) -> None:
     with pytest.raises(TrainingError) as raised:
         make(NewEncoder(Kind.SMITH, sizes=sizes), bert_folder)
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)
 
 
 def test_topic_texts_are_documents_and_drawn_sentences_of_each() -> None:

@@ -181,15 +181,15 @@ def test_training_in_the_folder_of_a_pretraining_run_is_refused(run: Run, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("objective", "new", "told"),
+    ("objective", "new", "message"),
     [
         (SmithObjective(), None, "the task smith does not train an encoder of type mean, but a SMITH; make one: --new"),
         (TensionObjective(), Kind.COLDE, "the task ct does not train an encoder of type colde, but a mean encoder; "),
         (WordsObjective(), Kind.SMITH, "an encoder of kind 'smith' has no backbone that guesses words"),
     ],
 )
-def test_a_task_of_another_encoder_is_refused(objective: object, new: Kind | None, told: str, run: Run) -> None:
-    with pytest.raises(TrainingError, match=f"^{told}"):
+def test_a_task_of_another_encoder_is_refused(objective: object, new: Kind | None, message: str, run: Run) -> None:
+    with pytest.raises(TrainingError, match=f"^{message}"):
         run(objective, new=new)
 
 

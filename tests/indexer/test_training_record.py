@@ -46,7 +46,7 @@ def test_the_same_recipe_continues_the_run(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "difference"),
     [
         (replace(BEGUN, command="pretrain"), "longmatch train, not pretrain"),
         (replace(BEGUN, corpora={"papers": "aaaa"}), "corpora papers, rfc, not papers"),
@@ -60,10 +60,10 @@ def test_the_same_recipe_continues_the_run(folder: Path) -> None:
         ),
     ],
 )
-def test_another_recipe_is_refused(folder: Path, asked: Record, told: str) -> None:
+def test_another_recipe_is_refused(folder: Path, requested: Record, difference: str) -> None:
     with pytest.raises(TrainingError) as raised:
-        reconcile(folder, asked)
-    assert str(raised.value).startswith(f"the run in {folder} began with {told}")
+        reconcile(folder, requested)
+    assert str(raised.value).startswith(f"the run in {folder} began with {difference}")
     assert str(raised.value).endswith("; give again what it began with, or name another folder for a new run")
 
 

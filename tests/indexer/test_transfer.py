@@ -38,7 +38,9 @@ def test_a_document_without_plain_values_fails_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("message", [b"", b"[", b"\xff\xff", b"[[1]]\n", b'{"a": 1}\n', b"7\n"])
+@pytest.mark.parametrize(
+    "message", [b"", b"[", b"\xff\xff", b"no JSON\n", b"[[1]]\n", b'{"a": 1}\n', b'[{"reason": 1}]\n', b"7\n"]
+)
 def test_other_bytes_are_refused(message: bytes) -> None:
     with pytest.raises(ValueError):
         unpack(message)

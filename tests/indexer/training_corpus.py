@@ -43,7 +43,6 @@ def _short(word: re.Match[str]) -> str:
 def write_corpus(
     folder: Path,
     *,
-    n: int = N_DOCUMENTS,
     seed: int = 0,
     has_pairs: bool = True,
     suffix: str = "",

@@ -61,10 +61,14 @@ def test_members_and_the_pairs_between_them_are_drawn(copied: Index, pairs: Pair
     assert len(lines.get_segments()) == len(pairs) == 4
 
 
-def test_clusters_of_a_higher_score_are_drawn(copied: Index, pairs: Pairs) -> None:
-    figure = plot_clusters(copied, corpus_map(copied), pairs, least=1.0)
-    assert figure.axes[0].get_title("left").startswith("33 documents, ")
-    assert len(labels(figure)) <= 3
+def test_clusters_of_a_higher_score_are_drawn(copied: Index) -> None:
+    loose = find_pairs(copied, PairSettings(least=0.4))
+    assert len(loose) > 4 and len(loose.clusters()) > 2
+    figure = plot_clusters(copied, corpus_map(copied), loose, least=0.95)
+    assert labels(figure) == ["in no cluster", "1: 3 documents, Title 3", "2: 2 documents, Title 7"]
+    assert figure.axes[0].get_title("left") == "33 documents, 5 in 2 clusters"
+    (lines,) = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
+    assert len(lines.get_segments()) == 4
 
 
 def test_members_are_on_a_map_of_a_sample(copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from indexer.building.report import BuildReport
 from longmatch.progress import is_shown, listening, progress_log
 
 
@@ -46,8 +47,13 @@ def test_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     with listening(None, 3) as listener:
         assert listener.progress is not None
+        listener.progress(BuildReport(n_added=2))
         listener.log("done")
-    assert "done" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    printed = terminal.getvalue()
+    assert "2 of 3 documents" in printed and "━" in printed
+    assert "done\n" in printed

@@ -15,6 +15,7 @@ import longmatch
 from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
+from engine.replay import replay
 from engine.result import Result
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_corpus, make_document
@@ -143,10 +144,13 @@ def test_a_section_with_a_larger_weight_ranks_by_its_matches(words: longmatch.In
     assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
 
 
-def test_a_result_records_its_weights(words: longmatch.Index) -> None:
-    result = words.search(make_document("q", [("1 Pumps", BODY), ("2 Bees", "Bees and roads. " * 9)]), weights={"2": 3})
+def test_a_result_records_its_weights_and_is_replayed_with_them(words: longmatch.Index) -> None:
+    query = make_document("q", [("1 Pumps", BODY), ("2 Bees", "Bees and roads. " * 9)])
+    result = words.search(query, weights={"2": 3})
     assert result.provenance is not None
     assert result.provenance.parameters["weights"] == {"2": 3}
+    assert shown(result) != shown(words.search(query))
+    assert replay(words.opened, result.to_dict(), query).is_equal
 
 
 def test_a_query_whose_sections_all_have_weight_0_is_refused(words: longmatch.Index) -> None:

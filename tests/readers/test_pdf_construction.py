@@ -183,8 +183,7 @@ def test_a_page_of_too_many_characters_is_refused() -> None:
 def test_too_many_pages_are_refused() -> None:
     data = pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (A page of words) Tj ET"])
     kid = data[data.index(b"/Kids [") + 7 : data.index(b"]", data.index(b"/Kids ["))]
-    many = data.replace(b"/Kids [%s] /Count 1" % kid, b"/Kids [%s] /Count 10001" % (kid + b" ") * 1)
-    many = many.replace(b"/Kids [%s ]" % kid, b"/Kids [%s]" % b" ".join([kid] * 10_001))
+    many = data.replace(b"/Kids [%s] /Count 1" % kid, b"/Kids [%s] /Count 10001" % b" ".join([kid] * 10_001))
     with pytest.raises(DocumentError, match="it has 10,001 pages, the limit is 10,000"):
         read(many, "a", "a.pdf")
 

@@ -107,7 +107,7 @@ def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("constants", "said"),
+    ("constants", "message"),
     [
         ({"exceeding": 0}, "exceeding is 0; it must be at least 1"),
         ({"power": 0.0}, "power 0.0 and root 0.5 must be above 0"),
@@ -115,7 +115,7 @@ def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
         ({"document_weight": -1.0}, "weights 0.25, -1.0, 0.37, 0.3 must be at least 0, and one above 0"),
     ],
 )
-def test_constants_out_of_range_are_refused(constants: dict[str, float], said: str) -> None:
+def test_constants_out_of_range_are_refused(constants: dict[str, float], message: str) -> None:
     with pytest.raises(QueryError) as raised:
         Scoring(**constants)  # type: ignore[arg-type]
-    assert str(raised.value) == said
+    assert str(raised.value) == message

@@ -267,7 +267,7 @@ def with_another(net: Net) -> Net:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "difference"),
     [
         (wider, "'frozen' float32 (3,), the module float32 (5,)"),
         (halved, "'scale' float32 (), the module bfloat16 ()"),
@@ -276,14 +276,14 @@ def with_another(net: Net) -> Net:
     ],
 )
 def test_another_module_is_refused_and_left_alone(
-    folder: Path, saved: Path, change: Callable[[Net], Net], told: str
+    folder: Path, saved: Path, change: Callable[[Net], Net], difference: str
 ) -> None:
     net = change(Net(seed=1))
     before = {name: value.clone() for name, value in net.state_dict().items()}
     with pytest.raises(EncoderError) as raised:
         load_checkpoint(folder, net, SGD(net.parameters()))
     assert str(raised.value) == (
-        f"{saved} holds as weight {told}; give the settings of its first run, or start it again"
+        f"{saved} holds as weight {difference}; give the settings of its first run, or start it again"
     )
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
@@ -297,7 +297,7 @@ def reversed_groups(net: Net) -> Optimizer:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "difference"),
     [
         (OPTIMIZERS["SGD"], "the state of AdamW, the optimizer is SGD"),
         (one_group, "2 parameter groups, the optimizer has 1"),
@@ -309,12 +309,12 @@ def reversed_groups(net: Net) -> Optimizer:
     ],
 )
 def test_another_optimizer_is_refused_and_the_module_left_alone(
-    folder: Path, saved: Path, make: Callable[[Net], Optimizer], told: str
+    folder: Path, saved: Path, make: Callable[[Net], Optimizer], difference: str
 ) -> None:
     net = Net(seed=1)
     with pytest.raises(EncoderError) as raised:
         load_checkpoint(folder, net, make(net))
-    assert str(raised.value) == (f"{saved} holds {told}; give the settings of its first run, or start it again")
+    assert str(raised.value) == (f"{saved} holds {difference}; give the settings of its first run, or start it again")
     assert_same_bits(net, Net(seed=1))
 
 

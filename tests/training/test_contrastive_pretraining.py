@@ -137,15 +137,15 @@ def test_an_encoder_without_a_backbone_cannot_guess_words(encoder: MeanEncoder) 
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ({"temperature": 0.0}, "temperature 0.0 must be above 0"),
         ({"mlm_weight": -1.0}, "mlm_weight -1.0 must be 0 or above"),
         ({"group_tokens": 0}, "groups of 0 tokens hold nothing"),
     ],
 )
-def test_settings_out_of_range_are_refused(setting: dict[str, Any], said: str) -> None:
-    with pytest.raises(TrainingError, match=said):
+def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError, match=message):
         ContrastiveConfig(**setting)
 
 

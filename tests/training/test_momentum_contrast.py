@@ -84,14 +84,14 @@ def test_the_oldest_rows_are_overwritten(bert_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue_size", "momentum", "said"),
+    ("queue_size", "momentum", "message"),
     [
         (2, 0.9, "a queue of 2 does not hold a batch of 3"),
         (8, 1.0, r"momentum 1.0 must be in \[0, 1\), temperature 0.05"),
     ],
 )
-def test_settings_out_of_range_are_refused(bert_folder: Path, queue_size: int, momentum: float, said: str) -> None:
-    with pytest.raises(TrainingError, match=said):
+def test_settings_out_of_range_are_refused(bert_folder: Path, queue_size: int, momentum: float, message: str) -> None:
+    with pytest.raises(TrainingError, match=message):
         contrast(bert_folder, queue_size=queue_size, momentum=momentum)
 
 

@@ -259,17 +259,17 @@ def test_too_few_pairs_are_refused(encoder: TdeEncoder, batch_pairs: int, n_pair
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"max_sentences": 0}, "max_sentences 0 must be at least 1, temperature 0.07 above 0"),
         ({"temperature": 0.0}, "max_sentences 64 must be at least 1, temperature 0.0 above 0"),
         ({"contrastive_weight": -1}, "contrastive_weight -1 and classification_weight 1.0 must be at least 0"),
     ],
 )
-def test_settings_out_of_range_are_refused(changed: dict[str, float], told: str) -> None:
+def test_settings_out_of_range_are_refused(changed: dict[str, float], message: str) -> None:
     with pytest.raises(TrainingError) as raised:
         replace(TextPairsSettings(), **changed)
-    assert str(raised.value) == told
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("position", [-1, 14])

@@ -1,3 +1,0 @@
-from tests.store.conftest import folder
-
-__all__ = ["folder"]
