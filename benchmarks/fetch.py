@@ -58,7 +58,7 @@ def _named(label: str, ids: object) -> list[str]:
     "--downloads",
     default=WORK / "downloads",
     type=click.Path(path_type=Path),
-    help="Folder that downloads are kept in; a download that was cut off goes on.",
+    help="Folder for downloads; an interrupted download is resumed.",
 )
 def main(name: str, to: Path, downloaded: Path | None, downloads: Path) -> None:
     """Rebuild CORPUS from its public sources, in the layout that --data expects.

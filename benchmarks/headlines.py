@@ -78,8 +78,8 @@ def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
         losses.append(rows["all"].metrics[PRIMARY] - rows[_CANDIDATES].metrics[PRIMARY])
         shares.append(rows[_CANDIDATES].tokens[str(_QUERIES)] / record.n_tokens)
     finding = (
-        f"**Encoding on demand** with {_CANDIDATES} candidates: loss of {PRIMARY} to all documents encoded, "
-        f"and share of tokens encoded after {_QUERIES} queries"
+        f"**Encoding on demand** with {_CANDIDATES} candidates: loss of {PRIMARY} compared with all documents "
+        f"encoded; share of tokens encoded after {_QUERIES} queries"
     )
     number = f"at most {max(losses):.3f}; {min(shares):.0%} to {max(shares):.0%}"
     return [[finding, number, _link("Encoding on demand")]]
@@ -104,8 +104,8 @@ def _durability(records: Sequence[FaultsRecord]) -> list[list[str]]:
         return []
     n_interruptions, n_copies = sum(one.n_cases for one in interruptions), sum(one.n_cases for one in copies)
     finding = (
-        f"**Durability**: interruptions of {n_interruptions:,} (kills, losses of power, I/O errors, full disks) that "
-        f"lost anything; wrong answers of {n_copies:,} damaged copies"
+        f"**Durability**: interruptions that lost data, of {n_interruptions:,} (kills, power losses, I/O errors, full "
+        f"disks); damaged copies with wrong answers, of {n_copies:,}"
     )
     lost, wrong = sum(one.n_problems for one in interruptions), sum(one.n_wrong for one in copies)
     return [[finding, f"{lost}; {wrong}", _link("Exactness, faults and memory")]]

@@ -16,7 +16,11 @@ data_option = click.option(
     "--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets."
 )
 record_option = click.option(
-    "--out", default=RESULTS, show_default="benchmarks/results", type=click.Path(path_type=Path), help="For the record."
+    "--out",
+    default=RESULTS,
+    show_default="benchmarks/results",
+    type=click.Path(path_type=Path),
+    help="Folder for the record.",
 )
 
 

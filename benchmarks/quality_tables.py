@@ -26,18 +26,19 @@ _LEVEL = 0.05
 _LEVEL_MARK = "="
 _BUCKETS = 4
 _NOTE = (
-    f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
-    f"randomisation test of {PRIMARY}, adjusted after Holm over the systems of a task in one column, against "
+    f"{PRIMARY} has the gain 2^relevance - 1, with a bootstrap interval over queries. p: two-sided paired "
+    f"randomisation test of {PRIMARY}, adjusted by Holm's method over the systems of a task in one column, against "
 )
 _OVERVIEW_NOTE = (
-    f"{PRIMARY}, the best of each task in bold; {_LEVEL_MARK} marks what is not significantly behind it (two-sided "
-    f"paired randomisation test, p at least {_LEVEL} after Holm over the systems of a task)."
+    f"{PRIMARY}, the best of each task in bold. {_LEVEL_MARK} marks systems that are not significantly worse than the "
+    f"best (two-sided paired randomisation test, p at least {_LEVEL}, adjusted by Holm's method over the systems of a "
+    "task)."
 )
 _BY_LENGTH = (*SCORINGS, "document", "tfidf", "bm25")
 _LENGTHS = {"words": "length of the query", "target_words": "median length of the relevant targets"}
 _LENGTH_NOTE = (
-    f"{PRIMARY}. Queries in buckets of as many each, but for equal lengths, by their own length or by the median "
-    "length of their relevant targets; intervals of 95 % by bootstrap over queries."
+    f"{PRIMARY}. Queries are in buckets of equal size (except for equal lengths), by their own length or by the median "
+    "length of their relevant targets. In brackets: 95 % bootstrap interval over queries."
 )
 
 
@@ -193,7 +194,7 @@ def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:
     lengths = np.array([runs[0].cases[number].facts[by] for number in known])
     cut = buckets(lengths, _BUCKETS)
     left_out = len(runs[0].cases) - len(known)
-    title += f", without {left_out} whose targets are all absent" if left_out else ""
+    title += f" (left out, all targets absent: {left_out})" if left_out else ""
     spans = [f"{lengths[of].min():,.0f} to {lengths[of].max():,.0f} ({len(of)})" for of in cut]
     rows = [[title, "words (queries)", *spans]]
     for run in runs:

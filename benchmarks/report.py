@@ -209,7 +209,7 @@ def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> st
     default=PAGES,
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Where tables stand; may be given again.  [default: README.md and benchmarks/RESULTS.md]",
+    help="Page with tables; may be repeated.  [default: README.md and benchmarks/RESULTS.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
 @click.option("--checkout", default=CHECKOUT, type=click.Path(path_type=Path), help="Code that the records measured.")

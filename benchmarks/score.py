@@ -105,8 +105,8 @@ def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str
 @click.argument("qrels", type=click.Path(path_type=Path))
 @click.option("--against", type=click.Path(path_type=Path), help="Another run of the same queries.")
 @click.option("--by-document", "sections", is_flag=True, help="Targets are sections, DOC#SEC; judge their documents.")
-@click.option("--seed", default=0, help="Of intervals and tests.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a measure.")
+@click.option("--seed", default=0, help="Seed of intervals and tests.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per measure.")
 def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int, as_json: bool) -> None:
     """Judge the run RUN by the judgments QRELS in TREC's format.
 

@@ -19,7 +19,10 @@ from indexer.origin import Origin, describe_origin
 
 METRIC = "nDCG@10"
 RECIPE_FILE = "recipe.json"
-_NOTE = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
+_NOTE = (
+    "nDCG@10 on valid queries over a part of each corpus: before training, at the best validation, and at the last "
+    "validation."
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _recipe(file: Path) -> Mapping[str, Mapping[str, str | int | float | bool | 
 def training_table(records: Sequence[TrainingRecord]) -> str:
     """A row for each run: nDCG@10 on valid before training, at the best and last validation; "" without the corpus."""
     corpora = [*dict.fromkeys(corpus for record in records for corpus in record.corpora), MEAN]
-    head = ["Run", "What was tried", "Steps x queries", *corpora]
+    head = ["Run", "Method", "Steps x queries", *corpora]
     rows = [
         [
             record.run,
@@ -107,9 +110,9 @@ def _course(record: TrainingRecord, corpus: str) -> str:
 
 @program
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--name", required=True, help="Of the record.")
+@click.option("--name", required=True, help="Name of the record.")
 @click.option("--note", default="", help="What is tried, in a few words.")
-@click.option("--commit", default="", help="At which it ran; the present one by default.")
+@click.option("--commit", default="", help="Commit of the run; by default the present one.")
 @click.option("--dirty", is_flag=True, help="Files differed from that commit.")
 @record_option
 def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -> None:

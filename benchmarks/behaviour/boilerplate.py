@@ -38,10 +38,11 @@ HITS = 10
 CROWD = 20  # M of the rule that was used before there was a reference
 _HEADING = "Licence"
 _NOTE = (
-    "Queries are documents that have the passage; means over their first 10 hits. Of score, of words: the share that "
-    "the section with the passage takes. Of passages: the same of the chunk component, under thresholds of the "
-    "reference and under the (M+1)-th best of all documents, M = 20, the rule before there was a reference. Hits as "
-    "without: of the first 10 hits when no document has the passage, those that are found when some have it."
+    "Queries are documents that have the passage; values are means over their first 10 hits. Share of score, of "
+    "words: share of the score, and of its word part, that comes from the section with the passage. Share of "
+    "passages: the same share of the chunk component, with the thresholds of the reference, and with the (M+1)-th "
+    "best of all documents as threshold (M = 20), the rule before there was a reference. Hits unchanged: share of the "
+    "first 10 hits of an index without the passage that are also found with it."
 )
 
 
@@ -209,7 +210,8 @@ def _corpus(
 
 def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
     """A row for each share of documents that have the passage."""
-    head = ["Corpus", "Planted in", "Of score", "Of passages", "Of passages, (M+1)-th best of all", "Of words"]
+    head = ["Corpus", "Planted in", "Share of score", "Share of passages"]
+    head += ["Share of passages, (M+1)-th best of all", "Share of words"]
     rows = [
         [
             f"{', '.join(record.corpora)} ({record.n_documents:,})",
@@ -222,16 +224,16 @@ def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
         for row in record.rows
     ]
     return "\n".join(
-        [*markdown([*head, "Hits that have it", "Hits as without"], rows), "", _NOTE, "", *origins(records)]
+        [*markdown([*head, "Hits with the passage", "Hits unchanged"], rows), "", _NOTE, "", *origins(records)]
     )
 
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET|FILE...")
-@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(10), help="Read.")
-@click.option("--queries", "n_queries", default=40, type=click.IntRange(1), help="Drawn.")
-@click.option("--encoder", default=BUNDLED_NAME, help="Of the indexes.")
-@measurement(seed="Of the documents that get the passage.", encodes=True)
+@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(10), help="Documents to read.")
+@click.option("--queries", "n_queries", default=40, type=click.IntRange(1), help="Queries to draw.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the indexes.")
+@measurement(seed="Seed of the documents that get the passage.", encodes=True)
 def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_queries: int, encoder: str) -> None:
     """Plant a passage in documents of one or more DATASETs, and record the share of the scores that it takes.
 

@@ -33,11 +33,11 @@ _COPY = "copy-of-"
 _QUICK = 40, 4  # documents, of them planted; at most
 _LOG_SECONDS = 20.0
 _NOTE = (
-    "By words alone. Near-duplicates: documents of the corpus in whose texts {shares} of the words were replaced by "
-    "words of the corpus, in turn, without headings. Found: the pair of original and near-duplicate has the score. "
-    "Pairs: all that have it, those of documents which the corpus has twice or in parts included. Processor time is "
-    "that of all threads: {pairs:,.0f} s for the pairs ({seconds:,.0f} s on the clock, beside other work), "
-    "{build:,.0f} s for the index."
+    "Pairs are found by words alone. Near-duplicates are documents of the corpus with {shares} of their words "
+    "replaced by words of the corpus, in turn, and without headings. Found: pairs of original and near-duplicate with "
+    "at least the score. Pairs: all pairs with at least the score, including documents that the corpus has twice or "
+    "in parts. Processor time of all threads: {pairs:,.0f} s for the pairs ({seconds:,.0f} s by the clock, while "
+    "another program was running), {build:,.0f} s for the index."
 )
 
 
@@ -119,9 +119,15 @@ def _log_slowly() -> Callable[[str, int, int], None]:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(4), help="In all.")
-@click.option("--planted", "n_planted", default=100, type=click.IntRange(1), help="Of them.")
-@measurement(seed="Of the draw, the words and the order.", quick="40 documents at most, 4 of them planted", data=True)
+@click.option(
+    "--documents", "n_documents", default=5_000, type=click.IntRange(4), help="Documents to read from all DATASETs."
+)
+@click.option(
+    "--planted", "n_planted", default=100, type=click.IntRange(1), help="Documents to plant a near-duplicate of."
+)
+@measurement(
+    seed="Seed of the draw, the words and the order.", quick="40 documents at most, 4 of them planted", data=True
+)
 def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: int) -> None:
     """Plant near-duplicates in documents of one or more DATASETs, and find them by pairs of words alone.
 

@@ -49,10 +49,11 @@ _DEEPER = 300  # hits that other rules order
 _MARKS = (1, 10, 100)  # tokens are counted after these numbers of queries, and after all queries
 _RULES = ("scaled", "candidates first")
 _NOTE = (
-    "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where these are not, "
-    "adjusted after Holm within a corpus. An encoder is named where it is not the bundled one. "
-    "Tokens: share of all that was encoded after 1, 10, 100 and all queries, the sample for thresholds included. "
-    "Scaled, candidates first: nDCG@10 and Recall@100 of the same hits under two other rules, see the text."
+    "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where not all documents "
+    "were encoded, adjusted by Holm's method within a corpus. The encoder is named if it is not the bundled one. "
+    "Tokens: share of all tokens that were encoded after 1, 10, 100 and all queries, including the sample for "
+    "thresholds. Scaled, candidates first: nDCG@10 and Recall@100 of the same hits ranked by two other rules, which "
+    "the text explains."
 )
 
 
@@ -211,7 +212,7 @@ def _judged(dataset: Dataset, split: str, seed: int, n_queries: int | None) -> J
 
 def demand_table(records: Sequence[DemandRecord]) -> str:
     """A row for each corpus and number of candidates."""
-    head = ["Corpus", "Way", "nDCG@10", "p", "Recall@100", "Tokens after 1 / 10 / 100 / all"]
+    head = ["Corpus", "Setting", "nDCG@10", "p", "Recall@100", "Tokens after 1 / 10 / 100 / all"]
     rows: list[list[str]] = []
     for record in records:
         base = next((row for row in record.rows if row.way == "all"), record.rows[0])
@@ -243,15 +244,15 @@ def _other(found: dict[str, float] | None) -> str:
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, help="Of the index.")
-@click.option("--split", default="test", help="Whose queries are used.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the index.")
+@click.option("--split", default="test", help="Split to search with.")
 @click.option(
     "--queries",
     "n_queries",
     type=click.IntRange(1),
     help=f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors.",
 )
-@measurement(seed="Of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
+@measurement(seed="Seed of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
     """Measure encoding on demand on DATASET; vectors are looked up in an index that has them all.
 

@@ -48,10 +48,10 @@ LARGER = ((1_600, 4), (1_600, 8), (1_600, 32), (3_200, 8), (3_200, 16))
 DEPTH = 100
 DEFAULT = (400, 8)  # the product's: documents of the sample, and m
 _NOTE = (
-    "nDCG@10 of the whole score on {split} queries ({counts}). Alone: each corpus in an index of its own. Mixed: one "
-    "index of all {n_documents:,} documents, with one reference drawn from all. m: documents of the sample above a "
-    "threshold. p: paired randomisation test of all queries against {default[0]} documents and m = {default[1]} in "
-    "the same index, not adjusted."
+    "nDCG@10 of the evidence score on {split} queries ({counts}). Alone: each corpus in its own index. Mixed: one "
+    "index of all {n_documents:,} documents, with one reference drawn from all of them. m: documents of the sample "
+    "above a threshold. p: paired randomisation test over all queries against {default[0]} documents and m = "
+    "{default[1]} in the same index, not adjusted."
 )
 _BLOCK = 512  # documents compared at a time
 
@@ -239,10 +239,17 @@ def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--encoder", default=BUNDLED_NAME, help="Of the indexes.")
-@click.option("--split", default="valid", help="Whose queries are used.")
-@click.option("--queries", "n_queries", type=click.IntRange(1), help="The first N of each corpus; all by default.")
-@measurement(seed="Of tests in the table, and of --quick.", quick="A small seeded part of each DATASET", encodes=True)
+@click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the indexes.")
+@click.option("--split", default="valid", help="Split to search with.")
+@click.option(
+    "--queries",
+    "n_queries",
+    type=click.IntRange(1),
+    help="Search with the first N queries of each corpus; all by default.",
+)
+@measurement(
+    seed="Seed of the tests in the table, and of --quick.", quick="A small seeded part of each DATASET", encodes=True
+)
 def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_queries: int | None) -> None:
     """Measure nDCG@10 by the size of the reference, in each DATASET alone and in all of them as one index.
 

@@ -29,10 +29,11 @@ PAGE = 10
 DEPTHS = (10, 100, HEAD)  # at which an approximate ranking is compared with the scan
 DEEP = 1_100  # ranks that are checked for rising scores, across the borders of tiers at 200 and 1,000
 _NOTE = (
-    "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
-    "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
-    "the ANN index does not rank there; shift: the largest difference of two ranks. Rises: hits behind rank 200 that "
-    "score higher than the one before, which the borders of tiers permit."
+    "Each way to search is compared with the first 200 hits on one thread: hits in both lists whose score differs, "
+    "and queries whose order differs although it must not. Scan, missed: hits among the first 10, 100 and 200 of the "
+    "scan that the ANN index does not rank among its first 10, 100 and 200. Largest shift: the largest difference "
+    "between the two ranks of a hit. Rises: hits below rank 200 with a higher score than the hit before, which the "
+    "borders of tiers permit."
 )
 
 
@@ -163,8 +164,8 @@ def _cell(record: StabilityRecord, way: str) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=50, type=click.IntRange(1), help="Documents drawn.")
-@click.option("--where", default="doc_id >= 'm'", help="A filter that leaves some documents.")
+@click.option("--queries", "n_queries", default=50, type=click.IntRange(1), help="Documents to search with.")
+@click.option("--where", default="doc_id >= 'm'", help="Filter that some documents match.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
     """Search INDEX with the same queries in several ways, and record what differs.

@@ -122,16 +122,18 @@ def _damaged_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, DamagedCou
 
 
 @program
-@click.option("--kills", "n_kills", default=2000, type=click.IntRange(0), help="Kills and losses of power.")
+@click.option("--kills", "n_kills", default=2000, type=click.IntRange(0), help="Kills and power losses to try.")
 @click.option(
     "--errors",
     "n_errors",
     default=800,
     type=click.IntRange(0),
-    help="I/O errors, full disks, short writes and vanished files.",
+    help="I/O errors, full disks, short writes and vanished files to try.",
 )
-@click.option("--copies", "n_copies", default=5000, type=click.IntRange(0), help="Damaged copies.")
-@measurement(seed="Of moments, files and places.", work="Folder to work in; by default in memory, removed at the end.")
+@click.option("--copies", "n_copies", default=5000, type=click.IntRange(0), help="Damaged copies to try.")
+@measurement(
+    seed="Seed of moments, files and places.", work="Folder to work in; by default in memory, removed at the end."
+)
 def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
     """Interrupt every operation and damage every kind of file of small indexes, and record every loss.
 

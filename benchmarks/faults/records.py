@@ -57,8 +57,8 @@ class FaultsRecord(Recorded, kind="faults", file="faults{seeded}"):
         counts = self.interruptions.values()
         n_cases, n_problems = sum(one.n_cases for one in counts), sum(one.n_problems for one in counts)
         return [
-            f"- {n_cases:,} interruptions of {len(self.operations)} operations: {n_problems} that lost, halved or "
-            "changed anything, or that running the command again did not complete.",
+            f"- {n_cases:,} interruptions of {len(self.operations)} operations: {n_problems} that lost or changed "
+            "data, left a change half done, or could not be completed by running the command again.",
             *(
                 f"  - {fault}: {one.n_cases:,} cases, {one.n_problems} problems."
                 for fault, one in self.interruptions.items()
@@ -74,8 +74,8 @@ class FaultsRecord(Recorded, kind="faults", file="faults{seeded}"):
             f"different answers, {n_other} other problems.",
             *(
                 f"  - {kind}: {one.n_cases:,} cases, {one.n_refused:,} refused, {one.n_right + one.n_earlier:,} "
-                f"answered rightly, {one.n_found:,} found by `verify`; of {one.n_repaired:,} repairs "
-                f"{one.n_mended:,} mended, {one.n_lost:,} named lost documents, {one.n_given_up:,} refused."
+                f"answered correctly, {one.n_found:,} found by `verify`; of {one.n_repaired:,} repairs "
+                f"{one.n_mended:,} restored all, {one.n_lost:,} reported lost documents, {one.n_given_up:,} refused."
                 for kind, one in self.by_kind.items()
             ),
         ]

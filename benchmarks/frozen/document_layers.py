@@ -30,10 +30,10 @@ ATTEMPTS = (
 )
 _RANKED = 200  # training queries of each corpus whose targets are ranked by the joint score
 _NOTE = (
-    "nDCG@10 on {split} queries by the cosine of document vectors, whitened by the power {power} of the variance over "
-    "the corpus. Each corpus is measured with a layer that was trained on the others, for {steps} steps. In "
-    "parentheses: the difference to the whitened mean of all chunks, and p of the paired randomisation test, adjusted "
-    "after Holm over the attempts on a corpus."
+    "nDCG@10 on {split} queries by the cosine of document vectors, which are whitened by the power {power} of the "
+    "variance over the corpus. The layer for a corpus was trained on the other corpora, for {steps} steps. In "
+    "parentheses: the difference from the whitened mean of all chunks, and p of a paired randomisation test, adjusted "
+    "by Holm's method over the attempts on a corpus."
 )
 
 
@@ -123,10 +123,12 @@ def _one(record: LayersRecord) -> str:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--encoder", default="all-MiniLM-L6-v2", help="Of the indexes; one that was trained on no DATASET.")
-@click.option("--split", default="valid", help="Whose queries are used.")
-@click.option("--steps", type=click.IntRange(1), default=300, help="Of each training.")
-@measurement(seed="Of weights, batches and tests in the table.", encodes=True)
+@click.option(
+    "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
+)
+@click.option("--split", default="valid", help="Split to search with.")
+@click.option("--steps", type=click.IntRange(1), default=300, help="Steps of each training.")
+@measurement(seed="Seed of parameters, batches and tests in the table.", encodes=True)
 def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, steps: int) -> None:
     """Train layers over chunk vectors on all but one DATASET, for each in turn, and rank that one by document vectors.
 

@@ -23,10 +23,10 @@ from indexer.origin import Origin
 
 BASE, IDEAL = "joint score", "at best"
 _NOTE = (
-    "nDCG@10 on {split} queries, the best {depth} targets by the joint score ranked again by joint score + tau x "
-    "network. Each corpus is measured with a network that was trained on queries of the others, for "
-    "{steps} steps. In parentheses: the difference to the joint score, and p of the paired randomisation test, "
-    "adjusted after Holm over the attempts on a corpus. At best: all relevant candidates first."
+    "nDCG@10 on {split} queries. The best {depth} targets by the joint score are re-ranked by joint score + tau x "
+    "network. The network for a corpus was trained on queries of the other corpora, for {steps} steps. In "
+    "parentheses: the difference from the joint score, and p of a paired randomisation test, adjusted by Holm's "
+    "method over the attempts on a corpus. At best: all relevant candidates first."
 )
 
 
@@ -95,7 +95,7 @@ def second_stage_table(records: Sequence[SecondStageRecord]) -> str:
 
 def _one(record: SecondStageRecord) -> str:
     note = _NOTE.format(split=record.split, depth=record.depth, steps=record.steps)
-    columns = {"ms a query": _milliseconds}
+    columns = {"ms per query": _milliseconds}
     table = attempts_table(
         "Second stage", record.rows, BASE, seed=record.origin.seed, untested=(IDEAL,), columns=columns
     )
@@ -108,12 +108,16 @@ def _milliseconds(rows: Sequence[RerankerRow]) -> str:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--encoder", default="all-MiniLM-L6-v2", help="Of the indexes; one that was trained on no DATASET.")
-@click.option("--split", default="valid", help="Whose queries are used.")
-@click.option("--steps", type=click.IntRange(1), default=400, help="Of each training.")
-@click.option("--depth", type=click.IntRange(2), default=50, help="Candidates of a query.")
-@click.option("--train-queries", "n_train", type=click.IntRange(1), default=400, help="Of each corpus, at most.")
-@measurement(seed="Of weights, batches and tests in the table.", encodes=True)
+@click.option(
+    "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
+)
+@click.option("--split", default="valid", help="Split to search with.")
+@click.option("--steps", type=click.IntRange(1), default=400, help="Steps of each training.")
+@click.option("--depth", type=click.IntRange(2), default=50, help="Candidates of each query.")
+@click.option(
+    "--train-queries", "n_train", type=click.IntRange(1), default=400, help="Limit of training queries per corpus."
+)
+@measurement(seed="Seed of parameters, batches and tests in the table.", encodes=True)
 def main(
     run: Measurement, names: tuple[str, ...], encoder: str, split: str, steps: int, depth: int, n_train: int
 ) -> None:

@@ -77,7 +77,7 @@ class Measurement:
 
 def measurement(
     *,
-    seed: str = "Of the sample of queries.",
+    seed: str = "Seed of the sample of queries.",
     quick: str = "",
     data: bool = False,
     work: str = "",

@@ -110,21 +110,26 @@ _QUICK_TOKENS = 256
 _BUDGET = Budget()
 
 fitting_options = together(
-    click.option("--steps", default=_BUDGET.steps, type=click.IntRange(1), help="Budget: updates."),
     click.option(
-        "--pairs-per-step", default=_BUDGET.pairs_per_step, type=click.IntRange(8), help="Budget: of an update."
+        "--steps", default=_BUDGET.steps, type=click.IntRange(1), help="Budget of training: number of updates."
     ),
-    click.option("--encoder", default=MINILM_NAME, help="Compared, trained, or a backbone."),
+    click.option(
+        "--pairs-per-step",
+        default=_BUDGET.pairs_per_step,
+        type=click.IntRange(8),
+        help="Budget of training: pairs per update.",
+    ),
+    click.option("--encoder", default=MINILM_NAME, help="Encoder to compare, to train, or to use as a backbone."),
     click.option("--training-tokens", default=TRAINING_TOKENS, type=click.IntRange(16)),
     click.option(
         "--word-vectors",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="Text file; else they are learned.",
+        help="Text file of word vectors; by default they are learned.",
     ),
-    click.option("--longformer", default="", help="Weights of s-longformer; else random."),
-    click.option("--bigbird", default="", help="Weights of s-bigbird; else random."),
-    click.option("--small", is_flag=True, help="Neural baselines with narrow layers, for a first look."),
-    click.option("--device", help="Of whatever has weights; a GPU where there is one by default."),
+    click.option("--longformer", default="", help="Parameters of s-longformer; by default random."),
+    click.option("--bigbird", default="", help="Parameters of s-bigbird; by default random."),
+    click.option("--small", is_flag=True, help="Use neural baselines with narrow layers, for a first test."),
+    click.option("--device", help="Device of all networks; by default a GPU if there is one."),
 )
 
 
@@ -134,7 +139,7 @@ def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT],
     def read(context: click.Context, parameter: click.Parameter, names: str) -> tuple[str, ...]:
         return tuple(known) if names == "all" else names_of(known)(context, parameter, names)
 
-    listed = f"By commas, of {', '.join(known)}; or: all."
+    listed = f"Systems, separated by commas, of {', '.join(known)}; or: all."
     return click.option("--systems", default=default, callback=read, help=listed)
 
 

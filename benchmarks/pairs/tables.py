@@ -21,16 +21,17 @@ from benchmarks.systems import Settings
 AGAINST = "bm25"
 CONSTANT = "always a match"
 _NOTE = (
-    "P, R and F1 are of the matches. The threshold is that of best accuracy on valid, in the column before the steps "
-    "that of best F1 on valid. [95 %]: bootstrap over the first documents of pairs, each with all its pairs. p: "
+    "P, R and F1 are of the class of matches. The threshold has the best accuracy on valid; in the column F1 at best "
+    "F1 it has the best F1 on valid. [95 %]: bootstrap over the first documents of pairs, each with all its pairs. p: "
     "two-sided paired randomisation test of accuracy against {against}, in which all pairs of a first document are "
-    "swapped together, adjusted after Holm over the scorers of a table. Several seeds: mean ± standard deviation, "
-    "tests and intervals over the mean of each pair. Steps: updates made, those of pretraining before the +, and in "
-    "brackets the one whose weights were the best on valid. bm25, tfidf, doc2vec, wmd, wrd and hidden_topics read the "
-    "texts of all documents, those of test too, and no label; all others learn from documents of train alone."
+    "swapped together, adjusted by Holm's method over the scorers of a table. Several seeds: mean ± standard "
+    "deviation; tests and intervals use the mean of each pair. Steps: updates, with those of pretraining before the "
+    "+; in parentheses the step whose parameters were the best on valid. bm25, tfidf, doc2vec, wmd, wrd and "
+    "hidden_topics read the texts of all documents, including those of test, and no labels; all other scorers learn "
+    "from documents of train alone."
 )
-_BATCH_NOTE = "* takes pairs of a batch that have no label for mismatches too"
-_SHARED_NOTE = "; by this split some of them are matches of valid and test"
+_BATCH_NOTE = "* also uses unlabelled pairs of a batch as mismatches"
+_SHARED_NOTE = "; with this split some of them are matches of valid and test"
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _caption(one: _Scored, budget: GivenBudget | None) -> str:
 
 
 def _lost(one: _Scored, split: Split) -> str:
-    return f" ({one.details.n_lost[split]:,} went)" if one.details.n_lost[split] else ""
+    return f" ({one.details.n_lost[split]:,} dropped)" if one.details.n_lost[split] else ""
 
 
 def _label(row: _Row) -> str:

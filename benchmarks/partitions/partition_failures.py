@@ -41,10 +41,10 @@ N_ENCODED = 40  # documents of the index with vectors
 OTHER, STOPPED, KILLED, ENCODER = "another partition", "stopped process", "killed process", "another encoder"
 _TOKEN = "token-of-this-study"
 _NOTE = (
-    f"One of {P} partitions (with another encoder of 2) fails at the first, second or third round of a query; half of "
-    "the queries leave it out (partial). Whole: the partition had no hit to show in the round that failed. Wrong: an "
-    "answer that is not that of the other partitions, or an error that names another one. Late: longer than the "
-    "deadlines of all rounds and a second."
+    f"One of {P} partitions (one of 2 for another encoder) fails in the first, second or third round of a query. Half "
+    "of the queries allow a partial result. Complete: the partition had no hit to return in the round that failed. "
+    "Wrong: a result that differs from that of the other partitions, or an error that names another partition. Late: "
+    "longer than the deadlines of all rounds plus one second."
 )
 
 
@@ -177,7 +177,16 @@ def _environment() -> dict[str, str]:
 
 def failures_table(records: Sequence[FailureRecord]) -> str:
     """A row for each kind of failure."""
-    head = ["Failure", "Queries", "Errors that name it", "Partial", "Whole", "Wrong", "Late", "Longest (s)"]
+    head = [
+        "Failure",
+        "Queries",
+        "Errors that name the partition",
+        "Partial",
+        "Complete",
+        "Wrong",
+        "Late",
+        "Longest (s)",
+    ]
     rows = [
         [
             row.fault,
@@ -192,7 +201,7 @@ def failures_table(records: Sequence[FailureRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--each", "n", default=EACH, type=click.IntRange(1), help="Failures of a kind.")
+@click.option("--each", "n", default=EACH, type=click.IntRange(1), help="Failures of each kind.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n: int) -> None:
     """Search 4 partitions of INDEX, of words alone, while one of them fails, and record the answers.

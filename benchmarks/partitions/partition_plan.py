@@ -35,11 +35,12 @@ from indexer.plan.partitioned import query_ms, ranking_ms
 K, WARM_UP = 10, 5
 NUMBERS = (1, 2, 4, 8, 16)  # of partitions
 _NOTE = (
-    "One process on one machine, with one thread for each partition; queries are documents of the index, one after "
-    "another, warm. Planned: by the equation of `longmatch plan --partitions`, from processor time of rankings in "
-    "partitions of other sizes, for cores that nothing else uses. cpu: processor time of all threads, mean. Recall: of "
-    "the ten best by --exact. Split: copying, building FAISS indexes and postings; nothing is encoded. Bytes: of all "
-    "partitions together, if they were served: the query to them, their ranks back, the documents of the hits back."
+    "One process on one machine, with one thread for each partition. Queries are documents of the index, one after "
+    "another, warm. Planned: by the equation of `longmatch plan --partitions`, from the processor time of rankings in "
+    "partitions of other sizes, for cores that no other program uses. cpu: mean processor time of all threads. "
+    "Recall: of the ten best by --exact. Split: copying documents and building FAISS indexes and postings; nothing is "
+    "encoded. Bytes: total of all partitions if they were served: queries sent, ranks returned, and documents of the "
+    "hits returned."
 )
 
 
@@ -178,7 +179,7 @@ def _held(row: PlannedRow, width: int) -> int:
 
 def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
     """A row for each number of partitions: planned and measured values."""
-    head = ["Index", "Partitions", "FAISS index of each", "ms a query, planned", "p50 / p95, ms", "cpu, ms"]
+    head = ["Index", "Partitions", "FAISS index of each", "ms per query, planned", "p50 / p95, ms", "cpu, ms"]
     head += ["Ranking in one, ms", "Memory planned / measured, MB", "Recall", "Split, s (MiB)", "Disk, MB"]
     head += ["Bytes out / ranks / documents"]
     rows = [
@@ -204,7 +205,7 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents to search with.")
 @click.option(
     "-p",
     "--partitions",
@@ -212,7 +213,7 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
     multiple=True,
     default=NUMBERS,
     type=click.IntRange(1),
-    help="Measured; may be given again.",
+    help="Number of partitions to measure; may be repeated.",
 )
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...]) -> None:

@@ -26,9 +26,12 @@ from indexer.partitions.splitting import partition
 K = 10
 NUMBERS = (4, 16)  # of partitions
 _NOTE = (
-    "Queries are documents of the index, each left out of its own hits. Counts: n_found, n_evident, n_searched and the "
-    "status. http: a server process for each partition, on the loopback interface of the same machine. postgresql: a "
-    "schema for each partition; 1 is an address as INDEX. Exact: every document is scored, by --exact."
+    "Queries are documents of the index, each left out of its own hits. Different hits, orders, counts: number of "
+    "queries with another result than one index; counts are n_found, n_evident, n_searched and the status. Score, "
+    "part: largest difference. here: partitions in one process. http: a server process for each partition, on the "
+    "loopback interface of the same machine. ray: an actor for each partition. postgresql: a schema for each "
+    "partition; 1 is an address as INDEX. exact: every document is scored, by --exact. cpu: processor time of the "
+    "process that searches."
 )
 
 
@@ -73,8 +76,8 @@ def _counts(result: Result) -> tuple[object, ...]:
 
 def partitions_table(records: Sequence[PartitionRecord]) -> str:
     """A row for each number of partitions and way to reach them."""
-    head = ["Index", "Partitions", "Queries", "Other hits", "Other orders", "Other counts", "Score", "Part"]
-    head += ["ms a query (cpu)"]
+    head = ["Index", "Partitions", "Queries", "Different hits", "Different orders", "Different counts", "Score", "Part"]
+    head += ["ms per query (cpu)"]
     rows = [
         [
             f"{record.corpus}, exact" if record.is_exact else record.corpus,
@@ -155,10 +158,12 @@ class Trial:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents to search with.")
 @click.option("--exact", is_flag=True, help="Score every document, as PostgreSQL always does; needed with vectors.")
-@click.option("--postgres", "database", metavar="URL", help="Database in which schemas are made and dropped again.")
-@click.option("--ray", "on_ray", is_flag=True, help="Search actors of Ray, too.")
+@click.option(
+    "--postgres", "database", metavar="URL", help="Database to create schemas in; they are dropped at the end."
+)
+@click.option("--ray", "on_ray", is_flag=True, help="Search actors of Ray also.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, exact: bool, database: str | None, on_ray: bool) -> None:
     """Search INDEX and its 4 and 16 partitions, here, over HTTP, in PostgreSQL and on Ray; record what differs.

@@ -164,8 +164,8 @@ def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: in
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option("--peers", default=",".join(PEERS), callback=names_of(PEERS), help="Separated by commas.")
-@click.option("--encoder", default=MINILM_NAME, help="Whose weights all share.")
+@click.option("--peers", default=",".join(PEERS), callback=names_of(PEERS), help="Peers, separated by commas.")
+@click.option("--encoder", default=MINILM_NAME, help="Encoder of all peers.")
 @click.option(
     "--late-interaction",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -176,29 +176,29 @@ def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: in
     "windows",
     default=_DEFAULT_WINDOW,
     callback=read_numbers,
-    help="Of the chunks that peers read, one or several lengths; choose among them with --split valid.",
+    help="Length of the chunks that peers read, one or several; choose among them with --split valid.",
 )
 @click.option(
     "--dtype",
     default=SAME_DTYPE,
     type=click.Choice(DTYPES),
-    help="Precision of the weights; same: what ours takes on this machine.",
+    help="Precision of the parameters; same: the precision of longmatch on this machine.",
 )
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
-@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("--split", default="test", help="Split to search with.")
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option(
     "--documents",
     "n_documents",
     type=click.IntRange(20),
-    help="Of a seeded part, whole, with a tenth as many queries; for corpora that would take hours.",
+    help="Size of a seeded part of whole documents, with a tenth as many queries; for corpora that would take hours.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
 @measurement(
-    seed="Of the part, of tests and intervals.",
+    seed="Seed of the part, the tests and the intervals.",
     quick="A few dozen shortened documents",
     data=True,
-    work="Folder that keeps what peers build; else it is removed.",
+    work="Folder for the indexes of peers, kept; by default a temporary one.",
 )
 def main(
     call: Measurement,

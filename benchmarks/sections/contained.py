@@ -31,14 +31,15 @@ CONTAINED = 0.5  # score from which on a text counts as contained; chosen on the
 LEAST_WORDS = 80  # of a section that is judged
 _FEWEST_LONG = 4  # long sections of a draft
 _NOTE = (
-    "By words alone. Drafts are not in the corpus, but half of their sections of 80 words and more are, each planted "
-    "in a document of its own; inner documents are not in the corpus either, but half of them are planted whole. None, "
-    "a tenth or three tenths of the words are replaced by words of the corpus, in turn. Sections: what novelty says of "
-    "all long sections of the drafts; documents: the best hit of containment. Something counts as found where the "
-    "score of the best document is at least {contained:g}, which was chosen on the demo corpus; the weights of "
-    "containment were chosen on proposals. Precision: of what is found, the share whose best document is the one that "
-    "got it; recall: the share of what is planted. A section that another document of the corpus holds anyway counts "
-    "against precision."
+    "Searches are by words alone. Novelty: drafts are taken out of the corpus, and half of their sections of 80 words "
+    "or more are each planted in another document. All long sections of the drafts are searched. Containment: inner "
+    "documents are taken out of the corpus, and half of them are planted as a whole. The best hit is judged. In turn, "
+    "none, a tenth or three tenths of the words are replaced by words of the corpus. A section or document counts as "
+    "found if the score of its best document is at least {contained:g}. This limit was chosen on the demo corpus; the "
+    "weights of containment were chosen on proposals. Planted, missing: sections or documents that were planted, and "
+    "that were not. Precision: share of the found ones whose best document is the one that they were planted in. "
+    "Recall: share of the planted ones that are found there. A section that another document of the corpus has anyway "
+    "counts against precision."
 )
 
 
@@ -224,5 +225,5 @@ def contained_table(runs: Sequence[Run]) -> str:
         values = (one.precision, one.recall, *recall_by_share(run.cases))
         rows.append([run.corpus, *counts, *("" if value is None else f"{value:.3f}" for value in values)])
     shares = [f"Recall, {share:.0%} replaced" for share in REPLACED]
-    head = ["Corpus", "Documents", "Mode", "Of", "Planted", "Missing", "Precision", "Recall", *shares]
+    head = ["Corpus", "Documents", "Mode", "Unit", "Planted", "Missing", "Precision", "Recall", *shares]
     return "\n".join([*markdown(head, rows), "", _NOTE.format(contained=CONTAINED), "", *origins(runs)])

@@ -26,11 +26,12 @@ from indexer.generation.footprint import folder_bytes
 SECONDS = 300  # in which a process must end
 _HEAD = [
     *("Index", "Documents", "Chunks", "Catalog, MB", "Cache"),
-    *("Open, ms", "of the processor", "Read, MB", "First answer, ms", "of processors", "Read in all, MB"),
+    *("Open, ms", "Open, cpu ms", "Read to open, MB"),
+    *("First answer, ms", "First answer, cpu ms", "Read in total, MB"),
 ]
 _NOTE = (
-    "Smallest of {runs} processes each, without imports; the query is a document of the index. Cold: no "
-    "file of the index in the page cache. Read: from the disk, mapped files included."
+    "Each figure is the smallest of {runs} processes, without imports. The query is a document of the index. Cold: no "
+    "file of the index is in the page cache. cpu: processor time. Read: from the disk, including mapped files."
 )
 
 
@@ -94,9 +95,9 @@ def first_answer_table(records: Sequence[FirstAnswerRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(exists=True, path_type=Path))
-@click.option("--name", help="Of the index in the table.  [default: that of the folder]")
-@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Processes, cold and warm.")
-@measurement(seed="Of the documents that are searched with.")
+@click.option("--name", help="Name of the index in the table.  [default: that of the folder]")
+@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Processes to measure, cold and warm each.")
+@measurement(seed="Seed of the documents to search with.")
 def main(run: Measurement, path: Path, name: str | None, n_runs: int) -> None:
     """Open INDEX and search it once, in processes of their own, with and without its files in the page cache.
 

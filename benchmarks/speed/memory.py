@@ -75,7 +75,7 @@ class MemoryRecord(Recorded, kind="memory", file="memory"):
         """Lines of Markdown."""
         return [
             f"- {run.n_documents:,} documents ({run.corpus}; {run.encoder} encoder): {run.rss_start_mib:,.0f} MiB "
-            f"before, {run.rss_peak_mib:,.0f} at most, {run.tokens_per_second:,.0f} tokens/s."
+            f"before indexing, peak {run.rss_peak_mib:,.0f} MiB, {run.tokens_per_second:,.0f} tokens/s."
             for run in self.runs
         ]
 
@@ -187,9 +187,9 @@ def measure(work: Path, lengths: Lengths, n: int, encoder: str, seed: int) -> Me
 
 
 @program
-@click.option("--short", "n_short", default=20_000, type=click.IntRange(1), help="Short documents.")
-@click.option("--long", "n_long", default=2_000, type=click.IntRange(1), help="Long documents.")
-@measurement(seed="Of texts and the tiny encoder.", work="Folder to work in, kept; by default a temporary one.")
+@click.option("--short", "n_short", default=20_000, type=click.IntRange(1), help="Number of short documents.")
+@click.option("--long", "n_long", default=2_000, type=click.IntRange(1), help="Number of long documents.")
+@measurement(seed="Seed of texts and the tiny encoder.", work="Folder to work in, kept; by default a temporary one.")
 def main(run: Measurement, n_short: int, n_long: int) -> None:
     """Index synthetic corpora with a tiny encoder and a free one, and write a record of memory and time.
 

@@ -36,9 +36,9 @@ ROUNDS, QUICK_ROUNDS, QUICK_DOCUMENTS = 5, 1, 20
 _PROGRAM = [sys.executable, "-c", "from indexer.cli import main; main()"]
 _LAST_CHARACTERS = 300  # of what a program printed, for the message of its failure
 _NOTE = (
-    "Medians over rounds, each of which plans and then indexes, by the command line, in processes of their own. "
-    "Ratio: taken to planned, the median, and the least and the most of a round. Memory: the process's own at its "
-    "most. Disk: the index afterwards."
+    "Medians over rounds. Each round plans and then indexes by the command line, each in a process of its own. Ratio: "
+    "measured divided by planned, median (lowest to highest). Memory: peak of the private memory of the process. "
+    "Disk: size of the index afterwards."
 )
 
 
@@ -136,8 +136,17 @@ def _printed(arguments: Sequence[str]) -> dict[str, Any]:
 
 def plan_table(records: Sequence[PlanRecord]) -> str:
     """A row for each corpus and budget: medians, and in brackets the extremes of the ratio of taken to planned."""
-    head = ["Corpus", "Documents", "Tokens", "Budget, MB", "FAISS index", "Rounds", "Time planned / taken, s", "Ratio"]
-    head += ["Memory planned / taken, MB", "Ratio", "Disk planned / taken, MB", "Ratio", "Planning, s"]
+    head = [
+        "Corpus",
+        "Documents",
+        "Tokens",
+        "Budget, MB",
+        "FAISS index",
+        "Rounds",
+        "Time planned / measured, s",
+        "Ratio",
+    ]
+    head += ["Memory planned / measured, MB", "Ratio", "Disk planned / measured, MB", "Ratio", "Planning, s"]
     rows = [_row(record) for record in sorted(records, key=lambda record: (record.dataset, record.n_documents))]
     return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
 
@@ -168,11 +177,13 @@ def _pair(planned: Sequence[float], taken: Sequence[float], unit: float) -> tupl
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option("--documents", "n_documents", type=click.IntRange(1), help="Drawn of it; all by default.")
-@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of plan and run.")
-@click.option("--rounds", type=click.IntRange(1), help=f"Of plan and run.  [default: {ROUNDS}]")
-@click.option("--encoder", default=DEFAULT_ENCODER, help="Name or folder.")
-@measurement(seed="Of the draw.", quick=f"{QUICK_DOCUMENTS} documents, one round", data=True)
+@click.option(
+    "--documents", "n_documents", type=click.IntRange(1), help="Documents to draw from DATASET; all by default."
+)
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of plan and run.")
+@click.option("--rounds", type=click.IntRange(1), help=f"Rounds of plan and run.  [default: {ROUNDS}]")
+@click.option("--encoder", default=DEFAULT_ENCODER, help="Name or folder of an encoder.")
+@measurement(seed="Seed of the draw.", quick=f"{QUICK_DOCUMENTS} documents, one round", data=True)
 def main(
     run: Measurement, name: str, n_documents: int | None, memory_bytes: int | None, rounds: int | None, encoder: str
 ) -> None:

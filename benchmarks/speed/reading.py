@@ -26,11 +26,21 @@ from indexer.reading.requests import Request, read_here
 
 _TICK = 0.01  # seconds; resolution of the clock of processor time
 DEMO = Path(__file__).resolve().parents[2] / "demo" / "corpus"
-_HEAD = ["Corpus", "Files", "MB", "One process, s", "With limits, s", "More", "Start, s", "More without the start"]
+_HEAD = [
+    "Corpus",
+    "Files",
+    "MB",
+    "One process, s",
+    "With limits, s",
+    "Difference",
+    "Start, s",
+    "Difference without the start",
+]
 _NOTE = (
-    "Processor time of all processes, median of {rounds} rounds in which both ways alternate; in brackets the extremes "
-    "of single rounds. With limits: the process that `longmatch index` reads in, started for each round. Start: of "
-    "that process, with one small file. Plain text: the texts of the files above, as .txt."
+    "Processor time of all processes, median of {rounds} rounds in which both ways alternate. In brackets: lowest and "
+    "highest of single rounds. With limits: files are read in the process that `longmatch index` uses, which is "
+    "started for each round. Start: start of this process, with one small file. Plain text: the texts of the files "
+    "above, as .txt."
 )
 
 
@@ -128,8 +138,8 @@ def _cells(row: ReadingRow) -> list[str]:
 
 
 @program
-@click.option("--files", "n_files", default=500, type=click.IntRange(1), help="Of each corpus.")
-@click.option("--rounds", "n_rounds", default=5, type=click.IntRange(1), help="Of both ways.")
+@click.option("--files", "n_files", default=500, type=click.IntRange(1), help="Files of each corpus.")
+@click.option("--rounds", "n_rounds", default=5, type=click.IntRange(1), help="Rounds of both ways.")
 @measurement(seed="Nothing is drawn.", quick="Eight files in one round")
 def main(run: Measurement, n_files: int, n_rounds: int) -> None:
     """Read files in one process and in a process with limits, and record the processor time of both.

@@ -123,9 +123,9 @@ def recall_table(records: Sequence[RecallRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=200, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=200, type=click.IntRange(1), help="Documents to search with.")
 @click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=1, type=click.IntRange(1), help="For FAISS and matrix products.")
+@click.option("--threads", default=1, type=click.IntRange(1), help="Threads of FAISS and matrix products.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, k: int, threads: int) -> None:
     """Measure the ANN lists of INDEX against exact search, and write a record.

@@ -50,13 +50,14 @@ _FORM = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
 _SEARCH = "/v1/search"
 _HEAD = ["Clients", "Seconds", "Answered", "Refused: hostile", "Refused: busy", "Wrong", "p50, ms", "p99, ms"]
 _NOTE = (
-    "Clients on the same machine. The first row is one client with valid requests alone, without pauses. In the others "
+    "Clients run on the same machine. First row: one client with valid requests alone, without pauses. Other rows: "
     "each client waits {think:g} s on average (exponential) after each response, and {share:.0%} of the requests are "
-    "hostile (refused: {refused}); the rest are searches with a doc_id, a text or a file, and lists of documents. "
-    "Wrong: another status or error code than the expected one, or a body that is not JSON with code, message and next "
-    "step. Latency is of valid requests with their result. Memory is resident, of the server without the processes "
-    "that read files: {memory:,.0f} MiB when it was ready, at the end of each row, and every minute of the last row "
-    "{minutes}. {documents:,} documents of {index}, {vectors}; {threads} threads, {concurrency} requests admitted."
+    "hostile (refused: {refused}); the other requests are searches with a doc_id, a text or a file, and lists of "
+    "documents. Wrong: a status or error code other than the expected one, or a body that is not JSON with code, "
+    "message and next step. p50, p99: latency of valid requests that returned a result. Memory: resident memory of "
+    "the server, without the processes that read files, at the end of each row. It was {memory:,.0f} MiB when the "
+    "server was ready, and every minute of the last row {minutes}. {documents:,} documents of {index}, {vectors}; "
+    "{threads} threads, {concurrency} requests admitted."
 )
 
 
@@ -321,21 +322,21 @@ def load_table(records: Sequence[LoadRecord]) -> str:
 
 
 def _range_text(values: Sequence[float]) -> str:
-    return f"between {min(values):,.0f} and {max(values):,.0f} MiB" if values else "not looked at"
+    return f"between {min(values):,.0f} and {max(values):,.0f} MiB" if values else "not measured"
 
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--clients", "n_clients", default=50, type=click.IntRange(1), help="At the same time.")
-@click.option("--seconds", default=60.0, type=_SECONDS, help="Of the row of many clients.")
-@click.option("--single-seconds", default=60.0, type=_SECONDS, help="Of the row of a single client.")
+@click.option("--clients", "n_clients", default=50, type=click.IntRange(1), help="Concurrent clients.")
+@click.option("--seconds", default=60.0, type=_SECONDS, help="Duration of the row of many clients.")
+@click.option("--single-seconds", default=60.0, type=_SECONDS, help="Duration of the row of a single client.")
 @click.option(
     "--think",
     default=0.0,
     type=click.FloatRange(0),
     help="Mean seconds that each of many clients waits after a response.",
 )
-@measurement(seed="Of the choice of requests.", quick=f"{QUICK_SECONDS:g} seconds a row")
+@measurement(seed="Seed of the choice of requests.", quick=f"{QUICK_SECONDS:g} seconds a row")
 def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_seconds: float, think: float) -> None:
     """Serve INDEX on the loopback interface; measure a single client, then many, valid and hostile ones mixed.
 

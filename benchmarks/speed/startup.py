@@ -34,11 +34,11 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "longmatch query VECTORS.lm --id seed.md": [*_LONGMATCH, "query", "vectors.lm", "--id", "seed.md"],
     "longmatch query VECTORS.lm query.pdf": [*_LONGMATCH, "query", "vectors.lm", "query.pdf"],
 }
-_HEAD = ["Command", "Processor time, s", "Times `import torch`", "By the clock, s"]
+_HEAD = ["Command", "Processor time, s", "Multiple of `import torch`", "Wall time, s"]
 _NOTE = (
-    "Smallest of {runs} runs of each command, in turn, in processes of their own; processor time of all processes. "
-    "The query is a PDF of one page, the indexes hold {documents} documents of a page, so that the commands do hardly "
-    "more than to start."
+    "Each figure is the smallest of {runs} runs. The commands run in turn, each in a process of its own; processor "
+    "time is that of all processes. The query is a PDF of one page, and the indexes have {documents} documents of one "
+    "page, so most of the time is the start."
 )
 
 
@@ -142,7 +142,7 @@ def startup_table(records: Sequence[StartupRecord]) -> str:
 
 
 @program
-@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Of each command.")
+@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Runs of each command.")
 @measurement(seed="Nothing is drawn.")
 def main(run: Measurement, n_runs: int) -> None:
     """Run commands that have hardly anything to do, and record their processor time.

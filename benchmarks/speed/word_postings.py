@@ -34,9 +34,9 @@ from indexer.generation.new_generation import build_postings, last_chunk
 from indexer.origin import Origin
 
 _NOTE = (
-    "Words and pairs of a query give every document an estimate of its score. Queries are documents of about {n} "
-    "chunks, real ones and those that an index was grown by, one after another, warm. Building: the process that turns "
-    "the term counts around and writes the file."
+    "The postings of the words and pairs of a query give every document an estimate of its score. Queries are "
+    "documents of about {n} chunks, one after another, warm: real documents, and synthetic ones that the index was "
+    "grown with. Building: the process that inverts the term counts and writes the file."
 )
 
 
@@ -138,10 +138,10 @@ def word_postings_table(records: Sequence[WordPostingsRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Of each kind.")
-@click.option("--query-chunks", default=40, type=click.IntRange(1), help="Of a query, about.")
-@click.option("--threads", default=1, type=click.IntRange(1), help="Of a search.")
-@click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each process.")
+@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Queries of each kind.")
+@click.option("--query-chunks", default=40, type=click.IntRange(1), help="Approximate chunks of a query.")
+@click.option("--threads", default=1, type=click.IntRange(1), help="Threads of a search.")
+@click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Cap of the private memory of each process.")
 @measurement(work="Folder for the file of postings; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, query_chunks: int, threads: int, cap_bytes: int | None) -> None:
     """Build postings over INDEX, with or without a FAISS index, and time the choice of candidates by words.

@@ -199,11 +199,11 @@ def percentiles(times: Sequence[float]) -> tuple[float, float]:
 
 @program
 @click.option("--minutes", default=30.0, type=click.FloatRange(min=0, min_open=True))
-@click.option("--idle-minutes", default=3.0, help="Of the same readers without a writer, before.")
-@click.option("--readers", "n_readers", default=8, type=click.IntRange(1), help="Processes.")
+@click.option("--idle-minutes", default=3.0, help="Duration of the same readers without a writer, before the run.")
+@click.option("--readers", "n_readers", default=8, type=click.IntRange(1), help="Processes that read.")
 @click.option("--documents", "n_documents", default=200, type=click.IntRange(30))
 @click.option("--pause", default=1.0, help="Mean seconds between two steps of each process.")
-@measurement(seed="Of documents, queries and changes.", work="Folder to work in; by default a temporary one.")
+@measurement(seed="Seed of documents, queries and changes.", work="Folder to work in; by default a temporary one.")
 def main(run: Measurement, minutes: float, idle_minutes: float, n_readers: int, n_documents: int, pause: float) -> None:
     """Let readers query an index while a writer updates, removes, compacts, repairs and publishes.
 

@@ -236,8 +236,8 @@ def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, floa
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents asked.")
-@click.option("--truth", "n_truth", default=500, help="Of them, compared with the double loop.")
+@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents to search with.")
+@click.option("--truth", "n_truth", default=500, help="Documents of these that are compared with the double loop.")
 @click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> None:

@@ -225,14 +225,12 @@ _MUTATIONS: tuple[Callable[[bytes, Sequence[bytes], random.Random], bytes], ...]
 
 
 _NOTE = (
-    "Files made from a small seed of each format by one to four of: flipped bits, cut ends, copied, "
-    "removed and spliced "
-    "blocks, nested marks repeated, numbers made huge, control characters; in half of the archives a member is "
-    "damaged and packed again. Each is read in the process that `longmatch index` uses, within "
-    "{seconds:g} s of processor "
-    "time and {memory:,} MiB. Refused: with a reason of the reader. Failed: with the exception of a "
-    "parser as reason. "
-    "Hung: no answer in ten times the limit. Lost: no result, or a failure of the process that indexes."
+    "Files are made from a small seed of each format by one to four changes: flipped bits, truncation, blocks copied, "
+    "removed or spliced, nested markup repeated, numbers made huge, and control characters. In half of the archives a "
+    "member is damaged and packed again. Each file is read in the process that `longmatch index` uses, within "
+    "{seconds:g} s of processor time and {memory:,} MiB. Refused: the reader gave a reason. Failed: the reason is the "
+    "exception of a parser. Hung: no result in ten times the limit. Lost: no result, or a failure of the process that "
+    "indexes."
 )
 
 
@@ -257,8 +255,8 @@ def fuzz_table(records: Sequence[FuzzRecord]) -> str:
 
 
 @program
-@click.option("--files", "n_files", default=N_FILES, type=click.IntRange(1), help="In all formats.")
-@measurement(seed="Of the damage.", quick=f"{N_QUICK} files")
+@click.option("--files", "n_files", default=N_FILES, type=click.IntRange(1), help="Files of all formats together.")
+@measurement(seed="Seed of the damage.", quick=f"{N_QUICK} files")
 def main(run: Measurement, n_files: int) -> None:
     """Read damaged files of every format within limits, and record the outcome of each.
 

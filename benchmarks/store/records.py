@@ -48,13 +48,13 @@ class ExactnessRecord(Recorded, kind="exactness"):
     def promises(self) -> list[str]:
         """Lines of Markdown."""
         line = (
-            f"- `{self.index}` under {self.factory}: {self.n_queries} queries, {self.n_hits:,} hits, contributions "
+            f"- `{self.index}` under {self.factory}: {self.n_queries} queries, {self.n_hits:,} hits; contributions "
             f"sum to the score within {self.largest_sum_error:.0e}"
         )
         if self.n_certified:
             line += (
-                f"; {self.n_certified} certified rankings, {self.n_ranked_otherwise} of them other than a double "
-                f"loop over documents and chunks gives, scores within {self.largest_score_error:.0e}"
+                f"; {self.n_certified} certified rankings, {self.n_ranked_otherwise} of them different from that of a "
+                f"double loop over documents and chunks, scores equal within {self.largest_score_error:.0e}"
             )
         return [f"{line}."]
 
@@ -85,10 +85,10 @@ class ConcurrencyRecord(Recorded, kind="concurrency", file="concurrency{seeded}"
     def promises(self) -> list[str]:
         """Lines of Markdown."""
         return [
-            f"- {self.n_readers} readers beside a writer for {self.minutes:g} minutes, {sum(self.changes.values()):,} "
+            f"- {self.n_readers} readers and a writer for {self.minutes:g} minutes, {sum(self.changes.values()):,} "
             f"changes ({', '.join(f'{n} {name}' for name, n in self.changes.items())}), {self.n_queries:,} queries, "
-            f"{self.n_refreshes:,} refreshes: {self.n_errors} errors. A query: p50 {self.p50_ms} ms, p99 "
-            f"{self.p99_ms} ms; without the writer {self.idle_p50_ms} and {self.idle_p99_ms} ms."
+            f"{self.n_refreshes:,} refreshes: {self.n_errors} errors. Queries: p50 {self.p50_ms} ms, p99 "
+            f"{self.p99_ms} ms; without the writer p50 {self.idle_p50_ms} ms, p99 {self.idle_p99_ms} ms."
         ]
 
 
@@ -107,9 +107,9 @@ class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents
     def promises(self) -> list[str]:
         """Lines of Markdown."""
         return [
-            f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without: "
+            f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without checksums: "
             + "; ".join(
-                f"{step} of {name} index {times[0]} and {times[1]} ms"
+                f"{step} of {name} index {times[0]} ms and {times[1]} ms"
                 for name, found in (("a sealed", self.sealed), ("an unsealed", self.unsealed))
                 for step, times in found.items()
             )

@@ -62,8 +62,8 @@ def compared(path: Path, doc_ids: list[str], n_rounds: int) -> dict[str, tuple[f
 
 @program
 @click.option("--documents", "n_documents", default=1000, type=click.IntRange(_N_QUERIES))
-@click.option("--rounds", "n_rounds", default=15, type=click.IntRange(1), help="Of both, in turns.")
-@measurement(seed="Of the made documents.", work="Folder to work in; by default a temporary one.")
+@click.option("--rounds", "n_rounds", default=15, type=click.IntRange(1), help="Rounds of both ways, alternating.")
+@measurement(seed="Seed of the synthetic documents.", work="Folder to work in; by default a temporary one.")
 def main(run: Measurement, n_documents: int, n_rounds: int) -> None:
     """Measure what checksums of catalog rows cost an index of words, sealed and unsealed, in processor time.
 

@@ -48,19 +48,22 @@ _SHOWN = "nDCG@20"
 KINDS = ("relevant", "irrelevant", "by chance")  # of hits, whose largest pair starts in the facet's section
 _OTHERS = ("nDCG@10", "nDCG%20", "MAP")
 _NOTE = (
-    "nDCG@10 and nDCG@20 with the gain 2^relevance - 1 over the pooled candidates; nDCG%20, over a fifth of the pool "
-    "with the relevance as gain, and MAP, from relevance 2 on, as the authors compute them; equal scores share what "
-    "is gained. The mean of the authors' two test folds, nDCG@20 also by fold, with a bootstrap interval. No setting "
-    "was chosen on this set. Score 0: candidates of which a ranking says nothing. p: two-sided paired randomisation "
-    "test of nDCG@20, adjusted after Holm over the rankings. An abstract that is asked with in several "
-    "facets is drawn, or swapped, with all of them."
+    "nDCG@10 and nDCG@20 have the gain 2^relevance - 1, over the pooled candidates. nDCG%20 (over a fifth of the "
+    "pool, with the relevance as gain) and MAP (from relevance 2 on) are computed as by the authors of the set. "
+    "Candidates with equal scores share the gain of their ranks. Values are means of the authors' two test folds, "
+    "nDCG@20 also by fold and with a bootstrap interval. No setting was chosen on this set. Score 0: share of "
+    "candidates with the score 0. p: two-sided paired randomisation test of nDCG@20, adjusted by Holm's method over "
+    "the rankings. An abstract that is a query in several facets is drawn, or swapped, with all of them."
 )
-_MODEL_NOTE = " Model: the encoder's own section pairs, from sections of the facet to such of the candidate."
-_MODEL_LARGEST_NOTE = " Model: the largest pair is that of the encoder."
+_MODEL_NOTE = (
+    " Model: the encoder's own section pairs, from sections of the facet in the query to sections of the facet in the "
+    "candidate."
+)
+_MODEL_LARGEST_NOTE = " Model: the largest pair is that of the encoder's own explanation."
 _LARGEST_NOTE = (
-    "Share of hits among the candidates whose largest pair starts in the facet's section, by relevance, and the share "
-    "of that section in the weights of the query. p: the same test over the queries that have both, adjusted after "
-    "Holm over each column."
+    "Share of hits among the candidates whose largest section pair starts in the facet's section, for relevant and "
+    "irrelevant hits. By chance: share of that section in the weights of the query. In parentheses: number of "
+    "queries. p: the same test over the queries that have both values, adjusted by Holm's method over each column."
 )
 
 
@@ -299,7 +302,9 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> l
 @task
 @click.argument("folder", default="csfcube")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
-@measurement(seed="Of the quick part, the tests and the intervals.", quick="A query of each facet and fold", data=True)
+@measurement(
+    seed="Seed of the quick part, the tests and the intervals.", quick="A query of each facet and fold", data=True
+)
 def main(call: Measurement, folder: str, encoder: str) -> None:
     """Measure, on the faceted corpus in FOLDER, which part of a score ranks the candidates of a facet best.
 

@@ -132,14 +132,18 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
-@click.option("--split", default="test", help="Whose queries are drawn.")
-@click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries drawn.")
+@click.option("--split", default="test", help="Split to draw queries from.")
+@click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
 @click.option("--hits", default=RemovalPlan.hits, type=click.IntRange(1), help="Best hits of each query.")
-@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="What is removed.")
-@click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders a hit.")
-@click.option("--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries re-encoded.")
+@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="Unit that is removed.")
+@click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders of each hit.")
+@click.option(
+    "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
+)
 @measurement(
-    seed="Of queries, random orders, tests and intervals.", quick="Few queries in a part of the corpus", encodes=True
+    seed="Seed of queries, random orders, tests and intervals.",
+    quick="Few queries in a part of the corpus",
+    encodes=True,
 )
 def main(
     call: Measurement,
@@ -187,18 +191,19 @@ _MEASURES = {
 
 
 _NOTE = (
-    "Areas under score and reciprocal rank over the share of tokens that is removed (deletion) or alone there "
-    "(insertion), parts in the order of the breakdown, of the largest plain cosine, or at random. Scores are relative "
-    "to the whole document's. Comprehensiveness and sufficiency: mean loss at 5, 10, 20 and 50 % of tokens. "
-    "Differences: the area between two curves, with a bootstrap interval; p: two-sided paired randomisation test over "
-    "queries, the hits of one averaged, adjusted after Holm over each column. Stored: rescored from stored vectors, "
-    "the document vector as it was; re-encoded: the text that is left, encoded again."
+    "Areas under the curves of score and reciprocal rank, over the share of tokens that are removed (deletion) or "
+    "inserted alone (insertion). Parts come in the order of the breakdown, of the largest plain cosine, or at random. "
+    "Scores are relative to the score of the whole document. Comprehensiveness and sufficiency: mean loss at 5, 10, "
+    "20 and 50 % of tokens. Minus: the value of the breakdown minus that of another order, with a bootstrap interval. "
+    "p: two-sided paired randomisation test over queries, with the mean over the hits of a query, adjusted by Holm's "
+    "method over each column. Stored: rescored from stored vectors, with the document vector unchanged. Re-encoded: "
+    "the remaining text is encoded again."
 )
 
 
 _MODEL_NOTE = (
-    " Model: parts in the order of the encoder's own explanation, which knows no score; the score that is followed is "
-    "the same."
+    " Model: parts in the order of the encoder's own explanation, which is not a part of the score; the measured "
+    "score is the same."
 )
 _RIVALS = (OrderKind.RANDOM, OrderKind.COSINE, OrderKind.MODEL)
 
@@ -208,7 +213,7 @@ def faithfulness_table(runs: Sequence[Run]) -> str:
     kinds = [kind for kind in OrderKind if kind is not OrderKind.MODEL or any(run.system == kind for run in runs)]
     rivals = [kind for kind in _RIVALS if kind in kinds]
     head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *kinds]
-    tests = [f"less {kind} {cell}" for kind in rivals for cell in ("[95 %]", "p")]
+    tests = [f"minus {kind} {cell}" for kind in rivals for cell in ("[95 %]", "p")]
     rows = [row for of_corpus in _by_corpus(runs).values() for row in _rows(list(of_corpus.values()), kinds, rivals)]
     note = _NOTE + _MODEL_NOTE * (OrderKind.MODEL in kinds)
     return "\n".join([*markdown([*head, *tests], rows), "", note, "", *origins(runs)])

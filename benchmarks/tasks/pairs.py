@@ -122,28 +122,34 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 @task
 @click.argument("name", metavar="DATASET")
 @systems_option("tfidf,bm25,cosine,maxsim", SCORERS)
-@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", help="Of drawing.")
+@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", help="Protocol of drawing pairs.")
 @click.option(
     "--split",
     "rule",
     type=click.Choice([rule.value for rule in SplitRule]),
     default=SplitRule.DOCUMENT.value,
-    help="Share no document between splits; or split over pairs, as published; or as the file of pairs says.",
+    help="Share no document between splits; or split over pairs, as published; or use the splits of the file of pairs.",
 )
 @click.option(
     "--pairs",
     "pair_file",
     type=click.Path(path_type=Path, exists=True),
-    help="A file of your own: id1, id2, label; or a folder of AAN pairs or of GWikiMatch, as they are given out.",
+    help="A file of your own: id1, id2, label; or a folder of AAN pairs or of GWikiMatch, as published.",
 )
-@click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
-@click.option("--pairs-seed", default=0, help="Of drawing and splitting pairs.")
+@click.option(
+    "--most-pairs", type=click.IntRange(1), help="Limit of matching pairs in a split, with as many mismatches."
+)
+@click.option("--pairs-seed", default=0, help="Seed of drawing and splitting pairs.")
 @fitting_options
 @click.option(
-    "--against", default=AGAINST, type=click.Choice(SCORERS), metavar="SYSTEM", help="That others are tested against."
+    "--against",
+    default=AGAINST,
+    type=click.Choice(SCORERS),
+    metavar="SYSTEM",
+    help="Scorer that the others are compared with.",
 )
 @measurement(
-    seed="Of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
+    seed="Seed of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
 )
 def main(
     call: Measurement,

@@ -50,21 +50,23 @@ from indexer.origin import Origin
 
 _GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}
 _NOTE = (
-    "The query is the document that a section was taken from; the host holds that section, damaged by leaving out "
-    "words or by shuffling sentences, and then without its heading, and shares as few rare words with the query as "
-    "could be found. Rank of the host among all documents: share of plantings where it is 1, or at most 10, and the "
-    "median; the first row of each corpus is the host before planting. Named first: the largest pair is the planted "
-    "section and the one that it was taken from. IoU, precision and recall: characters of that pair's spans against "
-    "those of the passage; hosts below rank 100 count as not named. With a bootstrap interval over pairs of query and "
-    "host. p: two-sided paired randomisation test of 1/rank over these pairs, evidence against the document vector, "
-    "adjusted after Holm over the rows of a corpus."
+    "The query is the document that a section was taken from. The host is the document that the section was planted "
+    "in, as a copy or damaged; damaged sections lose words, or have their sentences shuffled, and have no heading. A "
+    "host shares as few rare words with its query as possible. Rank of the host among all documents: share of "
+    "plantings with rank 1, share with rank 10 or better, and median. The first row of each corpus is the host before "
+    "planting. Named first: the largest pair is the planted section and its source. IoU, precision and recall: "
+    "characters of the spans of that pair, compared with the characters of the passage. Hosts below rank 100 count as "
+    "not named. In brackets: bootstrap interval over pairs of query and host. p: two-sided paired randomisation test "
+    "of 1/rank over these pairs, evidence against the document vector, adjusted by Holm's method over the rows of a "
+    "corpus."
 )
 
 
 _MODEL_NOTE = (
-    " Model: the strongest pair that the encoder computes by itself, and for each chunk of its query section the best "
-    "chunk of its target section; hosts below rank 100 of the evidence count as not named. p, named: evidence against "
-    "model, named first, over pairs of query and host, adjusted after Holm over the rows of a corpus."
+    " Model: the strongest pair in the encoder's own explanation, and for each chunk of its query section the best "
+    "chunk of its target section; hosts below rank 100 by evidence count as not named. p, named: evidence against "
+    "model, on the share named first, over pairs of query and host, adjusted by Holm's method over the rows of a "
+    "corpus."
 )
 EVIDENCE, DOCUMENT, MODEL = "evidence", "document", "model"  # the systems; the model names passages but does not rank
 _NAMED = ("is_first", "iou", "span_precision", "span_recall")
@@ -304,16 +306,22 @@ def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log:
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
-@click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Drawn, indexed.")
-@click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Of each length.")
-@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Planted as what.")
+@click.option(
+    "--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to draw and index."
+)
+@click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
+@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
 @click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
 @click.option(
     "--contained",
     is_flag=True,
-    help="Ask novelty and containment, by words alone, which planted sections and documents are there, instead.",
+    help="Search for planted sections and documents by novelty and containment instead, by words alone.",
 )
-@measurement(seed="Of the draw, the damages, tests and intervals.", quick="Three hosts among 40 documents", data=True)
+@measurement(
+    seed="Seed of the draw, the damages, the tests and the intervals.",
+    quick="Three hosts among 40 documents",
+    data=True,
+)
 def main(
     call: Measurement,
     name: str,

@@ -262,14 +262,14 @@ def _few(details: ProbeDetails, shot: str) -> str:
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, help="Whose document vectors are probed.")
-@click.option("--systems", default=",".join(SYSTEMS), callback=names_of(SYSTEMS), help="Separated by commas.")
-@click.option("--shots", default="5,10", callback=read_numbers, help="Labels a class, by commas.")
-@click.option("--draws", default=10, type=click.IntRange(2), help="Of few labels.")
-@click.option("--max-words", default=0, type=click.IntRange(0), help="Read no more of a document; 0 reads all.")
-@click.option("--most-pairs", type=click.IntRange(2), help="Of pairs: matching ones of a split, at most.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the document vectors.")
+@click.option("--systems", default=",".join(SYSTEMS), callback=names_of(SYSTEMS), help="Systems, separated by commas.")
+@click.option("--shots", default="5,10", callback=read_numbers, help="Labels per class, separated by commas.")
+@click.option("--draws", default=10, type=click.IntRange(2), help="Draws of few labels.")
+@click.option("--max-words", default=0, type=click.IntRange(0), help="Limit of words read per document; 0 reads all.")
+@click.option("--most-pairs", type=click.IntRange(2), help="Limit of matching pairs in a split.")
 @measurement(
-    seed="Of draws, of the part, of pairs and of intervals.",
+    seed="Seed of draws, of the part, of pairs and of intervals.",
     quick="A few documents of each class and few draws, or a few pairs",
     encodes=True,
 )

@@ -194,20 +194,24 @@ def prepared_systems(
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, help="Of the index, and of all systems that need one.")
-@click.option("--split", default="test", help="Whose queries are searched with.")
-@click.option("--systems", default=",".join(SYSTEMS), callback=names_of(ALL_SYSTEMS), help="By commas.")
-@click.option("--part", type=click.Choice(PARTS), default=WHOLE, help="Of each query document, to search with.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the index, and of all systems that need one.")
+@click.option("--split", default="test", help="Split to search with.")
+@click.option(
+    "--systems", default=",".join(SYSTEMS), callback=names_of(ALL_SYSTEMS), help="Systems, separated by commas."
+)
+@click.option("--part", type=click.Choice(PARTS), default=WHOLE, help="Part of each query document to search with.")
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
 @click.option(
-    "--vectors", type=click.Path(path_type=Path, exists=True), help="Word vectors as text, for wmd and others."
+    "--vectors", type=click.Path(path_type=Path, exists=True), help="Text file of word vectors, for wmd and others."
 )
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @measurement(
-    seed="Of tests and intervals in the table, and of --quick.", quick="A small seeded part of DATASET", encodes=True
+    seed="Seed of tests and intervals in the table, and of --quick.",
+    quick="A small seeded part of DATASET",
+    encodes=True,
 )
 def main(
     call: Measurement,

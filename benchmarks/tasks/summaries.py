@@ -229,8 +229,8 @@ def _table(runs: Sequence[Run]) -> list[str]:
     note = _note(shown[0], primary)
     if any(run.details_as(SummaryDetails).is_trained_on_it for run in shown):
         note += (
-            f" {_TRAINED} was trained on pairs of this dataset, citing papers with papers that they cite: judgments "
-            "of the citing tasks, reversed."
+            f" {_TRAINED} was trained on pairs of this dataset, citing papers with papers that they cite: the reversed "
+            "judgments of the citing tasks."
         )
     return [*markdown(["System", f"{primary} [95 %]", *others, "p, BM25"], rows), "", note]
 
@@ -245,9 +245,9 @@ def _note(run: Run, primary: str) -> str:
     draws = f", mean and standard deviation of {details.n_draws} draws" if details.n_draws > 1 else ""
     return (
         f"CL-SciSumm, {details.name} ({run.split}): {len(run.cases)} summaries, {details.n_candidates:,.0f} "
-        f"candidates each{draws}. Bootstrap interval; p: two-sided paired randomisation test of {primary} against "
-        f"BM25, adjusted after Holm over the systems; both over {len(set(run.groups or ()))} papers, with all "
-        "summaries of each."
+        f"candidates each{draws}. In brackets: bootstrap interval. p: two-sided paired randomisation test of {primary} "
+        "against BM25, adjusted by Holm's method over the systems. Interval and test draw from "
+        f"{len(set(run.groups or ()))} papers, each with all its summaries."
     )
 
 
@@ -256,19 +256,21 @@ def _note(run: Run, primary: str) -> str:
 @click.option(
     "--encoder",
     default=MINILM_NAME,
-    help="Of the systems evidence and document; one that learned from pairs of this dataset is marked.",
+    help="Encoder of the systems evidence and document; one that learned from pairs of this dataset is marked.",
 )
-@click.option("--split", default="", help="Whose summaries are used; by default that of the task's protocol.")
+@click.option("--split", default="", help="Split to search with; by default that of the task's protocol.")
 @click.option(
     "--systems",
     default="evidence,document,bm25,tfidf",
     callback=names_of(SYSTEMS),
-    help=f"Separated by commas, of {', '.join(SYSTEMS)}.",
+    help=f"Systems, separated by commas, of {', '.join(SYSTEMS)}.",
 )
-@click.option("--draws", type=click.IntRange(1), help="Of candidates; 20 in citing-drawn, 1 where nothing is drawn.")
+@click.option(
+    "--draws", type=click.IntRange(1), help="Draws of candidates; 20 in citing-drawn, 1 in tasks without draws."
+)
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @measurement(
-    seed="Of candidates, of the part and of intervals.",
+    seed="Seed of candidates, of the part and of intervals.",
     quick="A few topics, the first words of their papers, and few draws",
     encodes=True,
 )

@@ -52,8 +52,8 @@ def test_the_table_has_columns_of_the_model_where_an_encoder_has_one(runs: list[
     assert "model" not in faithfulness_table(runs)
     other = [replace(run, dataset="pets@0") for run in runs]
     table = faithfulness_table([*runs, *other, made_run("model", 0.2, origin)])
-    assert "| breakdown | cosine | random | model | less random [95 %] | less random p |" in table
-    assert "| less model [95 %] | less model p |" in table
+    assert "| breakdown | cosine | random | model | minus random [95 %] | minus random p |" in table
+    assert "| minus model [95 %] | minus model p |" in table
     rows = [line for line in table.splitlines() if "deletion, area (low)" in line]
     # With a model there are three rivals, each corrected in its own family. Without one its cells are empty.
     assert rows == [
@@ -76,7 +76,7 @@ def test_the_command_measures_the_order_of_the_model_where_the_encoder_explains_
     assert len(runs) == 16  # four orders of two sides, rescored in two ways
     for run in (run for run in runs if run.system == "model"):
         assert (run.details["curves"]["deletion"][0], run.details["curves"]["deletion"][-1]) == (1, 0)
-    assert "less model [95 %]" in done.output
+    assert "minus model [95 %]" in done.output
 
 
 def test_deletion_and_insertion_are_drawn(runs: list[Run], tmp_path: Path) -> None:

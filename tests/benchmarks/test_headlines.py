@@ -78,5 +78,5 @@ def test_findings_count_what_faults_lost(origin: Origin) -> None:
     interrupted = FaultsRecord(kills, {}, {}, {}, [], 1.0, origin)
     damaged = FaultsRecord({}, {}, {"words": DamagedCounts(500, 0, 0, 0, 3, *[0] * 6)}, {}, [], 1.0, origin)
     assert "of 1,200 (kills, " in findings_table([interrupted, damaged])
-    assert "answers of 500 damaged copies | 2; 3 |" in findings_table([interrupted, damaged])
+    assert "damaged copies with wrong answers, of 500 | 2; 3 |" in findings_table([interrupted, damaged])
     assert findings_table([interrupted]) == ""

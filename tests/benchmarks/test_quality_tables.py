@@ -94,4 +94,4 @@ def test_a_bucket_has_the_mean_of_its_queries_and_an_interval(origin: Origin) ->
 
 def test_queries_without_a_length_are_left_out_and_counted(origin: Origin) -> None:
     run = with_words(made_run("bm25", [1.0, 0.5], origin), [None, 20])
-    assert "targets, without 1 whose targets are all absent | words (queries) | 20 to 20 (1) |" in length_table([run])
+    assert "targets (left out, all targets absent: 1) | words (queries) | 20 to 20 (1) |" in length_table([run])

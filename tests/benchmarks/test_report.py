@@ -26,8 +26,8 @@ DRAWN = """# Title
 | proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |
 | proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
 
-nDCG@10 has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired randomisation test \
-of nDCG@10, adjusted after Holm over the systems of a task in one column, against the document vector of \
+nDCG@10 has the gain 2^relevance - 1, with a bootstrap interval over queries. p: two-sided paired randomisation test \
+of nDCG@10, adjusted by Holm's method over the systems of a task in one column, against the document vector of \
 the same encoder, and BM25.
 
 Run again:

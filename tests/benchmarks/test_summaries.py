@@ -175,7 +175,7 @@ def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
     ]
     lines = summary_table(runs).splitlines()
     assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
-    assert "both over 2 papers, with all summaries of each." in lines[5]
+    assert "Interval and test draw from 2 papers, each with all its summaries." in lines[5]
 
 
 def test_an_encoder_that_learned_from_the_dataset_is_marked(origin: Origin) -> None:

@@ -32,27 +32,32 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
     "texts",
     type=click.Path(exists=True, path_type=Path),
     metavar="INDEX",
-    help="Draw the words of made documents from its terms; by default they are those of the originals.",
+    help="Index whose terms are the words of synthetic documents; by default they have the words of their originals.",
 )
 @click.option(
-    "--add", "n_added", type=click.IntRange(1), help="Add so many documents to a copy of each size, and measure that."
+    "--add",
+    "n_added",
+    type=click.IntRange(1),
+    help="Add this number of documents to a copy of each size, and measure that.",
 )
-@click.option("--encoded", default=24, type=click.IntRange(0), help="With --add: compared encoding.")
+@click.option("--encoded", default=24, type=click.IntRange(0), help="With --add: documents to encode for comparison.")
 @click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
 @click.option("--factory", default=AUTO, help="FAISS factory string.")
-@click.option("--recall-floor", default=RECALL_FLOOR, help="Of a generation that is published.")
-@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
-@click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
-@click.option("--queries", "n_queries", type=click.IntRange(1), help="Of each kind.  [default: 100]")
-@click.option("--query-chunks", default=40, type=click.IntRange(1), help="Of a query, about.")
+@click.option("--recall-floor", default=RECALL_FLOOR, help="Least recall of the published generation.")
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of publishing.")
+@click.option(
+    "--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Cap of the private memory of each measured process."
+)
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="Queries of each kind.  [default: 100]")
+@click.option("--query-chunks", default=40, type=click.IntRange(1), help="Approximate chunks of a query.")
 @click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=os.cpu_count() or 1, type=click.IntRange(1), help="Of a search.")
-@click.option("--workers", default=os.cpu_count() or 1, type=click.IntRange(1), help="Of a batch.")
-@click.option("--label", default="", help="Ends the name of the record, for example the processor.")
+@click.option("--threads", default=os.cpu_count() or 1, type=click.IntRange(1), help="Threads of a search.")
+@click.option("--workers", default=os.cpu_count() or 1, type=click.IntRange(1), help="Workers of a batch.")
+@click.option("--label", default="", help="Suffix of the name of the record, for example the processor.")
 @measurement(
-    seed="Of growth and queries.",
+    seed="Seed of growth and queries.",
     quick="A few real documents, grown a little",
-    work="Folder for grown indexes; kept and gone on with.",
+    work="Folder for grown indexes; kept and resumed.",
 )
 def main(
     run: Measurement,

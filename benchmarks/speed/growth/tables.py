@@ -18,11 +18,11 @@ def scale_table(records: Sequence[ScaleRecord]) -> str:
     head += ["Recall", "Cold, s", "Queries/s", "Search, MiB", "Disk, MiB", "Grow + publish, s", "Cap, MiB", "GFLOP/s"]
     rows = [_row(record, kind) for record in _by_size(records) for kind in record.asked]
     note = (
-        "Nearest: median cosine of a chunk and the nearest one of another document. Queries are documents of the "
-        "index, themselves left out; real ones, and made ones. Recall is that of the exact best targets. Cold: "
-        "opening, and the first answer, without page cache. Memory: private, then with pages of mapped files; a cap "
-        "holds the private memory of each process (RLIMIT_DATA). GFLOP/s: of float32 products of square matrices on as "
-        "many threads in the same run, for comparison with other machines, and with this one at other times."
+        "Nearest: median cosine of a chunk and the nearest chunk of another document. Queries are real and synthetic "
+        "documents of the index, each left out of its own hits. Recall: of the exact best targets. Cold: opening, and "
+        "the first answer, without page cache. Search, MiB: private memory, then memory with pages of mapped files. "
+        "Cap: limit of the private memory of each process (RLIMIT_DATA). GFLOP/s: of float32 products of square "
+        "matrices on the same number of threads in the same run, to compare with other machines and other runs."
     )
     likeness = [_likeness(record) for record in {record.source: record for record in records}.values()]
     added = [_added(record) for record in _by_size(records) if record.added_share is not None]
@@ -32,12 +32,12 @@ def scale_table(records: Sequence[ScaleRecord]) -> str:
 def _added(record: ScaleRecord) -> str:
     """What thresholds and words add to time and size, in a sentence."""
     times = [f"{asked.added_ms:.1f} ms ({kind})" for kind, asked in record.asked.items() if asked.added_ms is not None]
-    drawn = f", words of made documents drawn from `{record.texts}`" if record.texts else ""
+    drawn = f", with words of synthetic documents from `{record.texts}`" if record.texts else ""
     label = f" ({record.label})" if record.label else ""
     return (
         f"At {record.n_chunks:,} chunks of `{record.corpus}`{label}{drawn}, thresholds and words add "
-        f"{', '.join(times)} to the median of the same queries without them, and "
-        f"{100 * (record.added_share or 0):.1f} % to the size of the index: term counts, postings and reference."
+        f"{', '.join(times)} to the p50 of the same queries without them, and "
+        f"{100 * (record.added_share or 0):.1f} % to the size of the index (term counts, postings and reference)."
     )
 
 
@@ -49,10 +49,11 @@ def _likeness(record: ScaleRecord) -> str:
         return " / ".join(f"{value:.2f}" for value in values)
 
     return (
-        f"Made documents of `{record.source.partition('@')[0]}`: of {real.n_documents:,} real ones a quarter, grown "
-        f"fourfold, has cosines to the nearest chunk of another document of {listed(grown.nearest_chunk)} (at 5, 25, "
-        f"50, 75, 95 percent), all of them {listed(real.nearest_chunk)}; of documents {listed(grown.nearest_document)} "
-        f"and {listed(real.nearest_document)}; within documents {listed(grown.within)} and {listed(real.within)}."
+        f"Synthetic documents of `{record.source.partition('@')[0]}`: a quarter of {real.n_documents:,} real ones, "
+        f"grown fourfold, compared with all {real.n_documents:,}. Cosines at 5, 25, 50, 75 and 95 percent: nearest "
+        f"chunk of another document {listed(grown.nearest_chunk)} (grown) and {listed(real.nearest_chunk)} (real); "
+        f"nearest document {listed(grown.nearest_document)} and {listed(real.nearest_document)}; within documents "
+        f"{listed(grown.within)} and {listed(real.within)}."
     )
 
 
@@ -86,15 +87,16 @@ def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:
 
 def additions_table(records: Sequence[AdditionRecord]) -> str:
     """A row for each index and number of documents added."""
-    head = ["Index", "Documents", "Chunks", "Added", "Their chunks", "Committed, s", "First answer, s", "Found"]
-    head += ["Generation", "s", "Built from nothing, s", "Encoding them, s", "p50 before / committed / after, ms"]
+    head = ["Index", "Documents", "Chunks", "Added", "Chunks added", "Committed, s", "First answer, s", "Found"]
+    head += ["Generation", "Joined, s", "Full build, s", "Encoding, s", "p50 before / committed / after, ms"]
     head += ["nprobe", "Recall"]
     rows = [_added_row(record) for record in sorted(records, key=lambda record: (record.source, record.n_chunks))]
     note = (
-        "First answer: a new process, right after the commit, opens the index and answers. Found: documents added that "
-        "come first when asked with themselves, then; their chunks are scanned until they are in the generation. "
-        "Encoding: at the rate of real documents in the same run. nprobe and recall of the generation, before and "
-        "after; p50 of a search with ten hits and their breakdown, encoding aside."
+        "First answer: a new process opens the index right after the commit and answers. Found: added documents that "
+        "rank first then when searched with themselves; their chunks are scanned until they are in the FAISS index of "
+        "the generation. Joined: time to add them to that FAISS index. Encoding: time for the added documents at the "
+        "rate of real documents in the same run. p50: of a search with ten hits and their breakdown, without encoding. "
+        "nprobe, recall: of the generation, before and after."
     )
     return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
 

@@ -25,5 +25,5 @@ def test_a_scorer_has_the_name_that_it_is_made_by(bert_folder: Path, name: str) 
 def test_the_help_of_pairs_and_rerank_lists_their_scorers() -> None:
     for program, names in ((pairs, SCORERS), (rerank, LEARNED)):
         text = "".join(CliRunner().invoke(program, ["--help"]).output.split())
-        assert f"Bycommas,of{','.join(names)};or:all." in text
+        assert f"Systems,separatedbycommas,of{','.join(names)};or:all." in text
     assert "concept-graph" in LEARNED

@@ -32,7 +32,7 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
     assert lines[6] == "| always a match | 0.500 | 0.500 | 1.000 | 0.667 | 0.500 | 0.667 |  |  |"
     assert lines[8:11] == ["Run again:", "", "- `python -m benchmarks run retrieval pets`"]
     assert lines[12].startswith("Measured: commit 0123456789 on A Processor")
-    assert lines[-1].startswith("P, R and F1 are of the matches.")
+    assert lines[-1].startswith("P, R and F1 are of the class of matches.")
 
 
 def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
@@ -110,19 +110,19 @@ def test_a_row_shows_encoder_seed_and_chosen_settings(origin: Origin) -> None:
     }
 
 
-@pytest.mark.parametrize(("rule", "told"), [("document", "too.\n"), ("pair", "too; by this split some of them are")])
+@pytest.mark.parametrize(("rule", "told"), [("document", ".\n"), ("pair", "; with this split some of them are")])
 def test_scorers_that_take_unlabelled_pairs_for_mismatches_are_marked(origin: Origin, rule: str, told: str) -> None:
     record = changed(learned(pairs_run(origin, "colde", BETTER)), split_rule=rule)
     marked = pairs_table([replace(record, settings={"labels_alone": False})])
     assert "| colde* |" in marked
-    assert f"* takes pairs of a batch that have no label for mismatches {told}" in marked
+    assert f"* also uses unlabelled pairs of a batch as mismatches{told}" in marked
     assert "| colde |" in pairs_table([replace(record, settings={"labels_alone": True})])
 
 
 def test_lost_pairs_and_steps_of_pretraining_are_shown(origin: Origin) -> None:
     record = learned(pairs_run(origin, "smith-wp", BETTER), course=Course(500, 400, 0.9, pretraining_steps=500))
     table = pairs_table([changed(record, n_lost={"train": 1200, "valid": 0, "test": 0})])
-    assert "train 40 of 1,030 documents (1,200 went), valid 6" in table
+    assert "train 40 of 1,030 documents (1,200 dropped), valid 6" in table
     assert "| 500 + 500 (400) |" in table
 
 
