@@ -96,7 +96,7 @@ class _Writer:
     def _operation(self, key: str, sign: object, operand: object) -> str:
         quoted = _quoted(key)
         if not isinstance(sign, str) or sign not in _SIGNS.keys() | _NAMES.keys():
-            self._fail(f"{_short(sign)} at {key!r} is not an operator; known are = != < <= > >= in, not in, like, exists")
+            self._fail(f"{_short(sign)} at {key!r} is not an operator; known: = != < <= > >= in, not in, like, exists")
         if sign in _SIGNS:
             compared = _SIGNS[sign]
             if operand is None and compared in ("=", "!="):

@@ -121,7 +121,7 @@ def test_the_text_is_the_language_of_filters() -> None:
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ({"year": {"=>": 1}}, "'=>' at 'year' is not an operator; known are = != < <= > >= in, not in, like, exists"),
+        ({"year": {"=>": 1}}, "'=>' at 'year' is not an operator; known: = != < <= > >= in, not in, like, exists"),
         ({"year": {"$regex": "x"}}, "'$regex' at 'year' is not an operator"),
         ({"year": {}}, "no operator at 'year'"),
         ({"year": {">": None}}, "None at 'year' is NoneType; compare with text, a number, True or False"),
