@@ -147,7 +147,7 @@ def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
     folder = write_aan(tmp_path / "tsv", 20)
     options = ["--pairs", str(folder), "--split", "given", "--systems", "tfidf", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["lra", *options], catch_exceptions=False)
-    assert "**lra**, protocol given, splits as given; pairs: train 20 of 21 documents (1 went)" in done.output
+    assert "**lra**, protocol given, splits as given; pairs: train 20 of 21 documents (1 dropped)" in done.output
     (record,) = written(tmp_path / "out")
     assert (details(record).n_lost, auc(record)) == ({"train": 1, "valid": 1, "test": 1}, 1.0)
     assert record.origin.command == "python -m benchmarks run pairs lra --systems tfidf --split given --pairs tsv"

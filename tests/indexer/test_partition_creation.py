@@ -82,7 +82,7 @@ def test_a_run_that_commits_nothing_leaves_nothing(tmp_path: Path, monkeypatch: 
         report = build(tmp_path / "x.parts", documents, encode="none", partitions=P)
         assert len(report.failures) == 1
         assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DocumentError, match="there is no document; begin with at least one"):
+    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
         build(tmp_path / "x.parts", [], encode="none", partitions=P)
 
     def stop(*_: object, **__: object) -> None:
