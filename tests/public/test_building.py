@@ -137,7 +137,8 @@ def test_files_of_others_and_busy_folders_are_never_removed(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", [None, 5, "", [1], ["a text"]])
 def test_an_argument_that_is_not_a_path_is_refused(path: Any) -> None:  # noqa: ANN401
-    with pytest.raises(IndexMismatch, match="is not a path of an index; pass the folder first"):
+    expected = "is not a path of an index; pass the folder first, for example 'papers.lm'"
+    with pytest.raises(IndexMismatch, match=expected):
         longmatch.build(path, TEXTS)
 
 
