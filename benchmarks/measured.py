@@ -50,10 +50,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
+    "architectures": (*_SYSTEMS, *_MODELS),  # for encoders; other systems: `modules_of`
     "pairs": _PAIRS,
     "rerank": ("benchmarks/tasks/rerank.py", *_PAIRS),
     "probe": ("benchmarks/probing.py", *_ENCODING),
-    "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
     "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
     "second_stage": (
@@ -100,7 +100,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
 }
 TASKS = (  # kinds of runs
-    *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
+    *("retrieval", "architectures", "pairs", "rerank", "probe", "summaries", "peers"),
     *("facets", "faithfulness", "planted", "contained", "positions"),
 )
 # The code that the rankings of a system depend on, in retrieval and summaries, where that is not all of `MEASURED`.
@@ -133,7 +133,7 @@ _OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of benchmarks/peers, by t
 def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
     """The files and folders that a record measures; `system` is that of a run."""
     measured = MEASURED[kind]
-    if kind == "retrieval":
+    if kind == "retrieval" or (kind == "architectures" and system != "document"):
         return _OF_SYSTEM.get(system, measured)
     if kind == "summaries" and system in _OF_SYSTEM:
         return ("benchmarks/scisumm.py", *_OF_SYSTEM[system])

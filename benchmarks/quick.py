@@ -123,6 +123,29 @@ def quick_part(
     return open_dataset(str(path))
 
 
+_PART_TARGETS = 5  # relevant targets of a query in a part of whole documents
+
+
+def sized_part(
+    dataset: Dataset,
+    split: str,
+    folder: Path,
+    n_documents: int,
+    *,
+    seed: int,
+    n_queries: int | None = None,
+    n_words: int | None = None,
+) -> Dataset:
+    """A part with a given number of documents, and by default a tenth as many queries, named by its size.
+
+    See `quick_part`.
+    """
+    n_queries = n_documents // 10 if n_queries is None else n_queries
+    size = Size(n_queries=n_queries, n_targets=_PART_TARGETS, n_documents=n_documents, n_words=n_words)
+    suffix = f"_{n_documents}documents" + (f"_{n_words}words" if n_words else "")
+    return quick_part(dataset, split, folder, seed=seed, size=size, suffix=suffix)
+
+
 def _hash_order(seed: int) -> Callable[[str], bytes]:
     return lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest()
 

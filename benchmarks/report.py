@@ -25,7 +25,6 @@ from benchmarks.frozen.second_stage import second_stage_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.pairs.tables import pairs_table
-from benchmarks.papers.tables import paper_table
 from benchmarks.partitions.partition_failures import failures_table
 from benchmarks.partitions.partition_plan import partition_plan_table
 from benchmarks.partitions.partitions import partitions_table
@@ -56,6 +55,7 @@ from benchmarks.speed.vectors.tables import ann_table
 from benchmarks.speed.word_postings import word_postings_table
 from benchmarks.store.fuzz import fuzz_table
 from benchmarks.store.records import Promised
+from benchmarks.tasks.architectures import architectures_table
 from benchmarks.tasks.facets import facets_table
 from benchmarks.tasks.faithfulness import faithfulness_table
 from benchmarks.tasks.planted import planted_table
@@ -144,6 +144,7 @@ TABLES: Mapping[str, Table] = {
     "training": Table(("training",), training_table),
     "document_layers": Table(("document_layers",), layers_table),
     "second_stage": Table(("second_stage",), second_stage_table),
+    "architectures": Table(("architectures",), architectures_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),
@@ -163,7 +164,6 @@ TABLES: Mapping[str, Table] = {
     "word_postings": Table(("word_postings",), word_postings_table),
     "additions": Table(("addition",), additions_table),
     "plans": Table(("plan",), plan_table),
-    "papers": Table(("papers",), paper_table),
 }
 
 

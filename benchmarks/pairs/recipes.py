@@ -27,7 +27,7 @@ _BACKBONE_RATE = 3e-5
 _BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE
 _NEW_RATE = 3e-4
 _HEAD_RATE = 1e-3
-_SHORT_BLOCK = 128  # tokens, special tokens counted; four blocks of SMITH-Short are 512
+_BLOCK, _SHORT_BLOCK = 32, 128  # tokens of a block of SMITH, special tokens counted; SMITH-Short reads four of 128
 _GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM need 7.3 GB, or 2.2 GB with recomputed layers
 # Tokens of a chunk of a CoLDE. The published 510 are 512 with special tokens; a stretch of 1,536 tokens has
 # only three such chunks, and a section one, so `fixed` uses smaller chunks.
@@ -42,7 +42,13 @@ _BERT_SIZES = {  # names of sizes of a SMITH, and the names in the configuration
 _BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
 
 
-def recipe(name: str, encoder: str, training_tokens: int, variant: Variant = Variant.FIXED) -> Recipe:
+def recipe(
+    name: str,
+    encoder: str,
+    training_tokens: int,
+    variant: Variant = Variant.FIXED,
+    sizes: Mapping[str, str] | None = None,
+) -> Recipe:
     """A recipe of `RECIPES`.
 
     Args:
@@ -50,12 +56,19 @@ def recipe(name: str, encoder: str, training_tokens: int, variant: Variant = Var
         encoder: the start: an encoder to be trained, or the backbone of a new one.
         training_tokens: tokens of a document that a step reads; they determine the number of chunks of a CoLDE.
         variant: the variant of a new encoder.
+        sizes: of a new encoder, in place of those of the recipe.
 
     Raises:
         EncoderError: the recipe needs a BERT as backbone, and `encoder` is none.
-        TrainingError: another variant than `fixed` is requested from a recipe that makes no new encoder.
+        TrainingError: a variant other than `fixed`, or a size, is given to a recipe that makes no new encoder.
     """
-    return RECIPES[name](encoder, training_tokens, variant)
+    made = RECIPES[name](encoder, training_tokens, variant)
+    if not sizes:
+        return made
+    if made.start.new is None:
+        raise TrainingError(f"{name} makes no new encoder, so that {', '.join(sizes)} cannot be set; leave --size out")
+    new = replace(made.start.new, sizes={**made.start.new.sizes, **sizes})
+    return replace(made, start=replace(made.start, new=new))
 
 
 def _fine_tuned(
@@ -66,20 +79,22 @@ def _fine_tuned(
     return Recipe(Start(encoder), FineTuningSettings(losses=losses), comparison, _BACKBONE_RATE)
 
 
-def _smith(pretraining: frozenset[Objective], encoder: str, training_tokens: int, variant: Variant) -> Recipe:
-    start = Start(encoder, NewEncoder(Kind.SMITH, variant))
-    return Recipe(start, _BCE, Comparison.COSINE, _NEW_RATE, pretraining=pretraining)
+def _smith(
+    kind: Kind, block: int, pretraining: frozenset[Objective], encoder: str, training_tokens: int, variant: Variant
+) -> Recipe:
+    """The backbone reads the sentence blocks; the document layers are new, and as wide.
 
-
-def _smith_short(encoder: str, training_tokens: int, variant: Variant) -> Recipe:
-    """The backbone, of any size, reads the sentence blocks, like BERT-base in the paper."""
+    In the paper BERT-base reads the blocks of SMITH-Short, and the sentence encoders of the other SMITHs are pretrained
+    from random parameters. Here every SMITH begins with the same parameters as its rivals.
+    """
     folder = resolve_backbone(encoder)
     config = parse_json(folder / "config.json")
     if not isinstance(config, dict) or config.get("model_type") != "bert":
-        raise EncoderError(f"{folder} holds no BERT, which SMITH-Short reads sentences by; name one: --encoder BERT")
+        raise EncoderError(f"{folder} holds no BERT, which SMITH reads sentences by; name one: --encoder BERT")
     sizes = {size: str(config.get(name)) for size, name in _BERT_SIZES.items()}
-    sizes["block_tokens"] = str(min(_SHORT_BLOCK, int(config.get("max_position_embeddings") or _SHORT_BLOCK)))
-    return Recipe(Start(encoder, NewEncoder(Kind.SMITH_SHORT, variant, sizes)), _BCE, Comparison.COSINE, _BERT_RATE)
+    sizes["block_tokens"] = str(min(block, int(config.get("max_position_embeddings") or block)))
+    start = Start(encoder, NewEncoder(kind, variant, sizes))
+    return Recipe(start, _BCE, Comparison.COSINE, _BERT_RATE, _NEW_RATE, pretraining=pretraining)
 
 
 def _colde(
@@ -117,10 +132,10 @@ RECIPES: Mapping[str, Callable[[str, int, Variant], Recipe]] = {
     "cosine-infonce": partial(_fine_tuned, {Loss.DOCUMENT: 1.0}, Comparison.COSINE),
     "cosine-supcon": partial(_fine_tuned, {Loss.SUPCON: 1.0}, Comparison.COSINE),
     "maxsim-trained": partial(_fine_tuned, DEFAULT_LOSSES, Comparison.MAXSIM),
-    "smith-np": partial(_smith, frozenset()),
-    "smith-wp": partial(_smith, frozenset({Objective.WORDS})),
-    "smith-wp-sp": partial(_smith, frozenset(Objective)),
-    "smith-short": _smith_short,
+    "smith-np": partial(_smith, Kind.SMITH, _BLOCK, frozenset()),
+    "smith-wp": partial(_smith, Kind.SMITH, _BLOCK, frozenset({Objective.WORDS})),
+    "smith-wp-sp": partial(_smith, Kind.SMITH, _BLOCK, frozenset(Objective)),
+    "smith-short": partial(_smith, Kind.SMITH_SHORT, _SHORT_BLOCK, frozenset()),
     "colde": partial(_colde, {}, ContrastSettings()),
     "colde-paper": partial(_colde, {}, ContrastSettings(), always=Variant.PAPER),
     "colde-released": partial(_colde, {}, ContrastSettings(), always=Variant.RELEASED),

@@ -53,6 +53,7 @@ class Course:
     best_step: int  # after which the parameters were kept; 0 if training did not help
     valid_accuracy: float | None  # of the kept parameters on the pairs that chose them; None without such pairs
     pretraining_steps: int = 0  # earlier updates on texts alone
+    n_tokens: int = 0  # read in all updates, repeated ones counted again; 0 if unknown
 
 
 class PairScorer(Protocol):

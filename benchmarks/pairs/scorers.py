@@ -6,7 +6,7 @@ The modules of a scorer are imported when the scorer is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ class ScorerOptions:
     longformer: str = ""  # pretrained parameters; random if not given
     bigbird: str = ""  # pretrained parameters; random if not given
     is_small: bool = False  # neural baselines with narrow layers, for a first look
+    sizes: Mapping[str, str] = field(default_factory=dict)  # of new encoders, in place of those of their recipes
     work: Path = WORK  # folder of the vectors of encoders that are not trained
     documents: str = "pairs"  # name of the set of documents in `work`, with a checksum of them
     log: Callable[[str], None] = lambda line: None  # called with a line before long operations
@@ -99,8 +100,19 @@ def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
     from benchmarks.pairs.recipes import recipe
     from benchmarks.pairs.trained_encoders import TrainedEncoder
 
-    made = recipe(name, options.encoder, options.training_tokens)
+    made = recipe(name, options.encoder, options.training_tokens, sizes=options.sizes)
     return TrainedEncoder(name, made, training_tokens=options.training_tokens, device=options.device)
+
+
+def sizes_read(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> Mapping[str, str]:
+    """A callback that reads KEY=VALUE, several times."""
+    sizes = {}
+    for one in given:
+        key, found, value = one.partition("=")
+        if not (key and found and value):
+            raise click.BadParameter(f"{one!r} is not KEY=VALUE, such as max_blocks=16")
+        sizes[key] = value
+    return sizes
 
 
 QUICK_PAIRS = 12  # most matching pairs of a split
@@ -129,6 +141,17 @@ fitting_options = together(
     click.option("--longformer", default="", help="Parameters of s-longformer; by default random."),
     click.option("--bigbird", default="", help="Parameters of s-bigbird; by default random."),
     click.option("--small", is_flag=True, help="Use neural baselines with narrow layers, for a first test."),
+    click.option("--words", type=click.IntRange(1), help="Read at most the first N words of each document."),
+    click.option(
+        "--size",
+        "sizes",
+        multiple=True,
+        callback=sizes_read,
+        help="KEY=VALUE, a size of new encoders, such as combination=mean; may be repeated.",
+    ),
+    click.option(
+        "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
+    ),
     click.option("--device", help="Device of all networks; by default a GPU if there is one."),
 )
 
@@ -150,6 +173,7 @@ def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
 
 def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work: Path, *, quick: bool) -> ScorerOptions:
     """The options of scorers, from the values of `fitting_options`."""
+    n_words = _QUICK_WORDS if quick else given["words"]
     return ScorerOptions(
         encoder=given["encoder"],
         device=given["device"],
@@ -158,17 +182,19 @@ def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work:
         longformer=given["longformer"],
         bigbird=given["bigbird"],
         is_small=given["small"] or quick,
+        sizes=given["sizes"],
         work=work,
-        documents=f"{prepared.dataset}-first{_QUICK_WORDS}" if quick else prepared.dataset,
+        documents=prepared.dataset + (f"-first{n_words}" if n_words else ""),
         log=log,
     )
 
 
-def documents_to_fit(prepared: PreparedPairs, *, quick: bool) -> Mapping[str, Document]:
-    """The documents of pairs; in a quick run only their first words."""
-    if not quick:
+def documents_to_fit(prepared: PreparedPairs, words: int | None, *, quick: bool) -> Mapping[str, Document]:
+    """The documents of pairs, up to their first words if there is a limit; a quick run has one."""
+    n_words = _QUICK_WORDS if quick else words
+    if n_words is None:
         return prepared.documents
-    return {doc_id: first_words(document, _QUICK_WORDS) for doc_id, document in prepared.documents.items()}
+    return {doc_id: first_words(document, n_words) for doc_id, document in prepared.documents.items()}
 
 
 def measure_each(
@@ -178,6 +204,7 @@ def measure_each(
     *,
     task: str,
     keep: Callable[[Run], None],
+    save: Path | None = None,
 ) -> tuple[list[Run], list[str]]:
     """Measure scorers one by one.
 
@@ -187,6 +214,7 @@ def measure_each(
         measure: called with a scorer that is not fitted yet, and its settings that differ from the defaults.
         task: the task, as the beginning of a line of the log.
         keep: called with each run when it is finished.
+        save: folder of trained encoders, each in a folder named by scorer and sizes.
 
     Returns:
         The runs, and for each failed scorer its name and the reason.
@@ -199,12 +227,27 @@ def measure_each(
             scorer = make_scorer(name, options)
             run = measure(scorer, _not_default(scorer, options))
             keep(run)
+            _save(scorer, options, save)
         except EngineError as error:
             log(f"{name}: {error}")
             failed.append(f"{name}: {error}")
             continue
         runs.append(run)
     return runs, failed
+
+
+def _save(scorer: PairScorer, options: ScorerOptions, folder: Path | None) -> None:
+    if folder is None:
+        return
+    if scorer.name not in TRAINED:
+        log(f"{scorer.name} scores pairs and has no vector of a document; it is not saved")
+        return
+    from benchmarks.pairs.trained_encoders import TrainedEncoder
+
+    assert isinstance(scorer, TrainedEncoder)
+    place = folder / "-".join([scorer.name, *options.sizes.values()])
+    place.mkdir(parents=True, exist_ok=True)
+    scorer.save(place)
 
 
 def refuse_failed(failed: Sequence[str], n_scorers: int) -> None:
@@ -219,6 +262,6 @@ def refuse_failed(failed: Sequence[str], n_scorers: int) -> None:
 
 def _not_default(scorer: PairScorer, options: ScorerOptions) -> Settings:
     """The settings of a scorer, not fitted yet, that differ from its defaults."""
-    plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False)
+    plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False, sizes={})
     default = make_scorer(scorer.name, plain).settings
     return {name: value for name, value in scorer.settings.items() if default.get(name) != value}

@@ -28,8 +28,9 @@ class Selection:
         TrainingError: a number is below 1.
     """
 
-    pairs: int = 200  # at most, half of them matches; the same pairs each time
-    looks: int = 10  # evaluations in the whole budget, evenly spread; one more precedes the first step
+    pairs: int = 100  # at most, half of them matches; the same pairs each time
+    looks: int = 10  # evaluations in the whole budget, evenly spread, at most; one more precedes the first step
+    between: int = 20  # steps between two evaluations, at least: an evaluation takes as long as about ten steps
     patience: int = 5  # evaluations without a better accuracy before training ends early
 
     def __post_init__(self) -> None:
@@ -109,7 +110,7 @@ def train_to_best(
         values.append(validate())
         return values[-1]
 
-    every = max(1, settings.steps // selection.looks)
+    every = min(settings.steps, max(selection.between, settings.steps // selection.looks))
     settings = replace(
         settings, validate_every=every, patience=selection.patience, checkpoint_every=max(1, settings.steps)
     )
@@ -124,7 +125,7 @@ def train_to_best(
             rate=rate,
         ).run()
     kept.module.load_state_dict(kept.best)
-    return Course(outcome.steps, outcome.best_step, max(values) if values else None)
+    return Course(outcome.steps, outcome.best_step, max(values) if values else None, n_tokens=outcome.n_tokens)
 
 
 class _KeptInMemory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from engine.encoders.backbone.weights import resolve_backbone, weights_sha256
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.training.run.card import CARD_FILE
 from engine.training.run.trainer import TrainerSettings
 from engine.training.selection import spread_chunks
 from engine.training.task import Task
@@ -123,16 +125,16 @@ class TrainedEncoder:
         named = documents_of(given.train)
         texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
         encoder = self._begin(list(texts.values()), budget, seed)
-        pretraining_steps = self._pretrain(encoder, texts, budget, seed)
+        pretraining = self._pretrain(encoder, texts, budget, seed)
+        n_pretraining, n_tokens = (pretraining.n_steps, pretraining.n_tokens) if pretraining else (0, 0)
         tokens = self._training_tokens
         learned = self._recipe.learned
         task = pair_task(encoder, learned, texts, given.train, budget=budget, training_tokens=tokens, seed=seed)
         looked_at = sample_valid(given.valid, self._selection.pairs, seed)
         chunks = n_chunks(encoder, tokens)
         validate = ValidAccuracy(encoder, given.documents, looked_at, self._recipe.comparison, chunks=chunks)
-        steps = budget.steps - pretraining_steps
-        course = self._run(task, encoder, validate, steps, seed)
-        self.course = replace(course, pretraining_steps=pretraining_steps)
+        course = self._run(task, encoder, validate, budget.steps - n_pretraining, seed)
+        self.course = replace(course, pretraining_steps=n_pretraining, n_tokens=course.n_tokens + n_tokens)
         self._trained, self._documents, self._sides = encoder, given.documents, {}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
@@ -155,6 +157,18 @@ class TrainedEncoder:
         assert self._trained is not None, "fit comes first"
         return self._trained
 
+    def save(self, folder: Path) -> None:
+        """Write the encoder to a folder for `load_encoder`; its card also states what training read."""
+        assert self.course is not None, "fit comes first"
+        self.trained.save_pretrained(folder)
+        card = folder / CARD_FILE
+        n_steps = self.course.pretraining_steps + self.course.n_steps
+        rows = {"begins with": self.settings["begins_with"], "steps": n_steps, "tokens read": self.course.n_tokens}
+        table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+        card.write_text(
+            f"{card.read_text('utf-8').rstrip()}\n\n## Training\n\n|  |  |\n| --- | --- |\n{table}\n", "utf-8"
+        )
+
     def _begin(self, texts: Sequence[Document], budget: Budget, seed: int) -> TrainableEncoder:
         """The encoder before training; also records the parameters from which it starts."""
         start = self._recipe.start
@@ -166,10 +180,12 @@ class TrainedEncoder:
         self.settings["begins_with"] = "random weights" if made.taken is None else f"{label}{made.taken}"
         return made.encoder
 
-    def _pretrain(self, encoder: TrainableEncoder, texts: Mapping[str, Document], budget: Budget, seed: int) -> int:
-        """Pretrain a SMITH on masked words and blocks of the documents of train; returns the number of steps."""
+    def _pretrain(
+        self, encoder: TrainableEncoder, texts: Mapping[str, Document], budget: Budget, seed: int
+    ) -> Course | None:
+        """Pretrain a SMITH on masked words and blocks of the documents of train; None for other recipes."""
         if not self._recipe.pretraining:
-            return 0
+            return None
         if not isinstance(encoder, SmithEncoder):
             raise TrainingError(f"pretraining by hidden words and blocks is SMITH's, not that of {encoder.kind}")
         if budget.steps < 2:
@@ -178,7 +194,7 @@ class TrainedEncoder:
             objectives=self._recipe.pretraining, batch_size=min(budget.pairs_per_step, len(texts)), seed=seed
         )
         task = SmithPretraining(encoder, [encoder.segment(text) for text in texts.values()], config)
-        return self._run(task, encoder, None, budget.steps // 2, seed).n_steps
+        return self._run(task, encoder, None, budget.steps // 2, seed)
 
     def _run(
         self,

@@ -25,7 +25,7 @@ from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config
 from benchmarks.peers.stages import build_in_process, search_in_process
 from benchmarks.peers.table import PeerDetails, peers_table
 from benchmarks.program import program
-from benchmarks.quick import Size, quick_part
+from benchmarks.quick import Size, quick_part, sized_part
 from benchmarks.runs import Run, ranked_case, read_run, run_path
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.backbone.weights import MINILM_NAME
@@ -33,7 +33,6 @@ from engine.errors import EngineError
 from indexer.origin import Origin
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
-_PART_TARGETS = 5  # relevant targets of a query in a part of whole documents
 _DEFAULT_WINDOW = str(PeerConfig.window_tokens)
 
 
@@ -157,11 +156,6 @@ def _token_counts(dataset: Dataset, config: PeerConfig) -> np.ndarray:
     return np.array([len(tokenizer.tokenize([document.text])[0][0]) for document in read_documents(dataset)])
 
 
-def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: int) -> Dataset:
-    size = Size(n_queries=n_documents // 10, n_targets=_PART_TARGETS, n_documents=n_documents, n_words=None)
-    return quick_part(dataset, split, folder, seed=seed, size=size, suffix=f"_{n_documents}documents")
-
-
 @program
 @click.argument("name", metavar="DATASET")
 @click.option("--peers", default=",".join(PEERS), callback=names_of(PEERS), help="Peers, separated by commas.")
@@ -234,7 +228,7 @@ def main(
         if call.is_quick:
             dataset = quick_part(dataset, split, folder, seed=call.seed, size=QUICK)
         elif n_documents:
-            dataset = _part(dataset, split, folder, n_documents, call.seed)
+            dataset = sized_part(dataset, split, folder, n_documents, seed=call.seed)
         qrels = dict(islice(read_qrels(dataset, split).items(), limit))
         label = f"{dataset.name}@{checksum(dataset)}"
         trial = Trial(dataset, label, split, qrels, k, _token_counts(dataset, config), folder, call.origin)

@@ -178,11 +178,12 @@ def main(
     asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
     prepared = prepared_pairs(name, call.data, asked)
     corpus, _, checksum = prepared.dataset.partition("@")
+    words = f"_{given['words']}words" if given["words"] else ""
     trial = Trial(
-        dataset=f"{corpus}{SUFFIX * call.is_quick}@{checksum}",
+        dataset=f"{corpus}{SUFFIX if call.is_quick else words}@{checksum}",
         protocol=protocol if pair_file is None else GIVEN_PAIRS,
         rule=asked.rule,
-        documents=documents_to_fit(prepared, quick=call.is_quick),
+        documents=documents_to_fit(prepared, given["words"], quick=call.is_quick),
         splits=prepared.splits,
         n_lost=prepared.n_lost,
         budget=budget_of(given, quick=call.is_quick),
@@ -194,6 +195,7 @@ def main(
         lambda scorer, chosen: measure(scorer, trial, chosen),
         task=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
         keep=call.keep,
+        save=given["save"],
     )
     click.echo(pairs_table(runs, against))
     refuse_failed(failed, len(systems))

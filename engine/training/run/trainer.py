@@ -332,12 +332,14 @@ def rate_share(step: int, settings: TrainerSettings) -> float:
 def _groups(module: nn.Module, encoder: Saved, settings: TrainerSettings) -> list[dict[str, Any]]:
     """Group the parameters by weight decay and by learning rate.
 
-    Heads are the parameters outside the backbone, or outside an encoder that has no backbone. If
-    heads have no learning rate of their own, the encoder is not divided, as in the checkpoints
-    of such runs.
+    Heads are the parameters outside the backbone or the sentence encoder of a SMITH, or outside an encoder
+    that has neither. If heads have no learning rate of their own, the encoder is not divided, as in the
+    checkpoints of such runs.
     """
-    backbone = getattr(encoder, "backbone", None) if settings.head_learning_rate is not None else None
-    body: nn.Module = encoder.module if backbone is None else backbone.model
+    body: nn.Module = encoder.module
+    if settings.head_learning_rate is not None:
+        backbone = getattr(encoder, "backbone", None)
+        body = getattr(encoder.module, "sentence", body) if backbone is None else backbone.model
     own = {id(weight) for weight in body.parameters()}
     groups: dict[tuple[bool, bool], list[Tensor]] = {}
     for weight in module.parameters():

@@ -65,10 +65,10 @@ class Counting:
         self.validated_at.append(round(self.module.weight.item()))
         return self._values[len(self.validated_at) - 1]
 
-    def train(self, *, steps: int = 6, patience: int = 9, is_validated: bool = True) -> Course:
+    def train(self, *, steps: int = 6, patience: int = 9, between: int = 1, is_validated: bool = True) -> Course:
         # Adam moves a number by the learning rate where gradients are all the same.
         settings = TrainerSettings(steps=steps, learning_rate=1.0, weight_decay=0.0)
-        selection = Selection(looks=3, patience=patience)
+        selection = Selection(looks=3, between=between, patience=patience)
         validate = self.validate if is_validated else None
         rate = lambda step, of: 1.0  # noqa: E731
         return train_to_best(self, self, validate, settings, selection=selection, rate=rate)
@@ -76,27 +76,33 @@ class Counting:
 
 def test_the_best_weights_are_taken() -> None:
     task = Counting([0.5, 0.9, 0.6, 0.8])
-    assert task.train() == Course(n_steps=6, best_step=2, valid_accuracy=0.9)
+    assert task.train() == Course(n_steps=6, best_step=2, valid_accuracy=0.9, n_tokens=6)
     assert task.validated_at == [0, 2, 4, 6]
     assert task.module.weight.item() == pytest.approx(2, abs=1e-3)
+
+
+def test_evaluations_are_at_least_some_steps_apart() -> None:
+    task = Counting([0.5, 0.9, 0.6])
+    task.train(between=3)
+    assert task.validated_at == [0, 3, 6]
 
 
 @pytest.mark.slow
 def test_patience_ends_training() -> None:
     task = Counting([0.5, 0.5, 0.5])
-    assert task.train(patience=2) == Course(4, 0, 0.5)
+    assert task.train(patience=2) == Course(4, 0, 0.5, n_tokens=4)
     assert (task.validated_at, task.module.weight.item()) == ([0, 2, 4], 0)
 
 
 def test_steps_alone_end_training_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
     hours = iter(range(10**6))
     monkeypatch.setattr("time.monotonic", lambda: 3600.0 * next(hours))
-    assert Counting([0.5, 0.6, 0.7, 0.8]).train() == Course(6, 6, 0.8)
+    assert Counting([0.5, 0.6, 0.7, 0.8]).train() == Course(6, 6, 0.8, n_tokens=6)
 
 
 def test_without_valid_pairs_the_last_weights_stay() -> None:
     task = Counting([])
-    assert task.train(is_validated=False) == Course(6, 6, None)
+    assert task.train(is_validated=False) == Course(6, 6, None, n_tokens=6)
     assert task.module.weight.item() == pytest.approx(6, abs=1e-3)
 
 
