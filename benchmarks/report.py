@@ -24,6 +24,7 @@ from benchmarks.frozen.document_layers import layers_table
 from benchmarks.frozen.second_stage import second_stage_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
+from benchmarks.orderings import orderings_table
 from benchmarks.pairs.tables import pairs_table
 from benchmarks.partitions.partition_failures import failures_table
 from benchmarks.partitions.partition_plan import partition_plan_table
@@ -148,6 +149,7 @@ TABLES: Mapping[str, Table] = {
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),
+    "orderings": Table(("pairs", "probe"), orderings_table),
     "rerank": Table(("rerank",), rerank_table),
     "probes": Table(("probe",), probe_table),
     "summaries": Table(("summaries",), summary_table),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import click
-import numpy as np
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.baselines.text_baselines import TEXT_BASELINES
@@ -140,63 +140,55 @@ def architectures_table(runs: Sequence[Run]) -> str:
     note = _NOTE.format(n_documents=details.n_documents, n_words=details.n_words, base=MINILM_NAME)
     of_vectors = [run for run in runs if run.system != EVIDENCE]
     of_scores = [run for run in runs if run.system == EVIDENCE]
-    tables = [
-        _table(title, shown) for title, shown in (("Document vector", of_vectors), ("Full score", of_scores)) if shown
+    lines = _table("Document vector", of_vectors) + [""] * bool(of_vectors) + _table("Full score", of_scores)
+    return "\n".join([*lines, "", note, "", *origins(runs)])
+
+
+def _table(title: str, runs: Sequence[Run]) -> list[str]:
+    if not runs:
+        return []
+    corpora = sorted({run.corpus for run in runs}, key=_place)
+    of: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        of.setdefault(run.encoder_name or run.system, {})[run.corpus] = run
+    means = {label: fmean(run.mean(PRIMARY) for run in own.values()) for label, own in of.items()}
+    base = _values(of.get(MINILM_NAME, {}), corpora)
+    tested = {label: _values(own, corpora) for label, own in of.items() if label != MINILM_NAME}
+    complete = {label: values for label, values in tested.items() if base and len(values) == len(base)}
+    p_of = dict(zip(complete, p_cells([randomization_p(one, base) for one in complete.values()]), strict=True))
+    rows = []
+    for label in sorted(of, key=lambda one: (-means[one], one)):
+        cells = [interval_text(of[label][corpus], PRIMARY) if corpus in of[label] else "-" for corpus in corpora]
+        gain = f"{fmean(complete[label]) - fmean(base):+.3f} ({p_of[label]})" if label in complete else ""
+        rows.append([label, *cells, f"{means[label]:.3f}", gain, *_cost(list(of[label].values()))])
+    n_cases = {run.corpus: len(run.cases) for run in runs}
+    heads = [f"{_whole(corpus)} ({n_cases[corpus]})" for corpus in corpora]
+    return markdown([title, *heads, "Mean", "Difference (p)", "Parameters", "Tokens", "Seconds"], rows)
+
+
+def _cost(runs: Sequence[Run]) -> list[str]:
+    """The cells of parameters, tokens and seconds for 1,000 documents; "" where there is none."""
+    details = [run.details_as(ArchitectureDetails) for run in runs]
+    facts = details[0].facts
+    encoded = [(run.fit_seconds, of.n_documents) for run, of in zip(runs, details, strict=True) if run.n_tokens]
+    seconds = 1000 * sum(one for one, _ in encoded) / max(1, sum(n for _, n in encoded))
+    return [
+        f"{facts.n_parameters / 1e6:.1f} M" if facts and facts.n_parameters else "",
+        f"{facts.n_tokens:,}" if facts and facts.n_tokens else "",
+        f"{seconds:.0f}" if seconds else "",
     ]
-    return "\n".join([*(line for table in tables for line in table), note, "", *origins(runs)])
 
 
-def _table(title: str, runs: Sequence[Run]) -> Iterator[str]:
-    corpora = sorted(
-        {run.corpus for run in runs},
-        key=lambda name: (
-            [*TASKS, name].index(name.partition("_")[0]) if name.partition("_")[0] in TASKS else len(TASKS)
-        ),
-    )
-    rows = {(_label(run), run.corpus): run for run in runs}
-    labels = list(dict.fromkeys(label for label, _ in rows))
-    values = {label: _values([rows.get((label, corpus)) for corpus in corpora]) for label in labels}
-    base = values.get(MINILM_NAME)
-    tested = [label for label in labels if label != MINILM_NAME and _comparable(values[label], base)]
-    p_of = dict(zip(tested, p_cells([randomization_p(values[label], base) for label in tested]), strict=True))  # type: ignore[arg-type]
-    lines = []
-    for label in sorted(labels, key=lambda one: -np.mean(values[one] or [0])):
-        own = [rows[label, corpus] for corpus in corpora if (label, corpus) in rows]
-        facts = own[0].details_as(ArchitectureDetails).facts
-        gain = f"{np.mean(values[label]) - np.mean(base):+.3f} ({p_of[label]})" if label in p_of else ""  # type: ignore[arg-type]
-        seconds = sum(run.fit_seconds for run in own if run.n_tokens)
-        n_documents = sum(run.details_as(ArchitectureDetails).n_documents for run in own if run.n_tokens)
-        cells = [interval_text(rows[label, corpus], PRIMARY) if (label, corpus) in rows else "-" for corpus in corpora]
-        lines.append(
-            [
-                label,
-                *cells,
-                f"{np.mean([run.mean(PRIMARY) for run in own]):.3f}",
-                gain,
-                f"{facts.n_parameters / 1e6:.1f} M" if facts and facts.n_parameters else "",
-                f"{facts.n_tokens:,}" if facts and facts.n_tokens else "",
-                f"{1000 * seconds / n_documents:.0f}" if n_documents else "",
-            ]
-        )
-    n_cases = {corpus: next(len(run.cases) for run in runs if run.corpus == corpus) for corpus in corpora}
-    heads = [
-        f"{corpus.partition('_')[0] if not corpus.startswith('wikipedia') else 'wikipedia_seealso'} ({n_cases[corpus]})"
-        for corpus in corpora
-    ]
-    yield from markdown([title, *heads, "Mean", "Difference (p)", "Parameters", "Tokens", "Seconds"], lines)
-    yield ""
+def _values(runs: Mapping[str, Run], corpora: Sequence[str]) -> list[float]:
+    """The values of all queries, corpus by corpus; fewer than those of a system with runs of all corpora."""
+    return [value for corpus in corpora if corpus in runs for value in runs[corpus].values(PRIMARY)]
 
 
-def _label(run: Run) -> str:
-    return run.encoder_name or run.system
+def _whole(corpus: str) -> str:
+    """The name of the corpus of which `corpus` is a part."""
+    return next((name for name in TASKS if corpus.startswith(name)), corpus)
 
 
-def _values(runs: Sequence[Run | None]) -> list[float] | None:
-    """The values of all queries of all corpora; None if a corpus is missing."""
-    if any(run is None for run in runs):
-        return None
-    return [value for run in runs if run is not None for value in run.values(PRIMARY)]
-
-
-def _comparable(values: list[float] | None, base: list[float] | None) -> bool:
-    return values is not None and base is not None and len(values) == len(base)
+def _place(corpus: str) -> tuple[int, str]:
+    whole = _whole(corpus)
+    return (list(TASKS).index(whole) if whole in TASKS else len(TASKS)), corpus

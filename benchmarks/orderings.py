@@ -1,0 +1,172 @@
+"""The orderings of systems that the papers of SMITH, CoLDE, DocSplit and TDE publish, each tested on recorded runs.
+
+An ordering is confirmed or contradicted if a paired test decides it; all others are undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from statistics import fmean
+
+from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.pairs.judging import is_correct
+from benchmarks.pairs.tables import PairsDetails
+from benchmarks.runs import Run
+from benchmarks.significance import holm, randomization_p
+from benchmarks.tasks.probe import RIGHT, ProbeDetails
+from engine.encoders.backbone.weights import MINILM_NAME
+
+_LEVEL = 0.05
+_FEW = "5"  # labels of a class
+_NOTE = (
+    "Published, here: the better system of the paper, then the other one. Pairs: accuracy on pairs of papers of "
+    "clscisumm, all trained scorers under one budget. Probe: accuracy on BBCNews from all labels, or mean accuracy "
+    "over draws of five labels a class. p: two-sided paired randomisation test (pairs of one first document swapped "
+    "together), adjusted by Holm's method over the orderings of a paper. Confirmed, contradicted: p below 0.05. The "
+    "backbone of DocSplit's table is BERT in the paper, and all-MiniLM-L6-v2 here, which was trained on similarity."
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A system that a paper reports as better than others, with the printed values; None where there is none."""
+
+    paper: str
+    table: str
+    measure: str  # of `_VALUES`
+    better: str
+    best: float | None
+    others: Mapping[str, float | None]
+
+
+_PAIRS, _PROBE, _FEW_SHOT = "pairs", "probe", "probe, few labels"
+CLAIMS = (
+    Claim(
+        *("SMITH", "5", _PAIRS, "smith-wp-sp", 0.8536),
+        {
+            **{"smith-wp": 0.8400, "smith-np": 0.7725, "smith-short": 0.8212},
+            **{"matchbert": 0.8355, "smash": 0.8375, "han": 0.8219},
+        },
+    ),
+    Claim("SMITH", "5", _PAIRS, "smith-wp", 0.8400, {"smith-np": 0.7725}),
+    Claim("SMITH", "7", _PAIRS, "smith-wp-sp", 0.8580, {"smith-wp-sp-attention": 0.8434, "smith-wp-sp-mean": 0.7061}),
+    Claim(
+        *("CoLDE", "2", _PAIRS, "colde", 0.7420),
+        {
+            **{"colde-without-lstm": 0.7063, "colde-without-aug": 0.6166, "colde-without-cl": 0.5955},
+            **{"smith-wp-sp": 0.6918, "dssm": 0.6868, "han": 0.6640, "arc-i": 0.6557, "s-bert-512": 0.5663},
+        },
+    ),
+    Claim("TDE", "1", _PAIRS, "tde", 0.943, {"tde-without-topics": 0.941, "re2": 0.866, "wmd": 0.685, "tfidf": 0.538}),
+    Claim(
+        *("DocSplit", "1", _PROBE, "docsplit", 0.9556),
+        {MINILM_NAME: 0.9106, "ct": 0.9032, "simcse": 0.9412, "contriever": 0.9466, "crop_half": None, "ict": None},
+    ),
+    Claim(
+        *("DocSplit", "2", _FEW_SHOT, "docsplit", 0.8686),
+        {MINILM_NAME: 0.5422, "ct": 0.5956, "simcse": 0.8356, "contriever": 0.7771, "crop_half": None, "ict": None},
+    ),
+)
+
+
+def _pair_system(run: Run) -> str:
+    """The scorer, with its combination if that is not the recipe's, as its saved encoder is named."""
+    combination = run.details_as(PairsDetails).chosen.get("size_combination")
+    return f"{run.system}-{combination}" if combination else run.system
+
+
+def _pair_values(run: Run) -> Sequence[float]:
+    labels = [bool(value) for value in run.values("match")]
+    return [
+        float(one) for one in is_correct(run.values("score"), labels, run.details_as(PairsDetails).accuracy_threshold)
+    ]
+
+
+def _drawn_values(run: Run) -> Sequence[float]:
+    return run.details_as(ProbeDetails).few_shot.get(_FEW, {}).get(RIGHT, [])
+
+
+# By measure: the task, the name of a system, and a value for each case.
+_VALUES: Mapping[str, tuple[str, Callable[[Run], str], Callable[[Run], Sequence[float]]]] = {
+    _PAIRS: ("pairs", _pair_system, _pair_values),
+    _PROBE: ("probe", lambda run: run.encoder_name, lambda run: run.values(RIGHT)),
+    _FEW_SHOT: ("probe", lambda run: run.encoder_name, _drawn_values),
+}
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """One ordering with the runs of both systems on the same cases."""
+
+    claim: Claim
+    other: str
+    better_run: Run
+    other_run: Run
+
+    @property
+    def values(self) -> tuple[Sequence[float], Sequence[float]]:
+        read = _VALUES[self.claim.measure][2]
+        return read(self.better_run), read(self.other_run)
+
+    @property
+    def p(self) -> float:
+        """The p-value, not adjusted."""
+        better, other = self.values
+        groups = self.better_run.groups if self.claim.measure == _PAIRS else None
+        return randomization_p(better, other, groups=groups, seed=self.better_run.origin.seed)
+
+    def row(self, adjusted: float, cell: str) -> list[str]:
+        """The row of the table."""
+        better, other = map(fmean, self.values)
+        decided = "confirmed" if better > other else "contradicted"
+        published = [
+            f"{value:.3f}" if value is not None else "-" for value in (self.claim.best, self.claim.others[self.other])
+        ]
+        return [
+            f"{self.claim.paper}, table {self.claim.table}",
+            f"{self.claim.better} above {self.other}",
+            self.claim.measure,
+            ", ".join(published) if self.claim.others[self.other] is not None else "",
+            f"{better:.3f}, {other:.3f}",
+            cell,
+            decided if adjusted < _LEVEL else "undecided",
+        ]
+
+
+def orderings_table(runs: Sequence[Run]) -> str:
+    """A row for each published ordering of which both systems have runs on the same cases."""
+    found = list(chain.from_iterable(_tested(claim, runs) for claim in CLAIMS))
+    rows = []
+    for paper in dict.fromkeys(claim.paper for claim in CLAIMS):
+        own = [one for one in found if one.claim.paper == paper]
+        p_values = [one.p for one in own]
+        rows += [one.row(p, cell) for one, p, cell in zip(own, holm(p_values), p_cells(p_values), strict=True)]
+    if not rows:
+        return ""
+    head = ["Paper", "Ordering", "Measure", "Published", "Here", "p", "Verdict"]
+    used = {id(run): run for one in found for run in (one.better_run, one.other_run)}
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(list(used.values()))])
+
+
+def _tested(claim: Claim, runs: Sequence[Run]) -> list[_Tested]:
+    task, name_of, values_of = _VALUES[claim.measure]
+    of_task = [run for run in runs if run.task == task and (task != "pairs" or _is_limited(run)) and values_of(run)]
+    found = []
+    for other in claim.others:
+        for better_run in of_task:
+            match = [
+                run
+                for run in of_task
+                if name_of(run) == other and (run.dataset, run.case_ids) == (better_run.dataset, better_run.case_ids)
+            ]
+            if name_of(better_run) == claim.better and match:
+                found.append(_Tested(claim, other, better_run, match[0]))
+                break
+    return found
+
+
+def _is_limited(run: Run) -> bool:
+    """Whether documents were cut to a number of words, as in the runs under one budget."""
+    return run.corpus.endswith("words")

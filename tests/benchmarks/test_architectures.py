@@ -1,0 +1,74 @@
+"""Retrieval by the encoders of the papers on parts of equal size."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.runs import Run, read_run, run_files
+from benchmarks.tasks.architectures import ArchitectureDetails, EncoderFacts, architectures_table, encoder_facts, main
+from indexer.origin import Origin
+from tests.benchmarks.made_runs import made_run
+
+FACTS = EncoderFacts(22_700_000, "all-MiniLM-L6-v2@0", 60, 180_000)
+
+
+def of_encoder(name: str, values: list[float], origin: Origin, corpus: str, facts: EncoderFacts = FACTS) -> Run:
+    details = asdict(ArchitectureDetails(240, 1000, facts))
+    given = {"task": "architectures", "encoder": f"{name}@0", "details": details, "fit_seconds": 12.0, "n_tokens": 9}
+    return made_run("document", values, origin, corpus, **given)
+
+
+def test_an_encoder_is_compared_with_its_backbone_over_the_queries_of_all_corpora(origin: Origin) -> None:
+    base = EncoderFacts(22_700_000)
+    runs = [
+        *(
+            of_encoder("all-MiniLM-L6-v2", [0.2, 0.4], origin, corpus, base)
+            for corpus in ("rfc_part", "proposals_part")
+        ),
+        *(of_encoder("colde", [0.4, 0.8], origin, corpus) for corpus in ("rfc_part", "proposals_part")),
+        of_encoder("smith", [0.1, 0.1], origin, "rfc_part"),
+    ]
+    lines = architectures_table(runs).splitlines()
+    assert lines[0] == (
+        "| Document vector | proposals (2) | rfc (2) | Mean | Difference (p) | Parameters | Tokens | Seconds |"
+    )
+    assert lines[2].startswith(
+        "| colde | 0.600 [0.400, 0.800] | 0.600 [0.400, 0.800] | 0.600 | +0.300 (0.125) | 22.7 M"
+    )
+    assert lines[2].endswith("| 180,000 | 50 |")
+    assert "| 0.300 |  | 22.7 M |  | 50 |" in lines[3]
+    assert lines[4].startswith("| smith | - | 0.100 [0.100, 0.100] | 0.100 |  |")
+
+
+def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25,words", "--documents", "20", "--words", "50"]
+    places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
+    done = CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False)
+    assert done.exit_code == 0
+    runs = list(map(read_run, run_files(tmp_path / "out")))
+    assert [(run.system, run.corpus, run.details["facts"]) for run in runs] == [
+        ("bm25", "pets_20documents_50words", None),
+        ("words", "pets_20documents_50words", None),
+    ]
+
+
+def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.encoders.loading import load_encoder
+    from engine.encoders.trainable import TrainableEncoder
+
+    encoder = load_encoder(str(bert_folder), device="cpu")
+    assert isinstance(encoder, TrainableEncoder)
+    encoder.save_pretrained(tmp_path)
+    untrained = encoder_facts(str(tmp_path))
+    assert untrained.n_parameters == sum(weight.numel() for weight in encoder.module.parameters())
+    assert (untrained.steps, untrained.n_tokens) == (0, 0)
+    card = tmp_path / "README.md"
+    card.write_text("| begins with | MiniLM |\n| steps | 1,060 |\n| tokens read | 169,472 |\n", "utf-8")
+    facts = encoder_facts(str(tmp_path))
+    assert (facts.begins_with, facts.steps, facts.n_tokens) == ("MiniLM", 1060, 169_472)

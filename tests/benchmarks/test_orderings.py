@@ -1,0 +1,80 @@
+"""Published orderings tested on runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from benchmarks.orderings import orderings_table
+from benchmarks.pairs.scorer import Course
+from benchmarks.pairs.tables import GivenBudget, PairsDetails
+from benchmarks.runs import Case, Run
+from benchmarks.tasks.probe import ProbeDetails
+from indexer.origin import Origin
+
+
+def pairs_run(system: str, right: Sequence[bool], origin: Origin, **chosen: str) -> Run:
+    """A run of pairs, of which every other one matches, each classified correctly or not."""
+    details = PairsDetails(
+        protocol="aan",
+        split_rule="document",
+        pairs="0",
+        n_pairs={},
+        n_documents={},
+        n_lost={},
+        chosen=dict(chosen),
+        budget=GivenBudget(60, 8),
+        course=Course(60, 60, 0.7),
+        accuracy_threshold=0.5,
+        f1_threshold=0.5,
+    )
+    cases = [
+        Case(id=f"a{number} b", values={"score": float(one == (number % 2)), "match": number % 2}, group=f"a{number}")
+        for number, one in enumerate(right)
+    ]
+    dataset = "clscisumm_800words@0"
+    return Run(task="pairs", dataset=dataset, system=system, details=asdict(details), origin=origin, cases=cases)
+
+
+def row_of(table: str, ordering: str) -> list[str]:
+    (line,) = [line for line in table.splitlines() if f"| {ordering} |" in line]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_orderings_are_confirmed_contradicted_or_undecided(origin: Origin) -> None:
+    good, bad, level = [True] * 20, [False] * 20, [True] * 19 + [False]
+    runs = [
+        pairs_run("colde", good, origin),
+        pairs_run("han", bad, origin),
+        pairs_run("dssm", level, origin),
+        pairs_run("smith-wp-sp", bad, origin),
+        pairs_run("smash", good, origin),
+        pairs_run("smith-wp-sp", good, origin, size_combination="mean", size_width="384"),
+    ]
+    table = orderings_table(runs)
+    assert row_of(table, "colde above han") == [
+        *("CoLDE, table 2", "colde above han", "pairs", "0.742, 0.664", "1.000, 0.000", "< 0.001", "confirmed")
+    ]
+    assert row_of(table, "colde above dssm")[-2:] == ["1.000", "undecided"]
+    assert row_of(table, "smith-wp-sp above smash")[-1] == "contradicted"
+    assert row_of(table, "smith-wp-sp above smith-wp-sp-mean")[-1] == "contradicted"
+    assert "smith-wp-sp above han" in table
+    assert "smith-np" not in table  # has no run
+
+
+def test_few_labels_are_compared_draw_by_draw(origin: Origin) -> None:
+    def run(encoder: str, draws: list[float]) -> Run:
+        few = {"5": {"accuracy": draws, "macro_f1": draws}}
+        details = ProbeDetails(False, 0, 5, 10, 10, 0.5, few)
+        cases = [Case(id="a", values={"accuracy": 1.0})]
+        given = {"system": "document", "encoder": f"{encoder}@0", "details": asdict(details)}
+        return Run(task="probe", dataset="bbc_news@0", origin=origin, cases=cases, **given)  # type: ignore[arg-type]
+
+    table = orderings_table([run("docsplit", [0.9] * 10), run("ct", [0.6] * 10)])
+    rows = [line for line in table.splitlines() if "| docsplit above ct |" in line]
+    assert len(rows) == 2  # all labels and few labels
+    assert rows[1].endswith("| 0.869, 0.596 | 0.900, 0.600 | 0.004 | confirmed |")
+
+
+def test_without_both_runs_there_is_no_table(origin: Origin) -> None:
+    assert orderings_table([pairs_run("colde", [True, True], origin)]) == ""
