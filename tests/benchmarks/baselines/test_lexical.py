@@ -73,7 +73,7 @@ def test_a_query_of_unknown_or_stop_words_finds_nothing() -> None:
 pytest.importorskip("sklearn")
 
 TEXTS = {"one": "zebra zebra lion", "two": "zebra lion lion tiger", "three": "tiger bear", "four": "wolf"}
-CORPUS_tfidf_system = [make_document(doc_id, text) for doc_id, text in TEXTS.items()]
+TFIDF_CORPUS = [make_document(doc_id, text) for doc_id, text in TEXTS.items()]
 
 
 def vector_by_hand(doc_id: str) -> dict[str, float]:
@@ -90,23 +90,23 @@ def cosine_by_hand(first: str, second: str) -> float:
 
 
 def test_tfidf_scores_equal_the_equation() -> None:
-    tfidf = TfIdf().fit(CORPUS_tfidf_system)
+    tfidf = TfIdf().fit(TFIDF_CORPUS)
     for first in TEXTS:
         for second in TEXTS:
             assert tfidf.score(first, second) == pytest.approx(cosine_by_hand(first, second), abs=1e-6)
 
 
 def test_search_ranks_by_the_same_score_and_finds_only_what_shares_a_word() -> None:
-    ranking = TfIdf().fit(CORPUS_tfidf_system).search(CORPUS_tfidf_system[1], k=10)
+    ranking = TfIdf().fit(TFIDF_CORPUS).search(TFIDF_CORPUS[1], k=10)
     expected = {doc_id: cosine_by_hand("two", doc_id) for doc_id in ("one", "three")}
     assert dict(ranking) == pytest.approx(expected, abs=1e-6)
     assert [doc_id for doc_id, _ in ranking] == ["one", "three"]
-    assert TfIdf().fit(CORPUS_tfidf_system).search(CORPUS_tfidf_system[3], k=10) == []
+    assert TfIdf().fit(TFIDF_CORPUS).search(TFIDF_CORPUS[3], k=10) == []
 
 
 def test_a_query_is_scored_by_its_text_whatever_its_id() -> None:
-    tfidf = TfIdf().fit(CORPUS_tfidf_system)
-    draft, namesake = (replace(CORPUS_tfidf_system[1], doc_id=doc_id) for doc_id in ("draft", "four"))
+    tfidf = TfIdf().fit(TFIDF_CORPUS)
+    draft, namesake = (replace(TFIDF_CORPUS[1], doc_id=doc_id) for doc_id in ("draft", "four"))
     expected = {doc_id: cosine_by_hand("two", doc_id) for doc_id in ("one", "two", "three")}
     assert dict(tfidf.search(draft, k=10)) == pytest.approx(expected, abs=1e-6)
     assert dict(tfidf.search(namesake, k=10)) == pytest.approx(expected, abs=1e-6)

@@ -52,7 +52,7 @@ pytest.importorskip("gensim")
 pytest.importorskip("ot")
 pytest.importorskip("sklearn")
 
-DOCUMENTS_text_baselines = random_documents(15, 60, 30)
+SYSTEM_DOCUMENTS = random_documents(15, 60, 30)
 FEW = Word2VecConfig(width=8, min_count=1)
 TINY = [TfIdf(), Doc2Vec(Doc2VecConfig(8, min_count=1)), WordMovers(FEW), WordRotators(FEW), HiddenTopics(FEW)]
 
@@ -64,7 +64,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted_text_baselines(vectors: Path) -> dict[str, TextBaseline]:
-    made = fitted_baselines(TEXT_BASELINES, lambda: DOCUMENTS_text_baselines, vectors=vectors, seed=3)
+    made = fitted_baselines(TEXT_BASELINES, lambda: SYSTEM_DOCUMENTS, vectors=vectors, seed=3)
     return {baseline.name: baseline for baseline, _ in made}
 
 
@@ -84,7 +84,7 @@ def test_word_vectors_trained_once_for_all_are_those_of_each_alone() -> None:
 
 
 def test_pairs_are_scored_by_the_same_baseline(fitted_text_baselines: dict[str, TextBaseline], vectors: Path) -> None:
-    documents = {document.doc_id: document for document in DOCUMENTS_text_baselines}
+    documents = {document.doc_id: document for document in SYSTEM_DOCUMENTS}
     pairs = [Pair("doc0", "doc1", True), Pair("doc2", "doc5", False)]
     for name in TEXT_BASELINES:
         scorer = text_scorer(name, vectors)
@@ -105,7 +105,7 @@ def test_a_query_with_the_id_of_a_document_is_scored_by_its_own_text(baseline: T
 
 @pytest.mark.parametrize("name", [name for name in TEXT_BASELINES if name != "doc2vec"])
 def test_an_id_changes_nothing_but_what_is_left_out(fitted_text_baselines: dict[str, TextBaseline], name: str) -> None:
-    own, namesake = (replace(DOCUMENTS_text_baselines[3], doc_id=doc_id) for doc_id in ("doc3", "doc5"))
+    own, namesake = (replace(SYSTEM_DOCUMENTS[3], doc_id=doc_id) for doc_id in ("doc3", "doc5"))
     expected, found = (dict(fitted_text_baselines[name].search(query, k=20)) for query in (own, namesake))
     assert "doc5" not in found
     assert "doc3" in found

@@ -109,13 +109,13 @@ def costs_by_hand(ground: Ground, row: int, other: int) -> float:
     return float(ground.cost(np.linalg.norm(POINTS[row].astype(np.float64) - POINTS[other])[None])[0])
 
 
-RNG_transport_search = np.random.default_rng(0)
+BOUNDS_RNG = np.random.default_rng(0)
 
 
 def test_a_pruned_search_equals_a_search_over_all_targets() -> None:
     for k in (1, 3, 10, 60):
-        true = RNG_transport_search.uniform(0, 1, 50).round(1)  # with many ties
-        bounds = true * RNG_transport_search.uniform(0.3, 1, 50)
+        true = BOUNDS_RNG.uniform(0, 1, 50).round(1)  # with many ties
+        bounds = true * BOUNDS_RNG.uniform(0.3, 1, 50)
         bounds[7] = np.inf
         found = prefetch_and_prune(bounds, k, lambda row, _, true=true: float(true[row]))
         expected = sorted((float(true[row]), row) for row in range(50) if row != 7)[:k]
