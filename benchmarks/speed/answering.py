@@ -19,10 +19,11 @@ def answer(path: str, doc_id: str) -> str:
         index.search_id(doc_id)
         answered = _now()
     names = ("ms", "cpu_ms", "bytes")
+    steps = {"open": opened, "answer": answered}
     return json.dumps(
         {
             f"{step}_{name}": round(now - then, 1)
-            for step, moment in (("open", opened), ("answer", answered))
+            for step, moment in steps.items()
             for name, now, then in zip(names, moment, before, strict=True)
         }
     )

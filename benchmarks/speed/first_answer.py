@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,8 +15,8 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.record_file import rebuild
+from benchmarks.speed.commands import run_python
 from benchmarks.speed.records import FirstAnswerRecord, FirstAnswers
-from engine.errors import EngineError
 from engine.index import Index
 from engine.store.catalog import CATALOG_FILE
 from indexer.generation.footprint import folder_bytes
@@ -35,10 +33,6 @@ _NOTE = (
 )
 
 
-class ChildFailed(EngineError):
-    """A process that was measured did not answer."""
-
-
 def forget_pages(folder: Path) -> None:
     """Drop the files of a folder from the page cache."""
     for path in folder.rglob("*"):
@@ -49,23 +43,13 @@ def forget_pages(folder: Path) -> None:
 
 
 def first_answers(path: Path, doc_ids: Sequence[str], *, is_cold: bool) -> FirstAnswers:
-    """Open and search an index in a process for each document.
-
-    Raises:
-        ChildFailed: a process failed or did not end.
-    """
+    """Open and search an index in a process for each document."""
     found: list[dict[str, float]] = []
     for doc_id in doc_ids:
         if is_cold:
             forget_pages(path)
-        command = [sys.executable, "-m", "benchmarks.speed.answering", str(path), doc_id]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise ChildFailed(f"no first answer from {path} after {SECONDS} s") from error
-        if done.returncode:
-            raise ChildFailed(f"no answer from {path}: {done.stderr[-300:]}")
-        found.append(json.loads(done.stdout))
+        command = ["-m", "benchmarks.speed.answering", str(path), doc_id]
+        found.append(json.loads(run_python(command, f"the first answer of {path}", patience=SECONDS)))
         log(f"{'cold' if is_cold else 'warm'}: answered after {found[-1]['answer_ms']} ms")
     return rebuild(FirstAnswers, {name: [one[name] for one in found] for name in found[0]})
 
@@ -74,21 +58,14 @@ def first_answer_table(records: Sequence[FirstAnswerRecord]) -> str:
     """Two rows for each index."""
     rows = []
     for record in sorted(records, key=lambda one: (one.n_chunks, one.n_documents)):
-        sizes = [f"`{record.index}`", f"{record.n_documents:,}", f"{record.n_chunks:,}"]
+        index = [f"`{record.index}`", f"{record.n_documents:,}", f"{record.n_chunks:,}"]
+        index.append(f"{record.catalog_bytes / 1e6:,.1f}")
         for name, found in (("cold", record.cold), ("warm", record.warm)):
-            rows.append(
-                [
-                    *sizes,
-                    f"{record.catalog_bytes / 1e6:,.1f}",
-                    name,
-                    f"{min(found.open_ms):,.0f}",
-                    f"{min(found.open_cpu_ms):,.0f}",
-                    f"{min(found.open_bytes) / 1e6:,.1f}",
-                    f"{min(found.answer_ms):,.0f}",
-                    f"{min(found.answer_cpu_ms):,.0f}",
-                    f"{min(found.answer_bytes) / 1e6:,.1f}",
-                ]
-            )
+            opening = [f"{min(found.open_ms):,.0f}", f"{min(found.open_cpu_ms):,.0f}"]
+            opening.append(f"{min(found.open_bytes) / 1e6:,.1f}")
+            answer = [f"{min(found.answer_ms):,.0f}", f"{min(found.answer_cpu_ms):,.0f}"]
+            answer.append(f"{min(found.answer_bytes) / 1e6:,.1f}")
+            rows.append([*index, name, *opening, *answer])
     n_runs = min(len(one.open_ms) for record in records for one in (record.cold, record.warm))
     return "\n".join([*markdown(_HEAD, rows), "", _NOTE.format(runs=n_runs), "", *origins(records)])
 

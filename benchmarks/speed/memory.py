@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -84,7 +84,6 @@ class Sampler:
     """Records every 100 ms the number of documents committed, and the memory."""
 
     def __init__(self, report: BuildReport) -> None:
-        """Watch a run; a context manager."""
         self._report = report
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="sampler", daemon=True)
@@ -139,6 +138,7 @@ def index_synthetic(path: Path, lengths: Lengths, n: int, encoder_name: str, see
         with Sampler(pipeline.report) as later:
             refresh_reference(writer, lambda _: None)
             refresh_generation(writer, "auto", recall_floor=0.0)
+    shown = sampler.samples[:: max(1, len(sampler.samples) // _SHOWN_SAMPLES)]
     run = MemoryRun(
         corpus=f"{lengths.name}, median {lengths.median_words} words",
         encoder=Path(encoder.name).name,
@@ -156,34 +156,19 @@ def index_synthetic(path: Path, lengths: Lengths, n: int, encoder_name: str, see
         rss_peak_mib=round(max(mib for _, mib in sampler.samples), 1),
         rss_peak_generation_mib=round(max((mib for _, mib in later.samples), default=rss_mib()), 1),
         slope_kib_per_1000_documents=round(slope_kib(sampler.samples), 1),
-        rss_mib_by_documents=_thinned(sampler.samples),
+        rss_mib_by_documents=[(n_documents, round(mib, 1)) for n_documents, mib in shown],
     )
     out.write_text(json.dumps(asdict(run)))
 
 
-def _thinned(samples: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    shown = samples[:: max(1, len(samples) // _SHOWN_SAMPLES)]
-    return [(n_documents, round(mib, 1)) for n_documents, mib in shown]
-
-
 def measure(work: Path, lengths: Lengths, n: int, encoder: str, seed: int) -> MemoryRun:
-    """Index one corpus in a process of its own.
-
-    Raises:
-        ProcessFailed: the process did not run to its end.
-    """
+    """Index one corpus in a process of its own."""
     place = work / f"{lengths.name}-{Path(encoder).name}"
     arguments = (place.with_name(f"{place.name}.lm"), lengths, n, encoder, seed)
-    written = run_forked(
-        index_synthetic,
-        *arguments,
-        name=f"indexing {place.name}",
-        place=place,
-        advice=f"see {place}.index_synthetic.txt",
-    )
+    advice = f"see {place}.index_synthetic.txt"
+    written = run_forked(index_synthetic, *arguments, name=f"indexing {place.name}", place=place, advice=advice)
     shutil.rmtree(place.with_name(f"{place.name}.lm"))
-    run = rebuild(MemoryRun, written)
-    return replace(run, rss_mib_by_documents=[(n_documents, mib) for n_documents, mib in run.rss_mib_by_documents])
+    return rebuild(MemoryRun, written)
 
 
 @program

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,15 +24,15 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
-from benchmarks.record_file import Recorded
+from benchmarks.record_file import Recorded, name_of
+from benchmarks.speed.commands import run_python
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import EngineError
 from indexer.cli.sizes import parse_bytes
 from indexer.origin import Origin
 
 ROUNDS, QUICK_ROUNDS, QUICK_DOCUMENTS = 5, 1, 20
-_PROGRAM = [sys.executable, "-c", "from indexer.cli import main; main()"]
-_LAST_CHARACTERS = 300  # of what a program printed, for the message of its failure
+_PROGRAM = ["-c", "from indexer.cli import main; main()"]
 _NOTE = (
     "Medians over rounds. Each round plans and then indexes by the command line, each in a process of its own. Ratio: "
     "measured divided by planned, median (lowest to highest). Memory: peak of the private memory of the process. "
@@ -72,13 +70,9 @@ class PlanRecord(Recorded, kind="plan"):
     @property
     def name(self) -> str:
         """The name of the file, without suffix."""
-        limited = f"-memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
-        quick = "-quick" if self.is_quick else ""
-        return f"plan-{self.dataset.partition('@')[0]}-{self.n_documents}{limited}{quick}"
-
-
-class RunFailed(EngineError):
-    """Raised when the program failed, or did not index all documents."""
+        limit = f"memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
+        quick = "quick" if self.is_quick else ""
+        return name_of("plan", self.dataset.partition("@")[0], str(self.n_documents), limit, quick)
 
 
 def draw_corpus(corpus: Path, n_documents: int | None, seed: int, path: Path) -> int:
@@ -92,18 +86,7 @@ def draw_corpus(corpus: Path, n_documents: int | None, seed: int, path: Path) ->
 def plan_and_run(
     corpus: Path, n_documents: int, encoder: str, memory_bytes: int | None, folder: Path
 ) -> tuple[PlannedRun, str, int]:
-    """Plan an index of a corpus, build it, and compare; also returns the planned factory string and the tokens.
-
-    Args:
-        corpus: a file.
-        n_documents: number of documents in the file, all of which must be indexed.
-        encoder: a name or a folder.
-        memory_bytes: the budget.
-        folder: of the index; must not be there.
-
-    Raises:
-        RunFailed: a program failed, or did not index all.
-    """
+    """Plan an index of a file, build it, and compare; also returns the planned factory string and the tokens."""
     options = ["--encoder", encoder, "--device", "cpu", "--json"]
     if memory_bytes is not None:
         options += ["--memory", str(memory_bytes)]
@@ -112,7 +95,8 @@ def plan_and_run(
     plan_seconds = time.perf_counter() - started
     report = _printed(["index", str(folder), str(corpus), *options])
     if report["n_added"] != n_documents:
-        raise RunFailed(f"{report['n_added']} of {n_documents} documents were indexed; measure a corpus without holes")
+        done = f"{report['n_added']} of {n_documents} documents were indexed"
+        raise EngineError(f"{done}; measure a corpus without holes")
     kept = PlannedRun(
         planned_seconds=round(plan["seconds"]["total"], 2),
         seconds=round(report["seconds"] + report["generation_seconds"], 2),
@@ -126,11 +110,7 @@ def plan_and_run(
 
 
 def _printed(arguments: Sequence[str]) -> dict[str, Any]:
-    done = subprocess.run([*_PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip()[-_LAST_CHARACTERS:]
-        raise RunFailed(f"longmatch {arguments[0]} ended with {done.returncode} ({last}); mend that first")
-    printed: dict[str, Any] = json.loads(done.stdout)
+    printed: dict[str, Any] = json.loads(run_python([*_PROGRAM, *arguments], f"longmatch {arguments[0]}"))
     return printed
 
 
@@ -177,9 +157,7 @@ def _pair(planned: Sequence[float], taken: Sequence[float], unit: float) -> tupl
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option(
-    "--documents", "n_documents", type=click.IntRange(1), help="Documents to draw from DATASET; all by default."
-)
+@click.option("--documents", "n_documents", type=click.IntRange(1), help="Documents to draw; all by default.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of plan and run.")
 @click.option("--rounds", type=click.IntRange(1), help=f"Rounds of plan and run.  [default: {ROUNDS}]")
 @click.option("--encoder", default=DEFAULT_ENCODER, help="Name or folder of an encoder.")
@@ -195,18 +173,17 @@ def main(
         python -m benchmarks study plan proposals --documents 300 --memory 600M
     """
     n_rounds = rounds or (QUICK_ROUNDS if run.is_quick else ROUNDS)
+    n_documents = n_documents or (QUICK_DOCUMENTS if run.is_quick else None)
     done = []
     dataset = open_dataset(name, run.data)
     with tempfile.TemporaryDirectory(prefix="longmatch-plans-") as place:
         corpus, folder = Path(place) / "corpus.jsonl", Path(place) / "index.lm"
-        n_drawn = draw_corpus(
-            dataset.corpus, n_documents or (QUICK_DOCUMENTS if run.is_quick else None), run.seed, corpus
-        )
+        n_drawn = draw_corpus(dataset.corpus, n_documents, run.seed, corpus)
         for number in range(1, n_rounds + 1):
-            done.append(plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder))
+            kept, factory, n_tokens = plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder)
             shutil.rmtree(folder)
-            kept, factory, n_tokens = done[-1]
+            done.append(kept)
             log(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
-    label, rounds_kept = f"{dataset.name}@{checksum(dataset)}", [kept for kept, _, _ in done]
-    record = PlanRecord(label, run.is_quick, n_drawn, n_tokens, encoder, memory_bytes, factory, rounds_kept, run.origin)
+    label = f"{dataset.name}@{checksum(dataset)}"
+    record = PlanRecord(label, run.is_quick, n_drawn, n_tokens, encoder, memory_bytes, factory, done, run.origin)
     run.publish([record], plan_table)

@@ -37,19 +37,10 @@ SQUARE = Shape(2048, 2048, 2048)
 
 
 def measure_products(shapes: Sequence[Shape], threads: int, width: int, device: str = "cpu") -> dict[str, Any]:
-    """Multiply random matrices in each precision, as a linear layer does; in a process that does nothing else.
+    """GFLOP/s by "DTYPE MxKxN" of linear layers over random matrices; in a process that does nothing else.
 
-    The quickest of all repetitions counts: the limit is the speed of the machine by
-    itself, and other work on it only slows it down.
-
-    Args:
-        shapes: of products.
-        threads: of torch.
-        width: of the encoder's vectors.
-        device: of the matrices.
-
-    Returns:
-        GFLOP/s by "DTYPE MxKxN".
+    The quickest of all repetitions counts: the limit is the speed of the machine by itself, and other work on it
+    only slows it down.
     """
     with limited_threads(threads, width=width):
         return {f"{dtype} {shape.name}": _gflops(shape, dtype, device) for dtype in DTYPES for shape in shapes}

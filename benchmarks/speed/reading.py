@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -26,16 +26,8 @@ from indexer.reading.requests import Request, read_here
 
 _TICK = 0.01  # seconds; resolution of the clock of processor time
 DEMO = Path(__file__).resolve().parents[2] / "demo" / "corpus"
-_HEAD = [
-    "Corpus",
-    "Files",
-    "MB",
-    "One process, s",
-    "With limits, s",
-    "Difference",
-    "Start, s",
-    "Difference without the start",
-]
+_HEAD = ["Corpus", "Files", "MB", "One process, s", "With limits, s", "Difference", "Start, s"]
+_HEAD += ["Difference without the start"]
 _NOTE = (
     "Processor time of all processes, median of {rounds} rounds in which both ways alternate. In brackets: lowest and "
     "highest of single rounds. With limits: files are read in the process that `longmatch index` uses, which is "
@@ -103,16 +95,12 @@ def compare(name: str, folder: Path, n_rounds: int) -> ReadingRow:
 
 
 def _read_here(requests: Sequence[Request]) -> int:
-    return _count(one for request in requests for one in read_here(request))
+    return sum(1 for request in requests for _ in read_here(request))
 
 
 def _read_apart(requests: Sequence[Request]) -> int:
     with DocumentReader() as reader:
-        return _count(reader.read(requests))
-
-
-def _count(results: Iterator[object]) -> int:
-    return sum(1 for _ in results)
+        return sum(1 for _ in reader.read(requests))
 
 
 def reading_table(records: Sequence[ReadingRecord]) -> str:

@@ -69,11 +69,7 @@ def document_recall(found: Sequence[Sequence[str]], truth: Sequence[Sequence[str
 def measure(
     index: Index, name: str, factory: str, nprobe: int, *, n_queries: int, k: int, threads: int, origin: Origin
 ) -> RecallRecord:
-    """Compare approximate with exact search on sampled documents of the index.
-
-    Raises:
-        QueryError: the index is empty.
-    """
+    """Compare approximate with exact search on sampled documents of the index."""
     doc_ids, _ = index.document_vectors()
     if not doc_ids:
         raise QueryError(f"index {name} holds 0 documents, at least 1 is needed; build it first")

@@ -76,9 +76,9 @@ class AnnRecord(Recorded, kind="ann"):
     @property
     def name(self) -> str:
         """The name of the file, without suffix."""
-        size = f"{self.n_vectors}x{self.width}"
+        encoder, size = self.encoder.partition("@")[0], f"{self.n_vectors}x{self.width}"
         given = (f"k{self.k}", f"threads{self.threads}", "quick" if self.is_quick else "")
-        return name_of(self.kind, self.collection, self.encoder.partition("@")[0], size, *given, seed=self.origin.seed)
+        return name_of(self.kind, self.collection, encoder, size, *given, seed=self.origin.seed)
 
     @property
     def extent(self) -> Mapping[str, int]:
@@ -265,11 +265,10 @@ class ScaleRecord(Recorded, kind="scale"):
     @property
     def name(self) -> str:
         """The name of the file, without suffix."""
-        capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
-        quick = "-quick" if self.is_quick else ""
-        drawn = f"-words-{self.texts}" if self.texts else ""
-        label = f"-{self.label}" if self.label else ""
-        return f"scale-{self.corpus}{drawn}-{self.n_chunks}{capped}{label}{quick}"
+        words = f"words-{self.texts}" if self.texts else ""
+        cap = f"cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
+        quick = "quick" if self.is_quick else ""
+        return name_of("scale", self.corpus, words, str(self.n_chunks), cap, self.label, quick)
 
     @property
     def corpus(self) -> str:
@@ -317,8 +316,8 @@ class AdditionRecord(Recorded, kind="addition"):
     @property
     def name(self) -> str:
         """The name of the file, without suffix."""
-        quick = "-quick" if self.is_quick else ""
-        return f"addition-{self.source.partition('@')[0]}-{self.n_chunks}-{self.n_added}{quick}"
+        corpus, quick = self.source.partition("@")[0], "quick" if self.is_quick else ""
+        return name_of("addition", corpus, str(self.n_chunks), str(self.n_added), quick)
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,7 @@ class Request:
 
 
 def valid(doc_ids: Sequence[str], texts: Sequence[bytes], rng: random.Random) -> Request:
-    """A request that a server answers with a result.
-
-    Args:
-        doc_ids: of the index.
-        texts: of documents to search with.
-        rng: chooses.
-    """
+    """A request that a server answers with a result."""
     doc_id, text = rng.choice(doc_ids), rng.choice(texts)
     forms = [
         Request("doc_id", _SEARCH, FOUND, json.dumps({"doc_id": doc_id, "k": 5}).encode(), _JSON),
@@ -93,43 +87,28 @@ def valid(doc_ids: Sequence[str], texts: Sequence[bytes], rng: random.Random) ->
     return rng.choice(forms)
 
 
-def hostile(max_bytes: int, rng: random.Random, *, with_slow: bool = False) -> Request:
-    """A request that a server with a token and this limit of a body refuses.
-
-    Args:
-        max_bytes: the limit.
-        rng: chooses.
-        with_slow: whether it can be a slow client, which takes 10 s.
-    """
-    slow = [Request("slow client", _SEARCH, 408, b'{"text": "a"}', _JSON, "slow_client", is_slow=True)]
-    return rng.choice(
-        [
-            Request("bad JSON", _SEARCH, 422, b'{"text": ', _JSON),
-            Request("nested JSON", _SEARCH, 400, b"[" * 50_000, _JSON),
-            Request("wrong type", _SEARCH, 422, b'{"text": "a", "k": NaN}', _JSON),
-            Request("bad filter", _SEARCH, 400, b'{"text": "a", "where": "year >"}', _JSON),
-            Request("unknown id", _SEARCH, 404, b'{"doc_id": "no such document"}', _JSON),
-            Request("noise as PDF", f"{_SEARCH}/file", 422, form("noise.pdf", rng.randbytes(2_000)), _FORM),
-            Request("large body", _SEARCH, 413, b" " * (max_bytes + 1), _JSON, "too_large"),
-            Request("path", "/v1/documents/..%2F..%2Fetc%2Fpasswd", 404),
-            Request("no token", _SEARCH, 401, b'{"text": "a"}', _JSON, "no_token", token=None),
-            Request("wrong token", "/v1/documents", 401, code="wrong_token", token="another-token-of-nobody"),
-            *(slow if with_slow else []),
-        ]
-    )
+def hostile(with_slow: bool, rng: random.Random) -> Request:
+    """A request that `server` refuses; with slow clients, which take 10 s, or without."""
+    requests = [
+        Request("bad JSON", _SEARCH, 422, b'{"text": ', _JSON),
+        Request("nested JSON", _SEARCH, 400, b"[" * 50_000, _JSON),
+        Request("wrong type", _SEARCH, 422, b'{"text": "a", "k": NaN}', _JSON),
+        Request("bad filter", _SEARCH, 400, b'{"text": "a", "where": "year >"}', _JSON),
+        Request("unknown id", _SEARCH, 404, b'{"doc_id": "no such document"}', _JSON),
+        Request("noise as PDF", f"{_SEARCH}/file", 422, form("noise.pdf", rng.randbytes(2_000)), _FORM),
+        Request("large body", _SEARCH, 413, b" " * (MAX_BYTES + 1), _JSON, "too_large"),
+        Request("path", "/v1/documents/..%2F..%2Fetc%2Fpasswd", 404),
+        Request("no token", _SEARCH, 401, b'{"text": "a"}', _JSON, "no_token", token=None),
+        Request("wrong token", "/v1/documents", 401, code="wrong_token", token="another-token-of-nobody"),
+    ]
+    if with_slow:
+        requests.append(Request("slow client", _SEARCH, 408, b'{"text": "a"}', _JSON, "slow_client", is_slow=True))
+    return rng.choice(requests)
 
 
-def mixed(
-    doc_ids: Sequence[str], texts: Sequence[bytes], max_bytes: int, *, with_slow: bool = False
-) -> Callable[[random.Random], Request]:
-    """A function that makes valid and hostile requests."""
-
-    def make(rng: random.Random) -> Request:
-        if rng.random() < HOSTILE_SHARE:
-            return hostile(max_bytes, rng, with_slow=with_slow)
-        return valid(doc_ids, texts, rng)
-
-    return make
+def mixed(doc_ids: Sequence[str], texts: Sequence[bytes], with_slow: bool, rng: random.Random) -> Request:
+    """A valid or a hostile request."""
+    return hostile(with_slow, rng) if rng.random() < HOSTILE_SHARE else valid(doc_ids, texts, rng)
 
 
 def form(name: str, data: bytes) -> bytes:
@@ -173,24 +152,9 @@ def _is_right(body: bytes, request: Request) -> bool:
 
 
 def load(
-    port: int,
-    n_clients: int,
-    seconds: float,
-    make: Callable[[random.Random], Request],
-    seed: int,
-    *,
-    think: float = 0.0,
+    port: int, n_clients: int, seconds: float, make: Callable[[random.Random], Request], seed: int, think: float = 0.0
 ) -> LoadRow:
-    """Send requests to this machine for some time, and count the responses.
-
-    Args:
-        port: of a server.
-        n_clients: threads.
-        seconds: after which no further request begins.
-        make: makes a request.
-        seed: of the choice of requests and pauses.
-        think: mean seconds that a client waits after each response.
-    """
+    """Let clients send requests to this machine, none begun after `seconds`, and count the responses."""
     responses, started = _Responses(), time.monotonic()
     until = started + seconds
     clients = [
@@ -199,7 +163,10 @@ def load(
     ]
     for client in clients:
         client.start()
-    watched = _watched(port, started, until)
+    memory_by_minute: list[float] = []
+    while (due := started + _MINUTE * (len(memory_by_minute) + 1)) < until:
+        time.sleep(max(0.0, due - time.monotonic()))
+        memory_by_minute.append(memory_mib(port))
     for client in clients:
         client.join()
     return LoadRow(
@@ -212,17 +179,8 @@ def load(
         n_wrong=len(responses.wrong),
         latency=percentiles(responses.times_ms or [0.0]),
         memory_mib=memory_mib(port),
-        memory_mib_by_minute=watched,
+        memory_mib_by_minute=memory_by_minute,
     )
-
-
-def _watched(port: int, started: float, until: float) -> list[float]:
-    """Memory of the server at the end of each minute before a time."""
-    found: list[float] = []
-    while (due := started + _MINUTE * (len(found) + 1)) < until:
-        time.sleep(max(0.0, due - time.monotonic()))
-        found.append(memory_mib(port))
-    return found
 
 
 def _client(
@@ -272,16 +230,10 @@ def memory_mib(port: int) -> float:
 
 @contextmanager
 def server(index: Path) -> Iterator[int]:
-    """The port of a ready server of an index, which requires `TOKEN`.
-
-    Raises:
-        StorageError: the server does not start.
-    """
-    options = ["--port", "0", "--max-bytes", str(MAX_BYTES), "--threads", str(_THREADS)]
-    command = [sys.executable, "-P", "-m", "longmatch", "serve", str(index), *options]
-    command += ["--concurrency", str(_CONCURRENCY)]
-    environment = os.environ | {TOKEN_VARIABLE: TOKEN}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    """The port of a ready server of an index, which requires `TOKEN`."""
+    command = [sys.executable, "-P", "-m", "longmatch", "serve", str(index), "--port", "0"]
+    command += ["--max-bytes", str(MAX_BYTES), "--threads", str(_THREADS), "--concurrency", str(_CONCURRENCY)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {TOKEN_VARIABLE: TOKEN})
     assert process.stderr is not None
     try:
         lines = [process.stderr.readline(), process.stderr.readline()]
@@ -305,11 +257,12 @@ def load_table(records: Sequence[LoadRecord]) -> str:
             values = (row.seconds, *counts, row.latency.p50_ms, row.latency.p99_ms, row.memory_mib)
             rows.append([f"{row.n_clients:,}", *(f"{value:,.0f}" for value in values)])
         last = record.rows[-1]
+        minutes = last.memory_mib_by_minute
         note = _NOTE.format(
             share=HOSTILE_SHARE,
             think=record.think_seconds,
             refused=", ".join(f"{name} {n:,}" for name, n in last.refused.items()) or "none",
-            minutes=_range_text(last.memory_mib_by_minute),
+            minutes=f"between {min(minutes):,.0f} and {max(minutes):,.0f} MiB" if minutes else "not measured",
             vectors="words alone" if record.is_words else "with vectors",
             memory=record.memory_mib,
             documents=record.n_documents,
@@ -321,21 +274,12 @@ def load_table(records: Sequence[LoadRecord]) -> str:
     return "\n".join([*lines, *origins(records)])
 
 
-def _range_text(values: Sequence[float]) -> str:
-    return f"between {min(values):,.0f} and {max(values):,.0f} MiB" if values else "not measured"
-
-
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--clients", "n_clients", default=50, type=click.IntRange(1), help="Concurrent clients.")
 @click.option("--seconds", default=60.0, type=_SECONDS, help="Duration of the row of many clients.")
 @click.option("--single-seconds", default=60.0, type=_SECONDS, help="Duration of the row of a single client.")
-@click.option(
-    "--think",
-    default=0.0,
-    type=click.FloatRange(0),
-    help="Mean seconds that each of many clients waits after a response.",
-)
+@click.option("--think", default=0.0, type=click.FloatRange(0), help="Mean pause of many clients after a response, s.")
 @measurement(seed="Seed of the choice of requests.", quick=f"{QUICK_SECONDS:g} seconds a row")
 def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_seconds: float, think: float) -> None:
     """Serve INDEX on the loopback interface; measure a single client, then many, valid and hostile ones mixed.
@@ -356,7 +300,7 @@ def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_se
         log(f"ready with {memory:,.0f} MiB; a single client")
         rows = [load(port, 1, single_seconds, partial(valid, doc_ids, texts), run.seed)]
         log(f"{n_clients} clients")
-        both = mixed(doc_ids, texts, MAX_BYTES, with_slow=seconds >= SLOW_SECONDS)
+        both = partial(mixed, doc_ids, texts, seconds >= SLOW_SECONDS)
         rows.append(load(port, n_clients, seconds, both, run.seed, think=think))
     record = LoadRecord(
         index=path.stem,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +15,8 @@ from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.record_file import Recorded
+from benchmarks.speed.commands import run_python
 from benchmarks.store.fuzz_seeds import seeds
-from engine.errors import EngineError
 from indexer.origin import Origin
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -59,73 +56,32 @@ class StartupRecord(Recorded, kind="startup", file="startup"):
     origin: Origin
 
 
-class CommandFailed(EngineError):
-    """Raised when a measured command failed."""
-
-
-@dataclass(frozen=True)
-class Typed:
-    """The result of a command."""
-
-    status: int
-    output: str
-    errors: str
-    processor_seconds: float
-    seconds: float  # by the clock
-
-
-def run_typed(arguments: Sequence[str], folder: Path) -> Typed:
-    """Run Python with arguments, as `-c CODE` or `-m MODULE`.
-
-    Raises:
-        subprocess.TimeoutExpired: it takes longer than ten minutes.
-    """
-    before, started = processor_seconds(), time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-P", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT), "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_PATIENCE,
-    )
-    seconds = time.perf_counter() - started
-    return Typed(done.returncode, done.stdout, done.stderr, processor_seconds() - before, seconds)
-
-
 def prepare(folder: Path) -> None:
-    """Index a few small documents, once by words alone and once with vectors, and write a query.
-
-    Raises:
-        CommandFailed: an index was not made.
-    """
+    """Index a few small documents, once by words alone and once with vectors, and write a query."""
     (folder / "in").mkdir(parents=True)
     for suffix in _SUFFIXES:
         (folder / "in" / f"seed{suffix}").write_bytes(seeds()[suffix])
     (folder / "query.pdf").write_bytes(seeds()[".pdf"])
     for name, encode in (("words.lm", "none"), ("vectors.lm", "all")):
-        done = run_typed([*_LONGMATCH, "index", name, "in", "--encode", encode], folder)
-        if done.status:
-            raise CommandFailed(f"longmatch index {name} failed: {done.errors[-300:]}")
+        _run([*_LONGMATCH, "index", name, "in", "--encode", encode], f"longmatch index {name}", folder)
 
 
 def measure(folder: Path, n_runs: int) -> list[StartRow]:
-    """Run each command `n_runs` times, in turn.
-
-    Raises:
-        CommandFailed: a command failed.
-    """
+    """Run each command `n_runs` times, in turn."""
     rows = {name: StartRow(name, [], []) for name in COMMANDS}
     for number in range(n_runs):
         for name, arguments in COMMANDS.items():
-            done = run_typed(arguments, folder)
-            if done.status:
-                raise CommandFailed(f"{name} failed: {done.errors[-300:]}")
-            rows[name].processor_seconds.append(round(done.processor_seconds, 2))
-            rows[name].seconds.append(round(done.seconds, 2))
-            log(f"run {number + 1}, {name}: {done.processor_seconds:.2f} s")
+            before, started = processor_seconds(), time.perf_counter()
+            _run(arguments, name, folder)
+            rows[name].seconds.append(round(time.perf_counter() - started, 2))
+            rows[name].processor_seconds.append(round(processor_seconds() - before, 2))
+            log(f"run {number + 1}, {name}: {rows[name].processor_seconds[-1]:.2f} s")
     return list(rows.values())
+
+
+def _run(arguments: Sequence[str], name: str, folder: Path) -> None:
+    environment = {"PYTHONPATH": str(CHECKOUT), "HF_HUB_OFFLINE": "1"}
+    run_python(["-P", *arguments], name, patience=_PATIENCE, folder=folder, environment=environment)
 
 
 def startup_table(records: Sequence[StartupRecord]) -> str:
@@ -154,5 +110,4 @@ def main(run: Measurement, n_runs: int) -> None:
     with run.folder() as folder:
         prepare(folder)
         rows = measure(folder, n_runs)
-    record = StartupRecord(rows, run.origin)
-    run.publish([record], startup_table)
+    run.publish([StartupRecord(rows, run.origin)], startup_table)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.measuring.isolation import ProcessFailed
 from benchmarks.speed.answering import answer
-from benchmarks.speed.first_answer import ChildFailed, first_answers, forget_pages, main
+from benchmarks.speed.first_answer import first_answers, forget_pages, main
 from benchmarks.synthetic import SHORT, documents
 from indexer.building.builder import build
 
@@ -33,7 +34,7 @@ def test_forgetting_cached_pages_changes_no_file(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_fails_is_an_error(folder: Path) -> None:
-    with pytest.raises(ChildFailed, match="no document 'none'"):
+    with pytest.raises(ProcessFailed, match="no document 'none'"):
         first_answers(folder, ["none"], is_cold=False)
 
 

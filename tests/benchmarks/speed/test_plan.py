@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from benchmarks.records import read_records
 from benchmarks.speed import plan
-from benchmarks.speed.plan import PlanRecord, RunFailed, draw_corpus, main, plan_and_run
+from benchmarks.speed.plan import PlanRecord, draw_corpus, main, plan_and_run
+from engine.errors import EngineError
 
 
 @pytest.mark.slow
@@ -61,5 +62,5 @@ def test_a_draw_keeps_the_order_and_is_the_same_again(corpus: Path, tmp_path: Pa
 
 def test_a_corpus_with_holes_is_refused(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "_printed", lambda arguments: {"n_added": 49})
-    with pytest.raises(RunFailed, match="49 of 50 documents were indexed; measure a corpus without holes"):
+    with pytest.raises(EngineError, match="49 of 50 documents were indexed; measure a corpus without holes"):
         plan_and_run(corpus, 50, "longmatch-minilm", None, tmp_path / "index.lm")

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.measuring.isolation import ProcessFailed
 from benchmarks.speed import startup
-from benchmarks.speed.startup import CommandFailed, StartRow, StartupRecord, measure, startup_table
+from benchmarks.speed.commands import run_python
+from benchmarks.speed.startup import StartRow, StartupRecord, measure, startup_table
 from indexer.origin import describe_origin
 
 
@@ -20,8 +22,13 @@ def test_commands_run_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_command_that_fails_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(startup, "COMMANDS", {"fail": ["-c", "raise SystemExit('no index')"]})
-    with pytest.raises(CommandFailed, match="fail failed: no index"):
+    with pytest.raises(ProcessFailed, match=r"fail ended with 1 \(no index\); mend that first"):
         measure(tmp_path, 1)
+
+
+def test_a_command_that_does_not_end_in_time_is_stopped() -> None:
+    with pytest.raises(ProcessFailed, match=r"sleep did not end in 0\.2 s"):
+        run_python(["-c", "import time; time.sleep(60)"], "sleep", patience=0.2)
 
 
 def test_commands_are_compared_with_the_first_one() -> None:
