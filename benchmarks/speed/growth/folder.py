@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from engine.errors import IndexMismatch
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.building.budget import left_beside
+from indexer.building.builder import refresh_generation
 from indexer.generation.compaction import SHARD_CHUNKS
 from indexer.generation.footprint import Footprint
 from indexer.generation.new_generation import publish_generation, rungs_for
@@ -59,15 +60,7 @@ def prepared_growth(
 ) -> tuple[Growth, Recipe]:
     """The growth that a folder was begun with, or a new one, calibrated now and recorded beside the folder.
 
-    Args:
-        folder: of the grown index.
-        source: the real documents.
-        seed: of all that is drawn.
-        calibrated_on: more real documents, where the source is a small part of them.
-        texts: from which the words of made documents are drawn.
-
-    Raises:
-        IndexMismatch: the folder was grown from another source, seed or words, or has no recipe.
+    `calibrated_on` holds more real documents, where the source is a small part of them. Words are drawn from `texts`.
     """
     path, drawn_from = recipe_path(folder), "" if texts is None else texts.checksum
     if path.exists():
@@ -93,9 +86,7 @@ def prepared_growth(
     return growth, recipe
 
 
-def grow_folder(
-    folder: Path, growth: Growth, recipe: Recipe, n_chunks: int, log: Callable[[str], None] = lambda _: None
-) -> tuple[Recipe, int]:
+def grow_folder(folder: Path, growth: Growth, recipe: Recipe, n_chunks: int) -> tuple[Recipe, int]:
     """Add documents until an index holds at least `n_chunks` chunks; documents that it holds stay.
 
     Each block is committed as one shard, of the size to which `longmatch index` joins shards. A killed run
@@ -103,9 +94,6 @@ def grow_folder(
 
     Returns:
         The recipe with the cost of this call added, and the number of documents added.
-
-    Raises:
-        IndexMismatch: the index holds more documents than are needed, or was grown without words.
     """
     order = growth.order(n_chunks)
     with Writer(folder) as writer:
@@ -137,7 +125,6 @@ def grow_folder(
                 commit_seconds=recipe.commit_seconds + time.perf_counter() - generated,
             )
             _write(recipe, recipe_path(folder))
-            log(f"{n_done:,} of {len(order):,} documents")
 
 
 def _write(recipe: Recipe, path: Path) -> None:
@@ -243,3 +230,51 @@ def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: 
         if is_new:
             publish_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)
     return {"seconds": time.perf_counter() - started, "is_new": is_new}
+
+
+def add(real: Real, folder: Path, n_documents: int) -> dict[str, Any]:
+    """Commit the next documents of the stream that an index was grown by, in a process that does nothing else."""
+    with Snapshot(folder) as snapshot:
+        there = frozenset(snapshot.doc_ids())
+    with Snapshot(real.index) as snapshot:
+        growth, recipe = prepared_growth(folder, real.source(snapshot), real.seed, texts=real.text_model())
+        n_wanted = len(there) + n_documents
+        n_copies = -(-n_wanted // len(growth.source))
+        order = growth.order(n_copies * int(growth.source.n_chunks.sum()))
+        n_chunks = int(growth.source.n_chunks[order.originals[:n_wanted]].sum())
+        grown, _ = grow_folder(folder, growth, recipe, n_chunks)
+    with Snapshot(folder) as snapshot:
+        sizes = {name: n_chunks for name, n_chunks in snapshot.chunk_counts().items() if name not in there}
+        names = [name for name in snapshot.doc_ids() if name in sizes]
+    seconds = grown.commit_seconds - recipe.commit_seconds
+    return {"seconds": seconds, "names": names, "n_chunks": sum(sizes.values())}
+
+
+def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
+    """Bring reference and generation up to date as `longmatch index` does after its last commit.
+
+    `memory_bytes` is the budget of this process in all.
+    """
+    before = generation(folder)
+    with Writer(folder) as writer:
+        left = left_beside(memory_bytes, Footprint())
+        started = time.perf_counter()
+        refresh_reference(writer, lambda _: None)
+        refresh_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)
+        seconds = time.perf_counter() - started
+    after = generation(folder)
+    if after["number"] == before["number"]:
+        outcome = "scanned"
+    else:
+        outcome = "joined" if after["n_trained"] == before["n_trained"] else "built anew"
+    return {"seconds": seconds, "outcome": outcome}
+
+
+def generation(folder: Path) -> dict[str, Any]:
+    """The values of the published generation."""
+    with Snapshot(folder) as snapshot:
+        row = snapshot.generation_row
+        assert row is not None
+        values = {"number": row.id, "factory": row.factory, "nprobe": row.nprobe, "recall": row.recall}
+        n_trained = snapshot.meta.get("trained_vectors", row.n_vectors)
+        return {**values, "n_vectors": row.n_vectors, "n_trained": n_trained}

@@ -5,7 +5,7 @@ Letters in shapes: Q sampled chunks, B documents of a block, C their chunks, D w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 CHUNKS_OF_A_DOCUMENT = 4  # sampled; chunks of one document are alike, so more of them add little
 _ROWS = 256  # sampled vectors that are compared with the chunks of a block at once
 
+Numbers = NDArray[np.int64]
 Blocks = Callable[[], Iterator[Block]]  # the same stream from its beginning, each time it is called
 
 
@@ -35,13 +36,7 @@ class Sample:
 
 
 def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> CandidateLists:
-    """Measure a collection at some of its documents; streams it twice.
-
-    Args:
-        blocks: the collection.
-        chosen: numbers of the documents, in the order of the stream.
-        seed: of the chunks that are sampled from each.
-    """
+    """Measure a collection at some of its documents, by their numbers in the stream; streams it twice."""
     sample = draw(blocks(), chosen, np.random.default_rng(seed))
     n_documents = n_chunks = 0
     nearest_chunk = np.full(len(sample.chunks), -1, np.float32)
@@ -57,12 +52,7 @@ def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> Candidat
 
 
 def nearest_by_document(blocks: Blocks, n_documents: int, seed: int) -> NDArray[np.float32]:
-    """The similarity of each document of a collection to its nearest neighbours.
-
-    Returns:
-        (N,) for each document the median, over some of its chunks, of the cosine to the
-        nearest chunk of another document.
-    """
+    """(N,) for each document the median, over some of its chunks, of the cosine to the nearest chunk of another one."""
     sample = draw(blocks(), np.arange(n_documents), np.random.default_rng(seed))
     nearest = np.full(len(sample.chunks), -1, np.float32)
     first = 0
@@ -94,12 +84,7 @@ def draw(stream: Iterator[Block], chosen: NDArray[np.int64], rng: np.random.Gene
 
 
 def _raise_to(
-    nearest: NDArray[np.float32],
-    queries: Vectors,
-    owners: NDArray[np.int64],
-    rows: Vectors,
-    starts: NDArray[np.int64],
-    numbers: NDArray[np.int64],
+    nearest: Vectors, queries: Vectors, owners: Numbers, rows: Vectors, starts: Numbers, numbers: Numbers
 ) -> None:
     """Raise the nearest cosines of queries to those in a block, own documents left out."""
     for first in range(0, len(queries), _ROWS):
@@ -115,9 +100,6 @@ def _quantiles(cosines: NDArray[np.float32]) -> list[float]:
 
 def distance(one: CandidateLists, other: CandidateLists) -> float:
     """Mean difference of the quantiles to nearest chunks and documents: how much two collections differ in density."""
-
-    def mean(a: Sequence[float], b: Sequence[float]) -> float:
-        return float(np.mean(np.abs(np.subtract(a, b))))
-
-    chunk = mean(one.nearest_chunk, other.nearest_chunk)
-    return (chunk + mean(one.nearest_document, other.nearest_document)) / 2
+    chunk = np.abs(np.subtract(one.nearest_chunk, other.nearest_chunk)).mean()
+    document = np.abs(np.subtract(one.nearest_document, other.nearest_document)).mean()
+    return float(chunk + document) / 2

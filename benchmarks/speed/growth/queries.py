@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.speed.growth.folder import Real
 from benchmarks.speed.growth.neighbours import neighbours
 from benchmarks.speed.growth.source import COPY_MARK, Source
 from benchmarks.speed.growth.stream import SAMPLED_DOCUMENTS
@@ -66,6 +66,34 @@ def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int
         doc_ids = snapshot.doc_ids()
         found = [[doc_ids[row] for row in ranking] for ranking in rankings]
     return {"names": by_kind, "found": dict(zip(names, found, strict=True))}
+
+
+def find(folder: Path, names: list[str]) -> dict[str, Any]:
+    """Open an index, and search with documents for themselves: seconds to the first answer, and how many rank first."""
+    started = time.perf_counter()
+    with Index.open(folder) as index:
+        searcher = index.searcher()
+        answers = (searcher.search(index.stored_query(name), k=1) for name in names)
+        first = next(answers)
+        seconds = time.perf_counter() - started
+        found = [first, *answers]
+    n_found = sum(hit.doc_id == name for name, result in zip(names, found, strict=True) for hit in result.hits)
+    return {"seconds": seconds, "n_found": n_found}
+
+
+def encode(real: Real, n_documents: int) -> dict[str, Any]:
+    """Encode some of the real documents by the encoder of their index; one document first warms up."""
+    from engine.encoders.loading import load_encoder  # imports torch, which the other functions do not need
+
+    with Snapshot(real.index) as snapshot:
+        encoder = load_encoder(snapshot.meta["encoder"]["name"])
+        drawn = np.random.default_rng(real.seed).permutation(snapshot.n_documents)[:n_documents]
+        documents = [document for document, _ in snapshot.documents(np.sort(drawn))]
+        encoder.encode_segmented([encoder.segment(document) for document in documents[:1]])
+        started = time.perf_counter()
+        encoded = encoder.encode_segmented([encoder.segment(document) for document in documents])
+        seconds = time.perf_counter() - started
+    return {"seconds": seconds, "n_chunks": sum(len(one.chunks) for one in encoded)}
 
 
 def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]:
@@ -130,16 +158,6 @@ def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict
     return {"queries_per_second": len(names) / (max(ended) - min(started))}
 
 
-def forget_pages(folder: Path) -> None:
-    """Advise the kernel to drop an index's files from the page cache; pages that a process maps stay."""
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
-
-
 def words_bytes(folder: Path) -> int:
     """Bytes of term counts, postings and the reference; without them the rest would be an index of vectors alone."""
     sizes = disk_bytes(folder)
@@ -161,19 +179,11 @@ THRESHOLDS, LISTS, WORDS, SCORES, HITS = "thresholds", "lists", "postings", "sco
 OTHER = "other"  # the filter
 STAGES = (THRESHOLDS, LISTS, WORDS, SCORES, HITS, OTHER)
 
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
-
 
 class StageClock:
-    """Counts each moment for the innermost stage that runs."""
+    """Counts each moment for the innermost stage that runs; `now` returns the time in seconds."""
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        """Begin with 0 seconds for each stage.
-
-        Args:
-            now: returns the time in seconds.
-        """
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self._now = now
         self._running: list[str] = []
@@ -197,20 +207,10 @@ class StageClock:
         self._since = now
 
 
-class Timed(Protocol):
-    """An object with a clock."""
-
-    @property
-    def clock(self) -> StageClock:
-        """The clock of its stages."""
-
-
-def staged(
-    name: str, method: Callable[Concatenate[Any, Arguments], Answer]
-) -> Callable[Concatenate[Any, Arguments], Answer]:
+def staged(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that is timed as a stage, for a class with a clock."""
 
-    def timed(self: Timed, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+    def timed(self: StagedPartition | StagedSearcher, *arguments: object, **named: object) -> object:
         with self.clock.stage(name):
             return method(self, *arguments, **named)
 
@@ -221,7 +221,6 @@ class StagedPartition(LocalPartition):
     """A partition that times its own stages."""
 
     def __init__(self, index: Index, scoring: Scoring, clock: StageClock) -> None:
-        """Rank the documents of an open index."""
         super().__init__(index.snapshot, scoring)
         self.clock = clock
 
@@ -237,13 +236,6 @@ class StagedSearcher(Searcher):
     def __init__(
         self, index: Index, now: Callable[[], float] = time.perf_counter, scoring: Scoring | None = None
     ) -> None:
-        """Search an open index.
-
-        Args:
-            index: stays open meanwhile.
-            now: returns the time in seconds.
-            scoring: the constants; by default those of every search.
-        """
         super().__init__(index.snapshot, scoring)
         self._now = now
         self._staged = StagedPartition(index, self.scoring, StageClock(now))
@@ -259,11 +251,7 @@ class StagedSearcher(Searcher):
         return self._staged.clock
 
     def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:
-        """Search for the targets of an indexed document, itself left out.
-
-        Returns:
-            The result, and milliseconds by stage; they sum to the time of the whole search.
-        """
+        """The targets of an indexed document, itself left out, and milliseconds by stage, which sum to the whole."""
         self._staged.clock = StageClock(self._now)
         with self.clock.stage(OTHER):
             result = self.search(query, k=k, without=query.document.doc_id)

@@ -44,18 +44,9 @@ class Block:
 
 
 class Source:
-    """All documents of an index, or some of them."""
+    """All documents of an open index, or those at some rows."""
 
     def __init__(self, snapshot: Snapshot, rows: Positions | None = None) -> None:
-        """Read from a snapshot, which stays open meanwhile.
-
-        Args:
-            snapshot: of the real index.
-            rows: the documents that count; all by default.
-
-        Raises:
-            IndexMismatch: there is no document.
-        """
         self._snapshot = snapshot
         self._rows = np.arange(snapshot.n_documents) if rows is None else rows
         if not len(self._rows):
@@ -78,11 +69,7 @@ class Source:
 
     @property
     def language(self) -> str:
-        """The language by which words are segmented.
-
-        Raises:
-            IndexMismatch: an earlier version wrote the index, without words.
-        """
+        """The language by which words are segmented; an index that an earlier version wrote without words has none."""
         if self._snapshot.language is None:
             raise IndexMismatch(
                 f"{self._snapshot.folder} holds no words, an earlier version wrote it; add them: longmatch repair INDEX"

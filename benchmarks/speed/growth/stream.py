@@ -75,13 +75,7 @@ class Growth:
         return np.random.default_rng([self.seed, _ORDER, copy]).permutation(len(self.source))
 
     def blocks(self, order: Order, first: int = 0, block_chunks: int = BLOCK_CHUNKS) -> Iterator[Block]:
-        """The documents of a stream from number `first` on, with their vectors.
-
-        Args:
-            order: from `order`.
-            first: documents to leave out.
-            block_chunks: about how many chunks are in memory at once.
-        """
+        """The documents of a stream from number `first` on, with their vectors, about `block_chunks` chunks at once."""
         originals, copies = order.originals[first:], order.copies[first:]
         n_real = int(np.searchsorted(copies, 1))
         for run in runs(self.source.n_chunks[originals[:n_real]], block_chunks):
@@ -139,9 +133,6 @@ def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0, texts: Tex
     """Learn the planes and distances of a source: compares a few chunks of each document with all others.
 
     Costs 8 N C D operations for N documents with C chunks in all.
-
-    Raises:
-        IndexMismatch: the source was itself grown from another.
     """
     if source.is_grown:
         raise IndexMismatch("the index was itself grown from another one; name that one")
@@ -170,11 +161,7 @@ class Planes:
 
 
 def principal_planes(rows: Vectors) -> Planes:
-    """Find the planes in which a corpus may be turned.
-
-    Args:
-        rows: (R, D) a sample of its chunk vectors, unit rows.
-    """
+    """Find the planes in which a corpus may be turned, from (R, D) unit rows, a sample of its chunk vectors."""
     width = rows.shape[1]
     sample = rows.astype(np.float64)
     mean = sample.mean(axis=0)
@@ -188,19 +175,16 @@ def principal_planes(rows: Vectors) -> Planes:
 
 
 def turned(rows: Vectors, planes: Planes, angles: NDArray[np.floating], counts: NDArray[np.int64]) -> Vectors:
-    """Turn the vectors of documents, each document by angles of its own.
+    """Turn the vectors (R, D) of documents, each document by angles of its own; lengths stay.
 
-    Costs 4 D^2 operations a row for the change of basis there and back, some 0.6
-    million at width 384, and a few more for the turn itself.
+    Costs 4 D^2 operations a row for the change of basis there and back, some 0.6 million at width 384, and a few
+    more for the turn itself.
 
     Args:
         rows: (R, D) float32, the rows of each document beside each other.
         planes: from `principal_planes`.
         angles: (B, P) radians.
         counts: (B,) rows of each document; they sum to R.
-
-    Returns:
-        (R, D) float32, of the same lengths.
     """
     coordinates: Vectors = rows @ planes.basis
     # A plane's two coordinates are one complex number, and a turn is a product.
@@ -218,11 +202,7 @@ _LEAST_DOCUMENTS = 4 * _PART
 
 
 def calibrate(source: Source, seed: int) -> Calibration:
-    """Choose the turn for a source.
-
-    Raises:
-        IndexMismatch: there are too few documents to grow a part of them.
-    """
+    """Choose the turn for a source, by growing a part of it."""
     if len(source) < _LEAST_DOCUMENTS:
         raise IndexMismatch(
             f"the index holds {len(source)} documents, at least {_LEAST_DOCUMENTS} are needed to grow a corpus from; "

@@ -44,17 +44,17 @@ def _added(record: ScaleRecord) -> str:
 def _likeness(record: ScaleRecord) -> str:
     """How similar made documents are to real ones, in a sentence for each kind of neighbour."""
     real, grown = record.calibration.real, record.calibration.grown
-
-    def listed(values: Sequence[float]) -> str:
-        return " / ".join(f"{value:.2f}" for value in values)
-
     return (
         f"Synthetic documents of `{record.source.partition('@')[0]}`: a quarter of {real.n_documents:,} real ones, "
         f"grown fourfold, compared with all {real.n_documents:,}. Cosines at 5, 25, 50, 75 and 95 percent: nearest "
-        f"chunk of another document {listed(grown.nearest_chunk)} (grown) and {listed(real.nearest_chunk)} (real); "
-        f"nearest document {listed(grown.nearest_document)} and {listed(real.nearest_document)}; within documents "
-        f"{listed(grown.within)} and {listed(real.within)}."
+        f"chunk of another document {_listed(grown.nearest_chunk)} (grown) and {_listed(real.nearest_chunk)} (real); "
+        f"nearest document {_listed(grown.nearest_document)} and {_listed(real.nearest_document)}; within documents "
+        f"{_listed(grown.within)} and {_listed(real.within)}."
     )
+
+
+def _listed(values: Sequence[float]) -> str:
+    return " / ".join(f"{value:.2f}" for value in values)
 
 
 def _row(record: ScaleRecord, kind: str) -> list[str]:

@@ -41,12 +41,9 @@ class KindModel:
         return cls(table, terms, frequencies / max(1, table.n_documents), totals / np.maximum(1, frequencies))
 
     def draw(self, templates: NDArray[np.int64], keys: NDArray[np.uint32], rng: np.random.Generator) -> TermTable:
-        """The counts of made documents.
+        """The counts of documents made from templates, (B,) rows of the corpus.
 
-        Args:
-            templates: (B,) rows of the corpus.
-            keys: (B,) by which rare terms are renamed, the same for one copy of the corpus; 0 renames none.
-            rng: of all that is drawn.
+        Rare terms are renamed by keys (B,), the same for one copy of the corpus; 0 renames none.
         """
         kept = self.table.of(templates)
         is_kept = rng.random(len(kept.terms)) < KEPT

@@ -6,7 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.speed.growth.folder import Real, grow_folder, prepared_growth, publish
+from benchmarks.speed.growth.folder import (
+    Real,
+    add,
+    generation,
+    grow,
+    grow_folder,
+    join,
+    prepared_growth,
+    publish,
+    recipe_path,
+)
+from benchmarks.speed.growth.queries import find
 from benchmarks.speed.growth.source import COPY_MARK, Source
 from benchmarks.speed.growth.stream import learn_growth
 from benchmarks.speed.growth.texts import TextModel
@@ -15,6 +26,7 @@ from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.store.ann import AUTO
 from engine.store.snapshot import Snapshot
+from indexer.generation.new_generation import FRESH_CHUNKS
 from indexer.upkeep.verify import verify
 
 N_CHUNKS = 400
@@ -25,11 +37,16 @@ def small(source: Source) -> Source:
     return source.part(np.arange(40))
 
 
-def test_a_grown_index_is_an_ordinary_one(small: Source, tmp_path: Path) -> None:
+@pytest.fixture
+def of_forty(small: Source, tmp_path: Path) -> Path:
     folder = tmp_path / "grown.lm"
     grow_folder(folder, *prepared_growth(folder, small, 0), N_CHUNKS)
-    assert verify(folder) == []
-    with Index.open(folder) as index:
+    return folder
+
+
+def test_a_grown_index_is_an_ordinary_one(small: Source, of_forty: Path) -> None:
+    assert verify(of_forty) == []
+    with Index.open(of_forty) as index:
         assert index.n_chunks >= N_CHUNKS and index.snapshot.language == small.language
         hit = index.search_id("d3", k=1, scoring=Scoring(word_weight=0, pair_weight=0)).hits[0]
         part = hit.breakdown.pairs[0].parts[0]
@@ -39,12 +56,8 @@ def test_a_grown_index_is_an_ordinary_one(small: Source, tmp_path: Path) -> None
         assert index.search_id(name, where="copy = 0", k=1).hits[0].doc_id in small.names
 
 
-def test_texts_have_the_sections_and_tokens_of_their_originals(
-    small: Source, tmp_path: Path, real_folder: Path
-) -> None:
-    folder = tmp_path / "grown.lm"
-    grow_folder(folder, *prepared_growth(folder, small, 0), N_CHUNKS)
-    with Index.open(folder) as grown, Index.open(real_folder) as real:
+def test_texts_have_the_sections_and_tokens_of_their_originals(of_forty: Path, real_folder: Path) -> None:
+    with Index.open(of_forty) as grown, Index.open(real_folder) as real:
         name = f"d3{COPY_MARK}1"
         made, original = grown.stored_query(name), real.stored_query("d3")
         sections = made.document.sections
@@ -69,24 +82,18 @@ def test_an_index_grown_in_steps_equals_one_grown_at_once(small: Source, tmp_pat
         np.testing.assert_allclose(one.chunk_vectors(everything)[0], other.chunk_vectors(everything)[0], atol=1e-3)
 
 
-def test_an_index_grown_from_another_source_or_seed_is_refused(small: Source, source: Source, tmp_path: Path) -> None:
-    folder = tmp_path / "grown.lm"
-    growth, recipe = prepared_growth(folder, small, 0)
-    grow_folder(folder, growth, recipe, N_CHUNKS)
+def test_an_index_grown_from_another_source_or_seed_is_refused(small: Source, source: Source, of_forty: Path) -> None:
     with pytest.raises(IndexMismatch, match=r"was grown from source \w{12} with seed 0, not from \w{12} with 1"):
-        prepared_growth(folder, small, 1)
+        prepared_growth(of_forty, small, 1)
     with pytest.raises(IndexMismatch, match="name another --work folder"):
-        prepared_growth(folder, source, 0)
+        prepared_growth(of_forty, source, 0)
     with pytest.raises(IndexMismatch, match="make 30 chunks; name sizes from small to large"):
-        grow_folder(folder, growth, recipe, 30)
-    with Snapshot(folder) as grown, pytest.raises(IndexMismatch, match="was itself grown from another one"):
+        grow_folder(of_forty, *prepared_growth(of_forty, small, 0), 30)
+    with Snapshot(of_forty) as grown, pytest.raises(IndexMismatch, match="was itself grown from another one"):
         learn_growth(Source(grown))
-
-
-def test_a_folder_of_unknown_making_is_refused(small: Source, tmp_path: Path) -> None:
-    (tmp_path / "grown.lm").mkdir()
+    recipe_path(of_forty).unlink()
     with pytest.raises(IndexMismatch, match=r"grown\.lm\.grown\.json that would say what it was grown from is not"):
-        prepared_growth(tmp_path / "grown.lm", small, 0)
+        prepared_growth(of_forty, small, 0)
 
 
 def test_words_are_drawn_from_the_terms_of_a_corpus(small: Source, source: Source, tmp_path: Path) -> None:
@@ -130,3 +137,52 @@ def test_a_part_of_the_real_documents_is_the_same_again(real_folder: Path) -> No
         names = Real(real_folder, 9, 0).source(snapshot).names
         assert names == Real(real_folder, 9, 0).source(snapshot).names != Real(real_folder, 9, 1).source(snapshot).names
         assert (len(names), len(Real(real_folder, None, 0).source(snapshot))) == (9, 240)
+
+
+@pytest.fixture(scope="module")
+def grown(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index that was grown from 60 real documents, and published."""
+    folder = tmp_path_factory.mktemp("grown") / "grown.lm"
+    grow(Real(real_folder, 60, 0), folder, 400)
+    publish(folder, AUTO, None, 0.0)
+    return folder
+
+
+@pytest.fixture
+def copied(grown: Path, tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(grown, tmp_path / "copied.lm"))
+    shutil.copy(recipe_path(grown), recipe_path(folder))
+    return folder
+
+
+def test_the_next_documents_of_the_stream_are_added(real_folder: Path, copied: Path) -> None:
+    with Snapshot(copied) as snapshot:
+        before = snapshot.doc_ids()
+    added = add(Real(real_folder, 60, 0), copied, 70)
+    with Snapshot(copied) as snapshot:
+        n_chunks = snapshot.chunk_counts()
+        assert set(snapshot.doc_ids()) == {*before, *added["names"]}
+    assert len(added["names"]) == 70 and not set(added["names"]) & set(before)
+    assert all(COPY_MARK in name for name in added["names"]) and added["seconds"] > 0
+    assert added["n_chunks"] == sum(n_chunks[name] for name in added["names"])
+    assert find(copied, added["names"][:5])["n_found"] == 5
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "fresh_chunks", "outcome"),
+    [(10, FRESH_CHUNKS, "scanned"), (10, 5, "joined"), (200, 5, "built anew")],
+)
+def test_few_documents_are_scanned_more_join_the_generation_and_very_many_have_it_rebuilt(
+    real_folder: Path,
+    copied: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n_documents: int,
+    fresh_chunks: int,
+    outcome: str,
+) -> None:
+    monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", fresh_chunks)
+    add(Real(real_folder, 60, 0), copied, n_documents)
+    joined = join(copied, AUTO, None, 0.0)
+    assert joined["outcome"] == outcome and joined["seconds"] > 0
+    with Snapshot(copied) as snapshot:
+        assert (generation(copied)["n_vectors"] == snapshot.n_chunks) == (outcome != "scanned")

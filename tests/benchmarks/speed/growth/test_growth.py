@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.isolation import Memory
 from benchmarks.records import read_records
-from benchmarks.speed.growth import additions, measuring
+from benchmarks.speed.growth import growth
 from benchmarks.speed.growth.growth import main
 from benchmarks.speed.records import AdditionRecord, ScaleRecord
 from engine.store.snapshot import Snapshot
@@ -29,8 +29,7 @@ def caps(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
         given[target.__name__] = cap_bytes
         return json.loads(json.dumps(target(*arguments))), MEMORY
 
-    for module in (additions, measuring):
-        monkeypatch.setattr(module, "run_fresh", run_here)
+    monkeypatch.setattr(growth, "run_fresh", run_here)
     return given
 
 

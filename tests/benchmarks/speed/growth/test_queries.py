@@ -8,7 +8,7 @@ import pytest
 
 import engine.search.query as query_module
 import engine.search.searcher as search_module
-from benchmarks.speed.growth.folder import publish
+from benchmarks.speed.growth.folder import Real, publish
 from benchmarks.speed.growth.queries import (
     HITS,
     LISTS,
@@ -20,12 +20,14 @@ from benchmarks.speed.growth.queries import (
     StageClock,
     StagedSearcher,
     draw_names,
+    encode,
     exact_answers,
 )
 from engine.index import Index
 from engine.search.candidates import CandidateLists
 from engine.store.postings import TermPostings
 from engine.store.snapshot import Snapshot
+from tests.fakes import FakeEncoder
 
 
 def test_queries_have_the_requested_number_of_chunks(real_folder: Path) -> None:
@@ -115,3 +117,12 @@ def test_a_stage_within_another_counts_by_itself() -> None:
             clock.seconds += 8
         clock.seconds += 16
     assert stages.seconds == {THRESHOLDS: 0, LISTS: 10, WORDS: 4, SCORES: 0, HITS: 0, OTHER: 17}
+
+
+def test_real_documents_are_encoded_by_the_encoder_of_their_index(
+    real_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    monkeypatch.setattr("engine.encoders.loading.load_encoder", lambda name: loaded.append(name) or FakeEncoder())
+    encoded = encode(Real(real_folder, 60, 0), 3)
+    assert loaded == ["made"] and encoded["n_chunks"] >= 3 and encoded["seconds"] > 0
