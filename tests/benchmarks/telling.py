@@ -19,7 +19,7 @@ def tell_blas_threshold(folder: Path, answer: Path) -> None:
     import faiss
 
     from benchmarks.speed.vectors.index_types import Candidate, Conditions, Library
-    from benchmarks.speed.vectors.process import measure
+    from benchmarks.speed.vectors.measuring import measure
 
     candidate = Candidate(Library.FAISS, "Flat", ("",))
     measure(candidate, folder, Conditions(10, 1, 1, 0), folder / "flat", folder / "told.json")
@@ -29,7 +29,7 @@ def tell_blas_threshold(folder: Path, answer: Path) -> None:
 def write_hungry_build(folder: Path, answer: Path) -> None:
     """Build an index that takes 64 MiB meanwhile; write seconds, bytes of the index and the peak in MiB as JSON."""
     from benchmarks.speed.vectors.collection import rows_in_memory
-    from benchmarks.speed.vectors.process import build_and_write
+    from benchmarks.speed.vectors.measuring import build_and_write
     from tests.benchmarks.speed.vectors.scan import Hungry
 
     measured = build_and_write(Hungry(), rows_in_memory(folder), folder / "hungry")

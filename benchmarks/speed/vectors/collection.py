@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,7 @@ class Collection:
 
 def rows_in_memory(folder: Path) -> Vectors:
     """The (C, D) rows of a collection that was saved, as float32; no part of their file is mapped."""
-    rows: Vectors = np.load(folder / "rows.npy", allow_pickle=False).astype(np.float32)
-    return rows
+    return np.asarray(np.load(folder / "rows.npy"), np.float32)
 
 
 @dataclass(frozen=True)
@@ -128,18 +128,7 @@ def _drawn(law: Law, topics: Vectors, spectrum: Vectors, n: int, rng: np.random.
 
 
 def of_index(path: Path, n_queries: int, seed: int, n_documents: int | None = None) -> Collection:
-    """The chunk vectors of an index, with some of its documents set apart as queries.
-
-    Args:
-        path: of the index; nothing is encoded.
-        n_queries: documents set apart, drawn at random.
-        seed: of the draw.
-        n_documents: number of the other documents, drawn too; all by default.
-
-    Raises:
-        QueryError: the index holds too few documents.
-        IndexMismatch: there is no index.
-    """
+    """The chunk vectors of an index: `n_queries` random documents are queries, the rest is found, or some of it."""
     with Index.open(path) as index:
         snapshot = index.snapshot
         order = np.random.default_rng(seed).permutation(snapshot.n_documents)
@@ -170,12 +159,7 @@ class Truth:
 
 
 def exact(collection: Collection, k: int) -> Truth:
-    """Scan the collection, a block of targets against a block of query chunks at a time.
-
-    Args:
-        collection: rows and queries.
-        k: K, and the targets of a query document; fewer where there are fewer.
-    """
+    """Scan the collection, a block of targets against a block of query chunks at a time; `k` neighbours and targets."""
     k, n_queries = min(k, len(collection.rows)), len(collection.queries)
     nearest = np.full((n_queries, k), -np.inf, np.float32)
     documents = np.full((n_queries, LIST_LENGTH), -1, np.int64)
@@ -190,7 +174,10 @@ def exact(collection: Collection, k: int) -> Truth:
             found = top_documents(segment_max(table, starts), positions, LIST_LENGTH)
             merged = merge(so_far, found, LIST_LENGTH)
             documents[asked], similarities[asked] = merged.documents, merged.similarities
-    return Truth(nearest.min(axis=1), _ranked(collection, RankedLists(documents, similarities), k))
+    starts = [*collection.query_starts.tolist(), n_queries]
+    own_lists = (RankedLists(documents[a:b], similarities[a:b]) for a, b in pairwise(starts))
+    ranked = [rank_by_lists(lists, collection.n_documents, k).tolist() for lists in own_lists]
+    return Truth(nearest.min(axis=1), ranked)
 
 
 def _document_blocks(collection: Collection) -> list[NDArray[np.int64]]:
@@ -205,26 +192,11 @@ def _largest(values: Vectors, k: int) -> Vectors:
     return values if n <= k else np.partition(values, n - k, axis=1)[:, n - k :]
 
 
-def _ranked(collection: Collection, lists: RankedLists, k: int) -> list[list[int]]:
-    """The best targets of each query document, from the lists of all query chunks."""
-    stops = [*collection.query_starts[1:].tolist(), len(collection.queries)]
-    ranked = []
-    for start, stop in zip(collection.query_starts.tolist(), stops, strict=True):
-        own = RankedLists(lists.documents[start:stop], lists.similarities[start:stop])
-        ranked.append(rank_by_lists(own, collection.n_documents, k).tolist())
-    return ranked
-
-
 def rank_by_lists(lists: RankedLists, n_documents: int, k: int) -> NDArray[np.int64]:
-    """Rank documents by the excess of their matches over the thresholds of lists.
-
-    Args:
-        lists: of the chunks of one query document.
-        n_documents: N.
-        k: documents at most.
+    """Rank documents by the excess of their matches over the thresholds of the lists of one query document.
 
     Returns:
-        (n,) numbers of documents with a score above 0, best first, ties by number.
+        (n,) numbers of at most `k` documents with a score above 0, best first, ties by number.
     """
     shares = squared_excess(lists.similarities, list_thresholds(lists, n_documents))
     counts = (lists.documents >= 0) & (shares > 0)

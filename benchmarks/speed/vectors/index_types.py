@@ -90,19 +90,17 @@ def value_of(setting: str) -> int:
     return int(setting.rpartition("=")[2])
 
 
-class GenerationIndex:
+class _GenerationIndex:
     """`engine.store.ann.AnnIndex`, trained and filled as a new generation is; similarities are those of the codes."""
 
     search_width = None
 
     def __init__(self, factory: str, seed: int) -> None:
-        """Nothing is built yet; the seed is that of the training rows."""
         self.is_rescored = not is_exact_factory(factory)
         self._factory = factory
         self._seed = seed
 
     def build(self, rows: Vectors) -> None:
-        """As `VectorIndex.build`."""
         sizes = BuildSizes()
         n = min(len(rows), training_size(self._factory, sizes.points_per_list))
         sample = np.sort(np.random.default_rng(self._seed).choice(len(rows), n, replace=False))
@@ -112,31 +110,26 @@ class GenerationIndex:
         self._index = AnnIndex.build(self._factory, rows.shape[1], lambda: rows[sample], numbered, n_vectors=len(rows))
 
     def set(self, setting: str) -> None:
-        """As `VectorIndex.set`."""
         self._index.nprobe = value_of(setting) if setting else 0
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        """As `VectorIndex.search`."""
         return self._index.search(queries, k)
 
     def write(self, path: Path) -> None:
-        """As `VectorIndex.write`."""
         self._index.write(path)
 
 
-class FaissIndex:
+class _FaissIndex:
     """FAISS by itself: any type that a factory string names, inner product, trained on all rows."""
 
     is_rescored = False
     search_width: int | None = None
 
     def __init__(self, factory: str) -> None:
-        """Nothing is built yet."""
         self._factory = factory
         self._parameters: Any = faiss.ParameterSpace()  # its stubs know only one of the two calls
 
     def build(self, rows: Vectors) -> None:
-        """As `VectorIndex.build`."""
         self._index: Any = faiss.index_factory(rows.shape[1], self._factory, faiss.METRIC_INNER_PRODUCT)
         if "HNSW" in self._factory:
             self._parameters.set_index_parameters(self._index, f"efConstruction={EF_CONSTRUCTION}")
@@ -144,34 +137,29 @@ class FaissIndex:
         self._index.add(rows)
 
     def set(self, setting: str) -> None:
-        """As `VectorIndex.set`."""
         if setting:
             self._parameters.set_index_parameters(self._index, setting)
         if "HNSW" in self._factory:
             self.search_width = value_of(setting)
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        """As `VectorIndex.search`."""
         D, I = self._index.search(queries, min(k, self._index.ntotal))  # noqa: E741
         return I, D
 
     def write(self, path: Path) -> None:
-        """As `VectorIndex.write`."""
         faiss.write_index(self._index, str(path))
 
 
-class HnswlibIndex:
+class _HnswlibIndex:
     """A graph of hnswlib over float32 rows, in its inner-product space."""
 
     is_rescored = False
 
     def __init__(self, conditions: Conditions) -> None:
-        """Nothing is built yet; the seed is that of the levels."""
         self._conditions = conditions
         self.search_width = EF_CONSTRUCTION
 
     def build(self, rows: Vectors) -> None:
-        """As `VectorIndex.build`."""
         import hnswlib
 
         self._index = hnswlib.Index(space="ip", dim=rows.shape[1])
@@ -180,34 +168,29 @@ class HnswlibIndex:
         self._index.add_items(rows, np.arange(len(rows)), num_threads=self._conditions.build_threads)
 
     def set(self, setting: str) -> None:
-        """As `VectorIndex.set`."""
         self.search_width = value_of(setting)
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        """As `VectorIndex.search`; its search is at least as wide as `k`, as hnswlib requires."""
         k = min(k, self._index.get_current_count())
-        self._index.set_ef(max(self.search_width, k))
+        self._index.set_ef(max(self.search_width, k))  # hnswlib requires at least k
         labels, distances = self._index.knn_query(queries, k, num_threads=self._conditions.threads)
         return labels.astype(np.int64), 1 - distances
 
     def write(self, path: Path) -> None:
-        """As `VectorIndex.write`."""
         self._index.save_index(str(path))
 
 
-class UsearchIndex:
-    """A graph of usearch over rows in float32, half precision or bytes, in its cosine metric."""
+class _UsearchIndex:
+    """A graph of usearch over rows in float32 (f32), half precision (f16) or bytes (i8), in its cosine metric."""
 
     is_rescored = False
 
     def __init__(self, dtype: str, conditions: Conditions) -> None:
-        """Nothing is built yet; `dtype` is "f32", "f16" or "i8", of the rows it keeps."""
         self._dtype = dtype
         self._conditions = conditions
         self.search_width = EF_CONSTRUCTION
 
     def build(self, rows: Vectors) -> None:
-        """As `VectorIndex.build`."""
         from usearch.index import Index
 
         sizes = {"ndim": rows.shape[1], "connectivity": LINKS, "expansion_add": EF_CONSTRUCTION}
@@ -215,12 +198,10 @@ class UsearchIndex:
         self._index.add(np.arange(len(rows)), rows, threads=self._conditions.build_threads)
 
     def set(self, setting: str) -> None:
-        """As `VectorIndex.set`."""
         self.search_width = value_of(setting)
         self._index.expansion_search = self.search_width
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        """As `VectorIndex.search`."""
         found = self._index.search(queries, min(k, len(self._index)), threads=self._conditions.threads)
         keys = np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
         similarities = 1 - np.asarray(found.distances, np.float32).reshape(keys.shape)
@@ -230,7 +211,6 @@ class UsearchIndex:
         return np.where(is_empty, -1, keys), np.where(is_empty, -np.inf, similarities).astype(np.float32)
 
     def write(self, path: Path) -> None:
-        """As `VectorIndex.write`."""
         self._index.save(str(path))
 
 
@@ -238,13 +218,13 @@ def make_index(candidate: Candidate, conditions: Conditions) -> VectorIndex:
     """An empty index of this type."""
     match candidate.library:
         case Library.LONGMATCH:
-            return GenerationIndex(candidate.factory, conditions.seed)
+            return _GenerationIndex(candidate.factory, conditions.seed)
         case Library.FAISS:
-            return FaissIndex(candidate.factory)
+            return _FaissIndex(candidate.factory)
         case Library.HNSWLIB:
-            return HnswlibIndex(conditions)
+            return _HnswlibIndex(conditions)
         case Library.USEARCH:
-            return UsearchIndex(candidate.factory.rpartition(",")[2], conditions)
+            return _UsearchIndex(candidate.factory.rpartition(",")[2], conditions)
 
 
 def candidates(
@@ -252,12 +232,7 @@ def candidates(
 ) -> list[Candidate]:
     """The types of some libraries for `n_vectors` vectors; those of longmatch are all that `auto` can choose.
 
-    Args:
-        n_vectors: C.
-        width: D.
-        libraries: the libraries.
-        k: neighbours requested; a graph is searched at least as widely.
-        is_quick: only some of the settings, the widest among them.
+    A graph is searched at least as widely as `k`. A quick run has only some of the settings, the widest among them.
     """
     widths = sorted({max(ef, k) for ef in EFS})
     graphs = tuple(f"ef={ef}" for ef in widths)
@@ -277,11 +252,7 @@ def candidates(
 
 
 def of_factories(tried: Sequence[Candidate], factories: Collection[str]) -> list[Candidate]:
-    """The types with one of some factory strings, or all where no string is given.
-
-    Raises:
-        IndexMismatch: no type has such a string.
-    """
+    """The types with one of some factory strings, or all where no string is given."""
     known = dict.fromkeys(candidate.factory for candidate in tried)
     if unknown := [factory for factory in factories if factory not in known]:
         raise IndexMismatch(f"{unknown[0]!r} is none of the types that are measured here: {'  '.join(known)}")
@@ -310,11 +281,7 @@ def _probes(factory: str) -> tuple[str, ...]:
 
 
 def check_packages(libraries: Collection[Library]) -> None:
-    """Check that the packages of libraries are installed, without importing them.
-
-    Raises:
-        MissingExtra: a package is not installed.
-    """
+    """Check that the packages of libraries are installed, without importing them."""
     for library in libraries:
         if library in (Library.HNSWLIB, Library.USEARCH):
             require(f"measuring {library}", {library: library}, EXTRA)

@@ -10,41 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.timing import Percentiles
-from benchmarks.plots import (
-    COLOURS,
-    MARKERS,
-    QUIET_COLOUR,
-    Point,
-    add_legend,
-    new_figure,
-    pareto_front,
-    save_plot,
-)
+from benchmarks.plots import COLOURS, MARKERS, QUIET_COLOUR, Point, add_legend, new_figure, pareto_front, save_plot
 from benchmarks.speed.records import AnnBuild, AnnPoint, AnnRecord, Found
 from benchmarks.speed.vectors.index_types import Library
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TARGET = 0.95  # document recall at which types are compared
 _HIGHER = (0.98, 0.99)  # document recalls at which only times are shown
 
 
-def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
-    """A row an index type: the quickest setting that reaches a document recall, or else that of the highest recall.
-
-    Args:
-        records: a block of rows each.
-        target: document recall, in [0, 1].
-    """
+def ann_table(records: Sequence[AnnRecord]) -> str:
+    """A row an index type: the quickest setting that reaches a document recall, or else that of the highest recall."""
     head = ["Vectors", "Index", "Setting, depth", "Recall of chunks", "Recall of documents", "Front"]
     head += ["One chunk p50 / p95, ms", "A document p50 / p95, ms"]
     head += [f"p50 at {higher}, ms" for higher in _HIGHER]
     head += ["Build, s", "Bytes a vector", "Memory building, MiB", "Memory searching, MiB"]
-    rows = [row for record in records for build in record.builds for row in _rows(record, build, target)]
+    rows = [row for record in records for build in record.builds if (row := _row(record, build))]
     note = (
-        f"Each type with the quickest setting whose document recall is at least {target}, or else its best. Depth: "
+        f"Each type with the quickest setting whose document recall is at least {TARGET}, or else its best. Depth: "
         "neighbours that a document asked for, for each of its chunks, at most; a graph set more narrowly than the "
         "first depth is not asked with documents. Front: no type and setting has both a higher document recall and a "
         "lower median time a document. p50 at a higher recall: a document's, with the quickest setting of it, if any. "
@@ -68,10 +53,9 @@ def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | Non
 def front(record: AnnRecord) -> set[tuple[str, str]]:
     """Name and setting of the points on the Pareto front of document recall and median time a document."""
     points = [
-        Point(build.name, point.document.latency.p50_ms, point.document.recall, point.setting)
+        Point(build.name, document.latency.p50_ms, document.recall, point.setting)
         for build in record.builds
-        for point in build.points
-        if point.document
+        for point, document in _asked(build)
     ]
     return {(point.series, point.label) for point in pareto_front(points)}
 
@@ -86,13 +70,14 @@ def _asked(build: AnnBuild) -> list[tuple[AnnPoint, Found]]:
     return [(point, point.document) for point in build.points if point.document]
 
 
-def _rows(record: AnnRecord, build: AnnBuild, target: float) -> list[list[str]]:
-    chosen = chosen_point(build, target)
+def _row(record: AnnRecord, build: AnnBuild) -> list[str]:
+    """The cells of a type; none where no setting was searched with documents."""
+    chosen = chosen_point(build, TARGET)
     if chosen is None:
         return []
     point, document = chosen
     stored = f" + {build.stored_bytes_per_vector}" if build.is_rescored else ""
-    row = [
+    return [
         f"{record.collection} ({record.n_vectors:,})",
         f"{build.name} ({build.version})",
         ", ".join(part for part in (point.setting, f"{point.deepest:,}") if part),
@@ -107,7 +92,6 @@ def _rows(record: AnnRecord, build: AnnBuild, target: float) -> list[list[str]]:
         f"{build.build_peak_mib:.0f}",
         f"{build.search_peak_mib:.0f}",
     ]
-    return [row]
 
 
 def _median(build: AnnBuild, target: float) -> str:
@@ -147,12 +131,7 @@ class _View:
 
 
 _VIEWS = (
-    _View(
-        "chunk",
-        "One query chunk",
-        "recall of the exact {k} nearest chunks",
-        lambda point: point.chunk,
-    ),
+    _View("chunk", "One query chunk", "recall of the exact {k} nearest chunks", lambda point: point.chunk),
     _View(
         "document",
         "A query document of {chunks} chunks",
@@ -163,16 +142,14 @@ _VIEWS = (
 
 
 def save_pareto(record: AnnRecord, folder: Path) -> list[Path]:
-    """Write NAME-chunk and NAME-document, each as PNG and SVG, and return the four paths.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """Write NAME-chunk and NAME-document, each as PNG and SVG, and return the four paths."""
     return [path for view in _VIEWS for path in save_plot(_draw(record, view), folder / f"{record.name}-{view.suffix}")]
 
 
 def _draw(record: AnnRecord, view: _View) -> Figure:
     """A line for each index type, through its settings in their order, and the front of all of them."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     threads = f"{record.threads} thread" + "s" * (record.threads != 1)
     figure, axes = new_figure(
         f"{view.title.format(chunks=record.document_chunks)}: {record.n_vectors:,} vectors, {threads}",
@@ -181,11 +158,16 @@ def _draw(record: AnnRecord, view: _View) -> Figure:
     )
     figure.set_size_inches(_SIZE_INCHES)
     curves = [[found for point in build.points if (found := view.found(point))] for build in record.builds]
-    _draw_front(axes, [Point("", found.latency.p50_ms, found.recall) for curve in curves for found in curve])
+    front = pareto_front([Point("", found.latency.p50_ms, found.recall) for curve in curves for found in curve])
+    x, y = [point.x for point in front], [point.y for point in front]
+    axes.step(x, y, "--", where="post", label="Pareto front", color=QUIET_COLOUR, linewidth=1, zorder=1)
     for build, curve, style in zip(record.builds, curves, _styles(record.builds), strict=True):
         x, y = [found.latency.p50_ms for found in curve], [found.recall for found in curve]
         axes.plot(x, y, label=build.name, markersize=6, **style)
-    _scale(axes)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     add_legend(axes)
     return figure
 
@@ -210,18 +192,3 @@ def _styles(builds: Sequence[AnnBuild]) -> list[dict[str, Any]]:
             }
         )
     return styles
-
-
-def _draw_front(axes: Axes, points: Sequence[Point]) -> None:
-    front = pareto_front(points)
-    x, y = [point.x for point in front], [point.y for point in front]
-    axes.step(x, y, "--", where="post", label="Pareto front", color=QUIET_COLOUR, linewidth=1, zorder=1)
-
-
-def _scale(axes: Axes) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())

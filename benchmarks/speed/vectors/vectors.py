@@ -30,8 +30,7 @@ from benchmarks.speed.vectors.index_types import (
     check_packages,
     of_factories,
 )
-from benchmarks.speed.vectors.process import measure_in_process, version_of
-from benchmarks.speed.vectors.search import DOCUMENT_CHUNKS
+from benchmarks.speed.vectors.measuring import DOCUMENT_CHUNKS, measure_in_process, version_of
 from benchmarks.speed.vectors.tables import ann_table
 from engine.index import Index
 from engine.search.candidates import FIRST_DEPTH
@@ -55,15 +54,7 @@ def measure(
 ) -> AnnRecord:
     """Find the truth, then build and search one type after the other, each in a process of its own.
 
-    Args:
-        subject: drawn here, so that nothing else holds the vectors.
-        libraries: the libraries whose types are measured.
-        factories: only these types; all where there is none.
-        conditions: how every type is built and searched.
-        run: where records go.
-
-    Raises:
-        EngineError: the vectors cannot be read, or the record of this name holds more.
+    Vectors are drawn here, so that nothing else holds them. Without factories all types are measured.
     """
     warm_up()
     with tempfile.TemporaryDirectory(prefix="longmatch-vectors-") as folder:
@@ -136,21 +127,9 @@ def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[s
     return kept
 
 
-def _encoder_of(path: Path) -> str:
-    """The encoder of an index as name@fingerprint."""
-    with Index.open(path) as index:
-        built = index.snapshot.meta["encoder"]
-        return label_of(built["name"], built["fingerprint"])
-
-
 @program
 @click.argument("source", metavar="INDEX_OR_SYNTHETIC", type=click.Path(path_type=Path))
-@click.option(
-    "--documents",
-    "n_documents",
-    type=click.IntRange(2),
-    help="To find: as many are drawn of the index, or made; by default all, or 5,000.",
-)
+@click.option("--documents", "n_documents", type=click.IntRange(2), help="To find; by default all, or 5,000 synthetic.")
 @click.option("--chunks", "n_chunks", default=DOCUMENT_CHUNKS, type=click.IntRange(1), help="Of a synthetic document.")
 @click.option("--width", default=384, type=click.IntRange(8), help="Of synthetic vectors.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Documents to search with; by default 50.")
@@ -189,7 +168,10 @@ def main(
         subject = Subject(SYNTHETIC, str(law), "", partial(synthetic, law, n_queries, run.seed))
     else:
         draw = partial(of_index, source, n_queries, run.seed, n_found)
-        subject = Subject(source.stem.partition("@")[0], source.stem, _encoder_of(source), draw)
+        with Index.open(source) as index:
+            built = index.snapshot.meta["encoder"]
+        encoder = label_of(built["name"], built["fingerprint"])
+        subject = Subject(source.stem.partition("@")[0], source.stem, encoder, draw)
     record = measure(subject, chosen, factories, Conditions(k, threads, build_threads, run.seed), run)
     if run.out and record.builds:
         complete(record, run.out)

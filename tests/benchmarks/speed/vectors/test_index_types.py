@@ -18,7 +18,7 @@ from benchmarks.speed.vectors.index_types import (
     make_index,
     value_of,
 )
-from benchmarks.speed.vectors.search import answer, chunk_recall, document_recall, takes_documents
+from benchmarks.speed.vectors.measuring import answer, chunk_recall, document_recall, takes_documents
 from engine.errors import MissingExtra
 from engine.store.ann import choose_factory, factory_ladder
 
