@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import read_documents
 from benchmarks.measuring.timing import limited_threads
-from benchmarks.speed.encode.ways import WARM_UP, Job, batches, first_chunks
+from benchmarks.speed.encode.ways import WARM_UP, Job, batches, first_chunks, segment_all
 from benchmarks.speed.products import SQUARE, Shape
 from engine.encoders.description import read_json
 from engine.errors import EncoderError
@@ -31,11 +30,7 @@ class LayerSizes:
 
 
 def read_sizes(folder: Path) -> LayerSizes:
-    """Read `config.json` of a backbone.
-
-    Raises:
-        EncoderError: its layers are not those of a BERT, so that the formula would be another.
-    """
+    """Read `config.json` of a backbone, whose layers must be those of a BERT: for others the formula is another."""
     config: Any = read_json(folder / "config.json")
     kind = config.get("model_type")
     if kind not in _KINDS or not all(isinstance(config.get(field), int) for field in _FIELDS):
@@ -62,10 +57,6 @@ def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:
     part, and for the similarities and the weighted sum of attention. Embeddings,
     normalisation, activations, softmax and pooling are left out, and so is padding,
     which is not useful work.
-
-    Args:
-        sizes: of the model.
-        lengths: L of each chunk.
     """
     width, inner = sizes.width, sizes.inner
     return sum(
@@ -92,14 +83,10 @@ def group_of(operator: str) -> str:
 
 
 def group_seconds(own_seconds: Iterable[tuple[str, float]], wall_seconds: float) -> dict[str, float]:
-    """Add up operators by group.
+    """Seconds by group of operators; they sum to `wall_seconds`, of the whole.
 
-    Args:
-        own_seconds: names, and time in each operator itself, without that of operators that it calls.
-        wall_seconds: of the whole; time outside of operators is Python, and copying between tensors and arrays.
-
-    Returns:
-        Seconds of every group; they sum to `wall_seconds`.
+    The time of each operator is its own, without that of operators that it calls; time outside of operators is
+    Python, and copying between tensors and arrays.
     """
     seconds = dict.fromkeys([group for group, _ in _GROUPS] + [OTHER], 0.0)
     for operator, own in own_seconds:
@@ -108,17 +95,10 @@ def group_seconds(own_seconds: Iterable[tuple[str, float]], wall_seconds: float)
 
 
 def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
-    """Encode the first documents of a sample under torch's profiler, in a process that does nothing else.
+    """`group_seconds` of encoding the first documents of a sample under torch's profiler, in a process of its own.
 
     One thread encodes, since the profiler records no other; where several encode batches side by side, each does the
     same. The profiler itself needs time, most where operators are short: read the shares, not the seconds.
-
-    Args:
-        job: of the run.
-        n_chunks: least number of chunks, or all.
-
-    Returns:
-        As `group_seconds`.
     """
     from torch.profiler import ProfilerActivity, profile
 
@@ -126,7 +106,7 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
 
     with limited_threads(1, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device="cpu")
-        segmented = first_chunks((encoder.segment(document) for document in read_documents(job.dataset)), n_chunks)
+        segmented = first_chunks(segment_all(encoder, job.dataset), n_chunks)
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
         with profile(activities=[ProfilerActivity.CPU]) as profiled:
             started = time.perf_counter()

@@ -45,25 +45,19 @@ class Spread:
     highest: float
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """The spread of at least one value."""
+def _spread(values: Sequence[float]) -> Spread:
     return Spread(median(values), min(values), max(values))
 
 
 def ratios(record: ThroughputRecord, seconds: Sequence[float]) -> Spread:
-    """How many times as fast as sentence-transformers' defaults, round by round.
-
-    Args:
-        record: the record, which has the passes of the defaults.
-        seconds: by round.
-    """
+    """How many times as fast as sentence-transformers' defaults are the seconds of each round."""
     rival = record.ways[DEFAULTS].passes
-    return spread([other.seconds / own for other, own in zip(rival, seconds, strict=True)])
+    return _spread([other.seconds / own for other, own in zip(rival, seconds, strict=True)])
 
 
 def limit_shares(record: ThroughputRecord, run: WayRun) -> Spread:
     """Share of the quickest product that a way reached, round by round, in [0, 1] except for noise."""
-    return spread(
+    return _spread(
         [record.gflop / one.seconds / limit for one, limit in zip(run.passes, limits(record, run.dtype), strict=True)]
     )
 
@@ -85,9 +79,9 @@ def overheads(record: ThroughputRecord) -> dict[str, Spread]:
     whole, alone = record.ways[END_TO_END].passes, record.ways[ENCODER_ALONE].passes
     pairs = list(zip(whole, alone, record.indexing, strict=True))
     return {
-        "waited": spread([1 - parts.encode_seconds / one.seconds for one, _, parts in pairs]),
-        "time": spread([1 - other.seconds / one.seconds for one, other, _ in pairs]),
-        "processor time": spread([1 - other.cpu_seconds / one.cpu_seconds for one, other, _ in pairs]),
+        "waited": _spread([1 - parts.encode_seconds / one.seconds for one, _, parts in pairs]),
+        "time": _spread([1 - other.seconds / one.seconds for one, other, _ in pairs]),
+        "processor time": _spread([1 - other.cpu_seconds / one.cpu_seconds for one, other, _ in pairs]),
     }
 
 

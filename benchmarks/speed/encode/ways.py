@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.formats.lines import read_lines
@@ -25,9 +25,6 @@ from benchmarks.peers.peer import PeerConfig
 from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError
-
-if TYPE_CHECKING:
-    from indexer.building.report import BuildReport
 
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
@@ -63,16 +60,19 @@ def index_all(job: Job) -> dict[str, Any]:
     from engine.encoders.loading import load_encoder
     from indexer.building.builder import build
 
-    ends: list[tuple[float, float]] = []
+    commits: list[float] = []  # processor time when each batch was committed
 
-    def note(report: BuildReport) -> None:
-        ends.append((time.perf_counter(), time.process_time()))
-
-    with limited_threads(job.config.threads, width=job.config.width), _fresh_folder(job.work) as folder:
+    fresh = tempfile.TemporaryDirectory(prefix="index-", dir=job.work)
+    with limited_threads(job.config.threads, width=job.config.width), fresh as folder:
         encoder = load_encoder(job.config.encoder, device=job.device)
-        encoder.encode_segmented(first_chunks(_segmented(encoder, job), WARM_UP))
-        started, started_cpu = time.perf_counter(), time.process_time()
-        report = build(folder / "index.lm", read_documents(job.dataset), encoder=encoder, progress=note)
+        encoder.encode_segmented(first_chunks(segment_all(encoder, job.dataset), WARM_UP))
+        started, started_cpu = _now()
+        report = build(
+            Path(folder) / "index.lm",
+            read_documents(job.dataset),
+            encoder=encoder,
+            progress=lambda _: commits.append(time.process_time()),
+        )
         seconds = time.perf_counter() - started
     if report.failures:
         first = report.failures[0]
@@ -80,7 +80,7 @@ def index_all(job: Job) -> dict[str, Any]:
     return {
         "n_chunks": report.n_chunks,
         "seconds": seconds - report.generation_seconds,
-        "cpu_seconds": ends[-1][1] - started_cpu,  # up to the last commit: the generation comes after it
+        "cpu_seconds": commits[-1] - started_cpu,  # up to the last commit: the generation comes after it
         "encode_seconds": report.encode_seconds,
         "generation_seconds": report.generation_seconds,
     }
@@ -92,20 +92,17 @@ def encode_all(job: Job) -> dict[str, Any]:
 
     with limited_threads(job.config.threads, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device=job.device)
-        segmented = list(_segmented(encoder, job))
+        segmented = list(segment_all(encoder, job.dataset))
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
-        timed = _Timed()
+        started = _now()
         n_chunks = sum(len(one.chunks) for batch in batches(segmented) for one in encoder.encode_segmented(batch))
-        return {"n_chunks": n_chunks, **timed.seconds()}
+        return _spent(n_chunks, started)
 
 
 def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]:
     """Let sentence-transformers encode the chunks' texts in one call: batches of 32, sorted by length.
 
-    Args:
-        job: of the run.
-        dtype: of the weights.
-        has_our_settings: use our settings of torch, see `limited_threads`; otherwise the defaults of torch.
+    Torch has its defaults, or our settings of it, see `limited_threads`.
     """
     threads = job.config.threads
     with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
@@ -116,9 +113,9 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
         with quiet_transformers():
             model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
         model.encode(texts[:WARM_UP], show_progress_bar=False)
-        timed = _Timed()
+        started = _now()
         vectors = model.encode(texts, show_progress_bar=False)
-        return {"n_chunks": len(vectors), **timed.seconds()}
+        return _spent(len(vectors), started)
 
 
 WAYS: Mapping[str, Way] = {
@@ -157,14 +154,9 @@ def first_chunks(segmented: Iterator[SegmentedDocument], n_chunks: int) -> list[
     return first
 
 
-def _segmented(encoder: Encoder, job: Job) -> Iterator[SegmentedDocument]:
-    return (encoder.segment(document) for document in read_documents(job.dataset))
-
-
-@contextmanager
-def _fresh_folder(work: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="index-", dir=work) as folder:
-        yield Path(folder)
+def segment_all(encoder: Encoder, dataset: Dataset) -> Iterator[SegmentedDocument]:
+    """The documents of a dataset, cut into chunks."""
+    return (encoder.segment(document) for document in read_documents(dataset))
 
 
 @contextmanager
@@ -177,17 +169,14 @@ def _threads_alone(threads: int) -> Iterator[None]:
     yield
 
 
-class _Timed:
-    """Wall time, and processor time of all cores, since its creation."""
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
 
-    def __init__(self) -> None:
-        self._started, self._started_cpu = time.perf_counter(), time.process_time()
 
-    def seconds(self) -> dict[str, float]:
-        return {
-            "seconds": time.perf_counter() - self._started,
-            "cpu_seconds": time.process_time() - self._started_cpu,
-        }
+def _spent(n_chunks: int, since: tuple[float, float]) -> dict[str, Any]:
+    """The result of a way: chunks, wall time, and processor time of all cores."""
+    seconds, cpu_seconds = (now - then for now, then in zip(_now(), since, strict=True))
+    return {"n_chunks": n_chunks, "seconds": seconds, "cpu_seconds": cpu_seconds}
 
 
 TEXTS_FILE = "chunks.json"
@@ -211,23 +200,16 @@ class Sample:
 
 
 def draw_sample(dataset: Dataset, encoder: Encoder, n_chunks: int, folder: Path, *, seed: int) -> Sample:
-    """Write documents until they have `n_chunks` chunks, or the whole corpus where it has fewer.
+    """Write documents until they have `n_chunks` chunks, or the whole corpus where it has fewer, into an empty folder.
 
-    Documents are drawn in the order of seeded hashes of their ids. The sample keeps
+    Documents are drawn in the order of seeded hashes of their ids; the last one is kept whole. The sample keeps
     the order of the corpus, and each line unchanged.
-
-    Args:
-        dataset: the whole dataset, in any layout.
-        encoder: that cuts documents into chunks.
-        n_chunks: least number of chunks; the last document drawn is kept whole.
-        folder: an empty one, for corpus and texts.
-        seed: of the hashes.
     """
     drawn = _drawn(dataset, encoder, n_chunks, seed)
     corpus = folder / dataset.corpus.name
     _copy_lines(dataset.corpus, corpus, drawn)
     part = replace(dataset, corpus=corpus)
-    segmented = [encoder.segment(document) for document in read_documents(part)]
+    segmented = list(segment_all(encoder, part))
     texts = folder / TEXTS_FILE
     texts.write_text(json.dumps(list(chunk_texts(segmented)), ensure_ascii=False), "utf-8")
     chunk_tokens = [chunk.n_tokens for one in segmented for chunk in one.chunks]

@@ -5,15 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.measuring.isolation import Memory
 from benchmarks.record_file import rebuild
-from benchmarks.speed.encode import measuring
-from benchmarks.speed.encode.encode import main
-from benchmarks.speed.encode.ways import WAYS
-from benchmarks.speed.records import ThroughputRecord
+from benchmarks.speed.encode import encode
+from benchmarks.speed.encode.encode import cosines, main, measure_fidelity
+from benchmarks.speed.encode.ways import WAYS, Job, Sample
+from benchmarks.speed.records import Fidelity, ThroughputRecord
 
 pytest.importorskip("sentence_transformers")
 
@@ -31,7 +32,7 @@ def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tup
 def test_every_way_has_its_turn_and_all_is_recorded(
     folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measuring, "run_fresh", run_here)
+    monkeypatch.setattr(encode, "run_fresh", run_here)
     places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
     done = run(folder, "--quick", "--rounds", "1", "--threads", "1", "--encoder", bert_folder, *places)
     assert done.exit_code == 0, done.output
@@ -57,3 +58,16 @@ def test_mistakes_are_reported_in_one_line(bert_folder: Path, tmp_path: Path) ->
     assert run("proposals", "--rounds", "0").exit_code == 2
     gpu = run("proposals", "--device", "cuda:99", "--encoder", bert_folder)
     assert gpu.exit_code == 1 and gpu.stderr.startswith("Error: ") and "cuda:99" in gpu.stderr
+
+
+def test_cosines_are_those_of_a_loop() -> None:
+    one, other = np.random.default_rng(0).standard_normal((2, 5, 8)).astype(np.float32)
+    by_hand = [float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))) for a, b in zip(one, other, strict=True)]
+    np.testing.assert_allclose(cosines(one, other), by_hand, rtol=1e-5)
+
+
+def test_stored_vectors_are_near_those_of_float32_and_the_rival_has_the_same(job: Job, sample: Sample) -> None:
+    fidelity = Fidelity(**measure_fidelity(job, 10_000))
+    assert fidelity.n_chunks == fidelity.rival_chunks == sample.n_chunks
+    assert 0.99 < fidelity.lowest <= fidelity.mean < 1.0001
+    assert fidelity.rival_lowest > 0.9999
