@@ -18,11 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.formats.lines import read_lines
 from benchmarks.measuring.timing import limited_threads
 from benchmarks.peers.peer import PeerConfig
-from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError
 
@@ -233,23 +234,11 @@ def _drawn(dataset: Dataset, encoder: Encoder, n_chunks: int, seed: int) -> set[
     """Ids of the sample; holds only the documents of the corpus that can be needed."""
     sizes = {document.doc_id: len(document.text) for document in read_documents(dataset)}
     ordered = sorted(sizes, key=lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest())
-    candidates, n_chars = dict[str, Document | None](), 0
-    for doc_id in ordered:
-        if n_chars >= n_chunks * _MOST_CHARS:
-            break
-        candidates[doc_id] = None
-        n_chars += sizes[doc_id]
-    for document in read_documents(dataset):
-        if document.doc_id in candidates:
-            candidates[document.doc_id] = document
-    drawn, n_there = set[str](), 0
-    for doc_id, found in candidates.items():
-        if n_there >= n_chunks:
-            break
-        assert found is not None
-        n_there += len(encoder.segment(found).chunks)
-        drawn.add(doc_id)
-    return drawn
+    n_enough = int(np.searchsorted(np.cumsum([sizes[doc_id] for doc_id in ordered]), n_chunks * _MOST_CHARS)) + 1
+    candidates = dict.fromkeys(ordered[:n_enough])
+    held = {document.doc_id: document for document in read_documents(dataset) if document.doc_id in candidates}
+    segmented = (encoder.segment(held[doc_id]) for doc_id in candidates)
+    return {one.document.doc_id for one in first_chunks(segmented, n_chunks)}
 
 
 def _copy_lines(source: Path, target: Path, doc_ids: Collection[str]) -> None:

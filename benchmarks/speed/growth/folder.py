@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,10 @@ def prepared_growth(
     path, drawn_from = recipe_path(folder), "" if texts is None else texts.checksum
     if path.exists():
         recipe = rebuild(Recipe, json.loads(path.read_text("utf-8")))
-        if (recipe.source, recipe.seed) != (source.checksum, seed):
+        if (recipe.source, recipe.seed, recipe.texts) != (source.checksum, seed, drawn_from):
             raise IndexMismatch(
-                f"{folder} was grown from source {recipe.source} with seed {recipe.seed}, not from {source.checksum} "
-                f"with {seed}; name another --work folder, or remove {folder} and {path.name}"
-            )
-        if recipe.texts != drawn_from:
-            raise IndexMismatch(
-                f"{folder} was grown with words of {recipe.texts or 'the originals'}, not of "
+                f"{folder} was grown from source {recipe.source} with seed {recipe.seed} and words of "
+                f"{recipe.texts or 'the originals'}, not from {source.checksum} with {seed} and words of "
                 f"{drawn_from or 'the originals'}; name another --work folder, or remove {folder} and {path.name}"
             )
         return learn_growth(source, turn=recipe.calibration.turn, seed=seed, texts=texts), recipe
@@ -114,7 +111,7 @@ def grow_folder(folder: Path, growth: Growth, recipe: Recipe, n_chunks: int) -> 
             block = next(blocks, None)
             if block is None:
                 return recipe, n_done - n_there
-            made = list(zip(documents(block, growth.source.names), encoded(block), strict=True))
+            made = list(made_documents(block, growth.source.names))
             words = growth.words(block)
             generated = time.perf_counter()
             writer.commit(made, words)
@@ -132,38 +129,31 @@ def _write(recipe: Recipe, path: Path) -> None:
     path.write_text(json.dumps(asdict(recipe)), "utf-8")
 
 
-def documents(block: Block, names: list[str]) -> Iterator[Document]:
-    """Tiny documents with the sections and chunks of a block; a made one is named by its original and copy."""
-    starts = block.starts
-    for number, (original, copy) in enumerate(zip(block.originals.tolist(), block.copies.tolist(), strict=True)):
-        name = f"{names[original]}{COPY_MARK}{copy}" if copy else names[original]
-        size = int(block.n_chunks[number])
-        of_section = block.spans[starts[number] : starts[number] + size, 0]
-        stops = len(_WORD) * np.cumsum(np.bincount(of_section, minlength=int(block.n_sections[number])))
-        sections = tuple(
-            Section("", (), start, stop) for start, stop in zip([0, *stops[:-1].tolist()], stops.tolist(), strict=True)
-        )
-        metadata = {"original": names[original], "copy": copy}
-        yield Document(name, name, _WORD * size, sections, metadata, "grown")
-
-
-def encoded(block: Block) -> Iterator[EncodedDocument]:
-    """The vectors of a block's documents, with spans in the tiny texts; tokens are those of the originals."""
+def made_documents(block: Block, names: list[str]) -> Iterator[tuple[Document, EncodedDocument]]:
+    """Tiny documents with the sections, vectors and token counts of a block; a made one has its original and copy."""
     chunk_stops, section_stops = np.cumsum(block.n_chunks).tolist(), np.cumsum(block.n_sections).tolist()
     chunk_start = section_start = 0
     for number, (chunk_stop, section_stop) in enumerate(zip(chunk_stops, section_stops, strict=True)):
+        original, copy = names[block.originals[number]], int(block.copies[number])
+        name = f"{original}{COPY_MARK}{copy}" if copy else original
         spans = block.spans[chunk_start:chunk_stop]
-        words = range(0, len(_WORD) * len(spans), len(_WORD))
+        ends = len(_WORD) * np.cumsum(np.bincount(spans[:, 0], minlength=section_stop - section_start))
+        sections = tuple(Section("", (), start, stop) for start, stop in pairwise([0, *ends.tolist()]))
+        chunks = tuple(
+            Chunk(section, len(_WORD) * at, len(_WORD) * (at + 1) - 1, n_tokens)
+            for at, (section, n_tokens) in enumerate(spans[:, [0, 3]].tolist())
+        )
         n_tokens = int(spans[:, 3].sum())
-        yield EncodedDocument(
-            document=block.documents[number],
-            sections=block.sections[section_start:section_stop],
-            chunks=block.chunks[chunk_start:chunk_stop],
-            chunk_spans=tuple(
-                Chunk(section, word, word + len(_WORD) - 1, tokens)
-                for word, section, tokens in zip(words, spans[:, 0].tolist(), spans[:, 3].tolist(), strict=True)
+        text, metadata = _WORD * len(spans), {"original": original, "copy": copy}
+        yield (
+            Document(name, name, text, sections, metadata, "grown"),
+            EncodedDocument(
+                document=block.documents[number],
+                sections=block.sections[section_start:section_stop],
+                chunks=block.chunks[chunk_start:chunk_stop],
+                chunk_spans=chunks,
+                coverage=Coverage(n_tokens, n_tokens),
             ),
-            coverage=Coverage(n_tokens, n_tokens),
         )
         chunk_start, section_start = chunk_stop, section_stop
 

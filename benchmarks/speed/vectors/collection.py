@@ -174,8 +174,8 @@ def exact(collection: Collection, k: int) -> Truth:
             found = top_documents(segment_max(table, starts), positions, LIST_LENGTH)
             merged = merge(so_far, found, LIST_LENGTH)
             documents[asked], similarities[asked] = merged.documents, merged.similarities
-    starts = [*collection.query_starts.tolist(), n_queries]
-    own_lists = (RankedLists(documents[a:b], similarities[a:b]) for a, b in pairwise(starts))
+    edges = [*collection.query_starts.tolist(), n_queries]
+    own_lists = (RankedLists(documents[a:b], similarities[a:b]) for a, b in pairwise(edges))
     ranked = [rank_by_lists(lists, collection.n_documents, k).tolist() for lists in own_lists]
     return Truth(nearest.min(axis=1), ranked)
 

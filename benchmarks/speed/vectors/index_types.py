@@ -64,13 +64,8 @@ class Conditions:
 class VectorIndex(Protocol):
     """An index over rows, numbered from 0 as they come."""
 
-    @property
-    def is_rescored(self) -> bool:
-        """Whether similarities of rows found are computed from the stored rows, as longmatch's search does."""
-
-    @property
-    def search_width(self) -> int | None:
-        """Width of the search of a graph, at least as wide as the rows requested; None for a type that is no graph."""
+    is_rescored: bool = False  # similarities of rows found are computed from the stored rows, as in longmatch's search
+    search_width: int | None = None  # of a graph, at least as wide as the rows requested; None for other types
 
     def build(self, rows: Vectors) -> None:
         """Add (C, D) unit rows; called once."""
@@ -90,10 +85,8 @@ def value_of(setting: str) -> int:
     return int(setting.rpartition("=")[2])
 
 
-class _GenerationIndex:
+class _GenerationIndex(VectorIndex):
     """`engine.store.ann.AnnIndex`, trained and filled as a new generation is; similarities are those of the codes."""
-
-    search_width = None
 
     def __init__(self, factory: str, seed: int) -> None:
         self.is_rescored = not is_exact_factory(factory)
@@ -119,11 +112,8 @@ class _GenerationIndex:
         self._index.write(path)
 
 
-class _FaissIndex:
+class _FaissIndex(VectorIndex):
     """FAISS by itself: any type that a factory string names, inner product, trained on all rows."""
-
-    is_rescored = False
-    search_width: int | None = None
 
     def __init__(self, factory: str) -> None:
         self._factory = factory
@@ -150,10 +140,8 @@ class _FaissIndex:
         faiss.write_index(self._index, str(path))
 
 
-class _HnswlibIndex:
+class _HnswlibIndex(VectorIndex):
     """A graph of hnswlib over float32 rows, in its inner-product space."""
-
-    is_rescored = False
 
     def __init__(self, conditions: Conditions) -> None:
         self._conditions = conditions
@@ -172,7 +160,7 @@ class _HnswlibIndex:
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
         k = min(k, self._index.get_current_count())
-        self._index.set_ef(max(self.search_width, k))  # hnswlib requires at least k
+        self._index.set_ef(max(self.search_width or 0, k))  # hnswlib requires at least k
         labels, distances = self._index.knn_query(queries, k, num_threads=self._conditions.threads)
         return labels.astype(np.int64), 1 - distances
 
@@ -180,10 +168,8 @@ class _HnswlibIndex:
         self._index.save_index(str(path))
 
 
-class _UsearchIndex:
+class _UsearchIndex(VectorIndex):
     """A graph of usearch over rows in float32 (f32), half precision (f16) or bytes (i8), in its cosine metric."""
-
-    is_rescored = False
 
     def __init__(self, dtype: str, conditions: Conditions) -> None:
         self._dtype = dtype
@@ -199,7 +185,7 @@ class _UsearchIndex:
 
     def set(self, setting: str) -> None:
         self.search_width = value_of(setting)
-        self._index.expansion_search = self.search_width
+        self._index.expansion_search = value_of(setting)
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
         found = self._index.search(queries, min(k, len(self._index)), threads=self._conditions.threads)

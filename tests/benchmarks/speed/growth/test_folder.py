@@ -83,7 +83,7 @@ def test_an_index_grown_in_steps_equals_one_grown_at_once(small: Source, tmp_pat
 
 
 def test_an_index_grown_from_another_source_or_seed_is_refused(small: Source, source: Source, of_forty: Path) -> None:
-    with pytest.raises(IndexMismatch, match=r"was grown from source \w{12} with seed 0, not from \w{12} with 1"):
+    with pytest.raises(IndexMismatch, match=r"was grown from source \w{12} with seed 0 .*, not from \w{12} with 1"):
         prepared_growth(of_forty, small, 1)
     with pytest.raises(IndexMismatch, match="name another --work folder"):
         prepared_growth(of_forty, source, 0)
@@ -107,7 +107,7 @@ def test_words_are_drawn_from_the_terms_of_a_corpus(small: Source, source: Sourc
         names = [snapshot.doc_ids()[at].partition(COPY_MARK)[0] for at in made]
         of_originals = small.words(np.array([original[name] for name in names])).words
     assert counts.terms.tolist() != of_originals.terms.tolist()
-    with pytest.raises(IndexMismatch, match=r"was grown with words of opinions, not of the originals; name another"):
+    with pytest.raises(IndexMismatch, match=r"and words of opinions, not .* words of the originals; name another"):
         prepared_growth(folder, small, 0)
 
 
