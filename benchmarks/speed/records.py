@@ -207,11 +207,6 @@ class QueryTimes:
     lowest_recall: float
     vectors_p50_ms: float | None = None  # of the same queries without words, the stage of thresholds not counted
 
-    @property
-    def added_ms(self) -> float | None:
-        """The milliseconds that thresholds and words add to the median."""
-        return None if self.vectors_p50_ms is None else round(self.latency.p50_ms - self.vectors_p50_ms, 3)
-
 
 @dataclass(frozen=True)
 class ColdStart:
@@ -254,13 +249,6 @@ class ScaleRecord(Recorded, kind="scale"):
     words_bytes: int | None = None  # of `disk`: term counts, postings and reference
     texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
     label: str = ""  # part of the name, to distinguish records of one size; for example the processor
-
-    @property
-    def added_share(self) -> float | None:
-        """The share that thresholds and words add to the size of an index of vectors alone."""
-        if self.words_bytes is None:
-            return None
-        return round(self.words_bytes / (sum(self.disk.values()) - self.words_bytes), 4)
 
     @property
     def name(self) -> str:

@@ -57,11 +57,6 @@ class Source:
         return len(self._rows)
 
     @property
-    def width(self) -> int:
-        """The width of vectors, D."""
-        return self._snapshot.width
-
-    @property
     def encoder(self) -> dict[str, str | int]:
         """Name, fingerprint and width of the encoder of the index."""
         encoder: dict[str, str | int] = self._snapshot.meta["encoder"]

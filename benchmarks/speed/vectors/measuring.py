@@ -66,12 +66,12 @@ def measure_in_process(
         stored_bytes_per_vector=2 * collection.rows.shape[1] if built["is_rescored"] else 0,
         build_peak_mib=built["build_peak_mib"],
         search_peak_mib=built["search_peak_mib"],
-        points=[_point(one, np.load(_found(place, one["setting"])), collection, truth) for one in built["settings"]],
+        points=[_point(one, collection, truth) for one in built["settings"]],
     )
 
 
-def _point(one: dict[str, Any], rows: Ids, collection: Collection, truth: Truth) -> AnnPoint:
-    chunk = Found(round(chunk_recall(rows, collection, truth), 4), Percentiles(**one["chunk"]))
+def _point(one: dict[str, Any], collection: Collection, truth: Truth) -> AnnPoint:
+    chunk = Found(round(chunk_recall(np.array(one["chunks"]), collection, truth), 4), Percentiles(**one["chunk"]))
     document = None
     if one["documents"] is not None:
         document = Found(round(document_recall(one["documents"], truth), 4), Percentiles(**one["document"]))
@@ -97,7 +97,7 @@ def measure(candidate: Candidate, folder: Path, conditions: Conditions, place: P
         before = rss_mib()
         seconds, size_bytes, build_peak = build_and_write(index, rows_in_memory(folder), place)
     with limited_threads(conditions.threads, width=width):
-        search_peak, settings = search_all(index, candidate, collection, conditions.k, place)
+        search_peak, settings = search_all(index, candidate, collection, conditions.k)
     built = {
         "is_rescored": index.is_rescored,
         "build_seconds": round(seconds, 3),
@@ -123,9 +123,9 @@ def build_and_write(index: VectorIndex, rows: Vectors, place: Path) -> tuple[flo
 
 
 def search_all(
-    index: VectorIndex, candidate: Candidate, collection: Collection, k: int, place: Path
+    index: VectorIndex, candidate: Candidate, collection: Collection, k: int
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Peak resident memory of a timed search, and times and results of every setting; rows are saved beside `place`.
+    """Peak resident memory of a timed search, and times and results of every setting.
 
     All settings are timed before the first one answers all queries, so that its memory is not part of any search.
     """
@@ -136,16 +136,10 @@ def search_all(
     settings = []
     for setting, one in timed.items():
         index.set(setting)
-        answers = answer(index, collection, k)
-        np.save(_found(place, setting), answers.chunks)
-        times = {"chunk": asdict(one.chunk), "document": asdict(one.document) if one.document else None}
-        settings.append({"setting": setting, "documents": answers.documents, "deepest": answers.deepest, **times})
+        found = asdict(answer(index, collection, k))
+        found["chunks"] = found["chunks"].tolist()
+        settings.append({"setting": setting, **found, **asdict(one)})
     return max(one.peak_mib for one in timed.values()), settings
-
-
-def _found(place: Path, setting: str) -> Path:
-    """The file of the rows that a setting found."""
-    return place.with_name(f"{place.name}-{setting}.npy")
 
 
 @dataclass(frozen=True)

@@ -48,16 +48,18 @@ def test_every_way_has_its_turn_and_all_is_recorded(
         assert len(way.passes) == 1 and way.passes[0].seconds > 0 and way.passes[0].peak_mib > 0
     assert 0 < record.indexing[0].encode_seconds < record.ways["longmatch"].passes[0].seconds
     assert record.gflop > 0 < record.operator_seconds["linear layers"] and len(record.products[0]) == 8
+    assert min(record.products[0].values()) > 0 and "bfloat16 2048x2048x2048" in record.products[0]
     assert record.fidelity.rival_lowest > 0.9999 and record.fidelity.mean > 0.99
     assert "| sentence-transformers, defaults | float32 |" in done.output and "Limit, GFLOP/s" in done.output
 
 
 def test_mistakes_are_reported_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
-    nowhere = run(tmp_path / "nowhere", "--encoder", bert_folder)
-    assert nowhere.exit_code == 1 and nowhere.stderr.startswith("Error: ") and "neither a folder nor" in nowhere.stderr
-    assert run("proposals", "--rounds", "0").exit_code == 2
-    gpu = run("proposals", "--device", "cuda:99", "--encoder", bert_folder)
-    assert gpu.exit_code == 1 and gpu.stderr.startswith("Error: ") and "cuda:99" in gpu.stderr
+    for arguments, reason in (
+        ([tmp_path / "nowhere"], "neither a folder nor"),
+        (["pets", "--device", "cuda:99"], "cuda:99"),
+    ):
+        done = run(*arguments, "--encoder", bert_folder)
+        assert done.exit_code == 1 and done.stderr.startswith("Error: ") and reason in done.stderr
 
 
 def test_cosines_are_those_of_a_loop() -> None:

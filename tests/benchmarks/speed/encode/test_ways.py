@@ -27,17 +27,12 @@ from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 
-def test_documents_to_index_are_timed_with_their_parts_and_leave_nothing(job: Job, sample: Sample) -> None:
+def test_indexing_is_timed_with_its_parts_and_reads_the_chunks_of_the_encoder_alone(job: Job, sample: Sample) -> None:
     before = sorted(job.work.iterdir())
-    measured = index_all(job)
-    assert measured["n_chunks"] == sample.n_chunks and sorted(job.work.iterdir()) == before
-    assert 0 < measured["encode_seconds"] < measured["seconds"] and measured["generation_seconds"] > 0
-    assert measured["cpu_seconds"] > 0
-
-
-def test_the_encoder_alone_reads_the_same_chunks(job: Job, sample: Sample) -> None:
-    measured = encode_all(job)
-    assert measured["n_chunks"] == sample.n_chunks and min(measured["seconds"], measured["cpu_seconds"]) > 0
+    indexed, alone = index_all(job), encode_all(job)
+    assert indexed["n_chunks"] == alone["n_chunks"] == sample.n_chunks and sorted(job.work.iterdir()) == before
+    assert 0 < indexed["encode_seconds"] < indexed["seconds"] and indexed["generation_seconds"] > 0
+    assert min(indexed["cpu_seconds"], alone["seconds"], alone["cpu_seconds"]) > 0
 
 
 @pytest.mark.parametrize(("has_our_settings", "precision"), [(False, "highest"), (True, "medium")])
@@ -78,19 +73,14 @@ def doc_ids(dataset: Dataset) -> list[str]:
     return [document.doc_id for document in read_documents(dataset)]
 
 
-def test_documents_are_drawn_until_there_are_enough_chunks(whole: Dataset, tmp_path: Path) -> None:
+def test_lines_of_the_corpus_are_kept_in_order_until_there_are_enough_chunks(whole: Dataset, tmp_path: Path) -> None:
     sample = drawn(whole, 60, tmp_path / "some")
     n_chunks = {one.doc_id: len(FakeEncoder().segment(one).chunks) for one in read_documents(whole)}
     kept = [n_chunks[doc_id] for doc_id in doc_ids(sample.dataset)]
     assert sample.n_chunks == len(read_texts(sample.texts)) == sum(kept) >= 60 > sum(kept) - max(kept)
     assert (sample.n_documents, sample.n_tokens) == (len(kept), sum(sample.chunk_tokens))
-
-
-def test_the_lines_of_the_sample_are_those_of_the_corpus_in_its_order(whole: Dataset, tmp_path: Path) -> None:
-    sample = drawn(whole, 60, tmp_path / "some")
     own, all_lines = (gzip.decompress(dataset.corpus.read_bytes()).splitlines() for dataset in (sample.dataset, whole))
     assert own == [line for line in all_lines if line in own] and 0 < len(own) < len(all_lines)
-    assert next(read_documents(sample.dataset)).text in {one.text for one in read_documents(whole)}
 
 
 def test_the_seed_decides_which_documents(whole: Dataset, tmp_path: Path) -> None:

@@ -15,12 +15,8 @@ from benchmarks.speed.growth.source import Block, Source
 
 
 def nearest_by_hand(block: Block, vector: np.ndarray, number: int) -> float:
-    best = -1.0
-    for other, start in enumerate(block.starts.tolist()):
-        for row in block.chunks[start : start + int(block.n_chunks[other])]:
-            if other != number:
-                best = max(best, float(row @ vector))
-    return best
+    owners = np.repeat(np.arange(len(block.n_chunks)), block.n_chunks)
+    return max(float(row @ vector) for row, owner in zip(block.chunks, owners, strict=True) if owner != number)
 
 
 @pytest.fixture

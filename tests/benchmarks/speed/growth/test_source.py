@@ -21,10 +21,8 @@ def test_documents_are_read_with_all_their_vectors(source: Source, real_folder: 
     np.testing.assert_array_equal(block.chunks, np.concatenate([first.chunks, second.chunks]))
     np.testing.assert_array_equal(block.sections, np.concatenate([first.sections, second.sections]))
     np.testing.assert_array_equal(block.documents, [first.document, second.document])
-    assert (block.n_chunks.tolist(), block.starts.tolist()) == (
-        [len(first.chunks), len(second.chunks)],
-        [0, len(first.chunks)],
-    )
+    assert block.n_chunks.tolist() == [len(first.chunks), len(second.chunks)]
+    assert block.starts.tolist() == [0, len(first.chunks)]
     assert block.spans[len(first.chunks)].tolist() == [0, 0, 4, 3]
 
 

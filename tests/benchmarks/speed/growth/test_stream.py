@@ -18,17 +18,14 @@ def growth(source: Source) -> Growth:
     return learn_growth(source.part(np.arange(40)), turn=1.2)
 
 
-def test_first_come_the_real_documents_themselves(growth: Growth) -> None:
+def test_first_come_the_real_documents_themselves_and_no_document_too_many(growth: Growth) -> None:
+    sizes = growth.source.n_chunks[growth.order(500).originals]
+    assert sizes.sum() >= 500 > sizes[:-1].sum()
     order = growth.order(int(growth.source.n_chunks.sum()) + 1)
     assert order.copies.tolist() == [0] * 40 + [1]
     assert sorted(order.originals[:40].tolist()) == list(range(40)) != order.originals[:40].tolist()
     real = next(growth.blocks(order))
     np.testing.assert_array_equal(real.chunks, growth.source.read(order.originals[:40]).chunks)
-
-
-def test_a_stream_holds_as_many_chunks_as_requested_and_no_document_more(growth: Growth) -> None:
-    sizes = growth.source.n_chunks[growth.order(500).originals]
-    assert sizes.sum() >= 500 > sizes[:-1].sum()
 
 
 def test_a_stream_does_not_depend_on_its_blocks_or_on_where_it_is_resumed(growth: Growth) -> None:

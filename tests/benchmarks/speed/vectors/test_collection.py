@@ -29,13 +29,6 @@ def test_chunks_of_a_document_are_nearer_to_each_other_than_to_others(collection
     assert cosines[is_own].mean() > cosines[~is_own].mean() + 0.2
 
 
-def test_documents_are_found_again_by_their_numbers(collection: Collection) -> None:
-    rows, starts = collection.chunks_of(np.array([7, 0]))
-    np.testing.assert_array_equal(rows, np.concatenate([collection.rows[42:48], collection.rows[:6]]))
-    np.testing.assert_array_equal(starts, [0, 6])
-    assert [len(chunks) for chunks in collection.query_documents()] == [6] * 4
-
-
 def test_a_collection_is_loaded_as_it_was_saved(collection: Collection, tmp_path: Path) -> None:
     collection.save(tmp_path)
     again = Collection.load(tmp_path)
@@ -74,16 +67,9 @@ def test_the_truth_equals_plain_loops(collection: Collection, monkeypatch: pytes
 
 
 def ranking_by_hand(collection: Collection, chunks: np.ndarray) -> list[int]:
-    """The equation, one pair of documents at a time, each chunk with weight 1."""
-    best = np.array(
-        [
-            [
-                max(chunk @ row.astype(np.float32) for row in collection.rows[collection.owners == number])
-                for number in range(60)
-            ]
-            for chunk in chunks
-        ]
-    )  # (I, N)
+    """The equation, one document at a time, each chunk with weight 1."""
+    of_documents = [collection.rows[collection.owners == number].astype(np.float32) for number in range(60)]
+    best = np.array([[max(chunk @ row for row in rows) for rows in of_documents] for chunk in chunks])  # (I, N)
     theta = np.clip(-np.sort(-best, axis=1)[:, LIST_LENGTH - 1], 0, 1)
     scores = (np.maximum(0, best - theta[:, None]) ** 2).sum(0)
     order = np.lexsort((np.arange(60), -scores))
