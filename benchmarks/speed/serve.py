@@ -157,10 +157,20 @@ def load(
     """Let clients send requests to this machine, none begun after `seconds`, and count the responses."""
     responses, started = _Responses(), time.monotonic()
     until = started + seconds
-    clients = [
-        threading.Thread(target=_client, args=(port, until, make, random.Random(f"{seed} {n}"), responses, think))
-        for n in range(n_clients)
-    ]
+
+    def send(number: int) -> None:
+        rng = random.Random(f"{seed} {number}")
+        while time.monotonic() < until:
+            request, sent = make(rng), time.perf_counter()
+            try:
+                status, body = exchange(port, request)
+            except (OSError, http.client.HTTPException) as error:
+                status, body = 0, repr(error).encode()
+            responses.add(request, status, body, 1000 * (time.perf_counter() - sent))
+            pause = rng.expovariate(1 / think) if think else _PAUSE * (status == BUSY)
+            time.sleep(max(0.0, min(pause, until - time.monotonic())))
+
+    clients = [threading.Thread(target=send, args=(number,)) for number in range(n_clients)]
     for client in clients:
         client.start()
     memory_by_minute: list[float] = []
@@ -181,25 +191,6 @@ def load(
         memory_mib=memory_mib(port),
         memory_mib_by_minute=memory_by_minute,
     )
-
-
-def _client(
-    port: int,
-    until: float,
-    make: Callable[[random.Random], Request],
-    rng: random.Random,
-    responses: _Responses,
-    think: float,
-) -> None:
-    while time.monotonic() < until:
-        request, started = make(rng), time.perf_counter()
-        try:
-            status, body = exchange(port, request)
-        except (OSError, http.client.HTTPException) as error:
-            status, body = 0, repr(error).encode()
-        responses.add(request, status, body, 1000 * (time.perf_counter() - started))
-        pause = rng.expovariate(1 / think) if think else _PAUSE * (status == BUSY)
-        time.sleep(max(0.0, min(pause, until - time.monotonic())))
 
 
 def exchange(port: int, request: Request) -> tuple[int, bytes]:

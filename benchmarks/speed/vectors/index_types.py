@@ -5,11 +5,12 @@ Letters in shapes: C rows, I query chunks, K neighbours, D width.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import faiss
 import numpy as np
@@ -61,21 +62,29 @@ class Conditions:
     seed: int
 
 
-class VectorIndex(Protocol):
+class VectorIndex(ABC):
     """An index over rows, numbered from 0 as they come."""
 
     is_rescored: bool = False  # similarities of rows found are computed from the stored rows, as in longmatch's search
     search_width: int | None = None  # of a graph, at least as wide as the rows requested; None for other types
 
+    def __init__(self, factory: str, conditions: Conditions) -> None:
+        self._factory = factory
+        self._conditions = conditions
+
+    @abstractmethod
     def build(self, rows: Vectors) -> None:
         """Add (C, D) unit rows; called once."""
 
+    @abstractmethod
     def set(self, setting: str) -> None:
         """Search with this setting from now on."""
 
+    @abstractmethod
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
         """(I, K) rows and similarities, best first, K at most `k`; row -1 where there were fewer."""
 
+    @abstractmethod
     def write(self, path: Path) -> None:
         """Write all that a search needs to one file; a rescored type also needs the rows beside it."""
 
@@ -88,15 +97,14 @@ def value_of(setting: str) -> int:
 class _GenerationIndex(VectorIndex):
     """`engine.store.ann.AnnIndex`, trained and filled as a new generation is; similarities are those of the codes."""
 
-    def __init__(self, factory: str, seed: int) -> None:
+    def __init__(self, factory: str, conditions: Conditions) -> None:
+        super().__init__(factory, conditions)
         self.is_rescored = not is_exact_factory(factory)
-        self._factory = factory
-        self._seed = seed
 
     def build(self, rows: Vectors) -> None:
         sizes = BuildSizes()
         n = min(len(rows), training_size(self._factory, sizes.points_per_list))
-        sample = np.sort(np.random.default_rng(self._seed).choice(len(rows), n, replace=False))
+        sample = np.sort(np.random.default_rng(self._conditions.seed).choice(len(rows), n, replace=False))
         size = sizes.block_chunks
         blocks = ((first, rows[first : first + size]) for first in range(0, len(rows), size))
         numbered = ((np.arange(first, first + len(block)), block) for first, block in blocks)
@@ -115,9 +123,7 @@ class _GenerationIndex(VectorIndex):
 class _FaissIndex(VectorIndex):
     """FAISS by itself: any type that a factory string names, inner product, trained on all rows."""
 
-    def __init__(self, factory: str) -> None:
-        self._factory = factory
-        self._parameters: Any = faiss.ParameterSpace()  # its stubs know only one of the two calls
+    _parameters: Any = faiss.ParameterSpace()  # its stubs know only one of the two calls
 
     def build(self, rows: Vectors) -> None:
         self._index: Any = faiss.index_factory(rows.shape[1], self._factory, faiss.METRIC_INNER_PRODUCT)
@@ -143,9 +149,7 @@ class _FaissIndex(VectorIndex):
 class _HnswlibIndex(VectorIndex):
     """A graph of hnswlib over float32 rows, in its inner-product space."""
 
-    def __init__(self, conditions: Conditions) -> None:
-        self._conditions = conditions
-        self.search_width = EF_CONSTRUCTION
+    search_width = EF_CONSTRUCTION
 
     def build(self, rows: Vectors) -> None:
         import hnswlib
@@ -160,7 +164,7 @@ class _HnswlibIndex(VectorIndex):
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
         k = min(k, self._index.get_current_count())
-        self._index.set_ef(max(self.search_width or 0, k))  # hnswlib requires at least k
+        self._index.set_ef(max(self.search_width, k))  # hnswlib requires at least k
         labels, distances = self._index.knn_query(queries, k, num_threads=self._conditions.threads)
         return labels.astype(np.int64), 1 - distances
 
@@ -171,16 +175,13 @@ class _HnswlibIndex(VectorIndex):
 class _UsearchIndex(VectorIndex):
     """A graph of usearch over rows in float32 (f32), half precision (f16) or bytes (i8), in its cosine metric."""
 
-    def __init__(self, dtype: str, conditions: Conditions) -> None:
-        self._dtype = dtype
-        self._conditions = conditions
-        self.search_width = EF_CONSTRUCTION
+    search_width = EF_CONSTRUCTION
 
     def build(self, rows: Vectors) -> None:
         from usearch.index import Index
 
         sizes = {"ndim": rows.shape[1], "connectivity": LINKS, "expansion_add": EF_CONSTRUCTION}
-        self._index = Index(**sizes, metric="cos", dtype=self._dtype)
+        self._index = Index(**sizes, metric="cos", dtype=self._factory.rpartition(",")[2])
         self._index.add(np.arange(len(rows)), rows, threads=self._conditions.build_threads)
 
     def set(self, setting: str) -> None:
@@ -200,17 +201,17 @@ class _UsearchIndex(VectorIndex):
         self._index.save(str(path))
 
 
+_INDEXES: Mapping[Library, type[VectorIndex]] = {
+    Library.LONGMATCH: _GenerationIndex,
+    Library.FAISS: _FaissIndex,
+    Library.HNSWLIB: _HnswlibIndex,
+    Library.USEARCH: _UsearchIndex,
+}
+
+
 def make_index(candidate: Candidate, conditions: Conditions) -> VectorIndex:
     """An empty index of this type."""
-    match candidate.library:
-        case Library.LONGMATCH:
-            return _GenerationIndex(candidate.factory, conditions.seed)
-        case Library.FAISS:
-            return _FaissIndex(candidate.factory)
-        case Library.HNSWLIB:
-            return _HnswlibIndex(conditions)
-        case Library.USEARCH:
-            return _UsearchIndex(candidate.factory.rpartition(",")[2], conditions)
+    return _INDEXES[candidate.library](candidate.factory, conditions)
 
 
 def candidates(

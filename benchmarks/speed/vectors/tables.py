@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,17 +85,12 @@ def _row(record: AnnRecord, build: AnnBuild) -> list[str]:
         "yes" if (build.name, point.setting) in front(record) else "",
         _times(point.chunk.latency),
         _times(document.latency),
-        *(_median(build, higher) for higher in _HIGHER),
+        *(f"{found[1].latency.p50_ms:.2f}" if (found := _quickest(build, one)) else "" for one in _HIGHER),
         f"{build.build_seconds:.1f}",
         f"{build.bytes_per_vector:.0f}{stored}",
         f"{build.build_peak_mib:.0f}",
         f"{build.search_peak_mib:.0f}",
     ]
-
-
-def _median(build: AnnBuild, target: float) -> str:
-    quickest = _quickest(build, target)
-    return f"{quickest[1].latency.p50_ms:.2f}" if quickest else ""
 
 
 def _times(measured: Percentiles) -> str:
@@ -120,44 +114,29 @@ def _conditions(records: Sequence[AnnRecord]) -> list[str]:
 _SIZE_INCHES = (9.5, 5.4)  # the legend has a line for each type
 
 
-@dataclass(frozen=True)
-class _View:
-    """One of the two plots of a record."""
-
-    suffix: str
-    title: str
-    y_label: str
-    found: Callable[[AnnPoint], Found | None]
-
-
-_VIEWS = (
-    _View("chunk", "One query chunk", "recall of the exact {k} nearest chunks", lambda point: point.chunk),
-    _View(
-        "document",
-        "A query document of {chunks} chunks",
-        "recall of the exact best {k} documents",
-        lambda point: point.document,
-    ),
-)
-
-
 def save_pareto(record: AnnRecord, folder: Path) -> list[Path]:
     """Write NAME-chunk and NAME-document, each as PNG and SVG, and return the four paths."""
-    return [path for view in _VIEWS for path in save_plot(_draw(record, view), folder / f"{record.name}-{view.suffix}")]
+    of_chunks = "One query chunk", f"recall of the exact {record.k} nearest chunks"
+    of_documents = (
+        f"A query document of {record.document_chunks} chunks",
+        f"recall of the exact best {record.k} documents",
+    )
+    figures = {
+        "chunk": _draw(record, *of_chunks, lambda point: point.chunk),
+        "document": _draw(record, *of_documents, lambda point: point.document),
+    }
+    return [path for name, figure in figures.items() for path in save_plot(figure, folder / f"{record.name}-{name}")]
 
 
-def _draw(record: AnnRecord, view: _View) -> Figure:
+def _draw(record: AnnRecord, title: str, y_label: str, found_of: Callable[[AnnPoint], Found | None]) -> Figure:
     """A line for each index type, through its settings in their order, and the front of all of them."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     threads = f"{record.threads} thread" + "s" * (record.threads != 1)
-    figure, axes = new_figure(
-        f"{view.title.format(chunks=record.document_chunks)}: {record.n_vectors:,} vectors, {threads}",
-        "median milliseconds a query, logarithmic",
-        view.y_label.format(k=record.k),
-    )
+    title = f"{title}: {record.n_vectors:,} vectors, {threads}"
+    figure, axes = new_figure(title, "median milliseconds a query, logarithmic", y_label)
     figure.set_size_inches(_SIZE_INCHES)
-    curves = [[found for point in build.points if (found := view.found(point))] for build in record.builds]
+    curves = [[found for point in build.points if (found := found_of(point))] for build in record.builds]
     front = pareto_front([Point("", found.latency.p50_ms, found.recall) for curve in curves for found in curve])
     x, y = [point.x for point in front], [point.y for point in front]
     axes.step(x, y, "--", where="post", label="Pareto front", color=QUIET_COLOUR, linewidth=1, zorder=1)

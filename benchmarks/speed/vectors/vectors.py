@@ -63,17 +63,16 @@ def measure(
         known = candidates(n_vectors, width, libraries, k=conditions.k, is_quick=run.is_quick)
         tried = {candidate.name: candidate for candidate in of_factories(known, factories)}
         begun = _begun(subject, collection, conditions, run)
-        if run.out:
-            refuse_smaller(begun, {**begun.extent, "types": len(tried)}, run.out)
+        out = run.out or Path(folder)
+        refuse_smaller(begun, {**begun.extent, "types": len(tried)}, out)
 
         def on_part(builds: Mapping[str, AnnBuild], failed: Mapping[str, str]) -> None:
             log(f"{len(builds) + len(failed)} of {len(tried)} types")
-            if run.out:
-                keep(replace(begun, builds=list(builds.values()), failed=dict(failed)), run.out)
+            keep(replace(begun, builds=list(builds.values()), failed=dict(failed)), out)
 
         builds, failed = measure_parts(
             list(tried),
-            _kept(begun, tried, run.out) if run.out else {},
+            _kept(begun, tried, out),
             lambda name: measure_in_process(tried[name], Path(folder), collection, truth, conditions),
             on_part,
         )

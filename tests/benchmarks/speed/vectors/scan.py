@@ -6,20 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.speed.vectors.index_types import VectorIndex
 from engine.encoders.encoder import Vectors
 from engine.store.ann import Ids
 
 
-class Scan:
+class Scan(VectorIndex):
     """Multiplies with the rows it has; some are never found, and its similarities may be rounded."""
 
     def __init__(
-        self,
-        lost: slice = slice(0, 0),
-        *,
-        digits: int = 9,
-        is_rescored: bool = False,
-        search_width: int | None = None,
+        self, lost: slice = slice(0, 0), digits: int = 9, is_rescored: bool = False, search_width: int | None = None
     ) -> None:
         self.is_rescored = is_rescored
         self.search_width = search_width
