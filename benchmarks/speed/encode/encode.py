@@ -32,7 +32,6 @@ from benchmarks.speed.encode.ways import (
     END_TO_END,
     WAYS,
     Job,
-    Sample,
     Way,
     chunk_texts,
     draw_sample,
@@ -55,9 +54,10 @@ _RIVAL = {"sentence_transformers": "sentence-transformers"}
 
 
 def measure(
-    job: Job, sample: Sample, sizes: LayerSizes, rounds: int, *, label: str, is_quick: bool, origin: Origin
+    job: Job, sizes: LayerSizes, rounds: int, *, label: str, is_quick: bool, origin: Origin
 ) -> ThroughputRecord:
     """Measure a sample; the ways run in their order in one round, and in reverse order in the next."""
+    sample = job.sample
     passes: dict[str, list[Pass]] = {name: [] for name in WAYS}
     indexing: list[IndexingParts] = []
     products: list[dict[str, float]] = []
@@ -68,9 +68,8 @@ def measure(
             answer, peak_mib = _turn(job, name, WAYS[name], sample.n_chunks)
             passes[name].append(Pass(round(answer["seconds"], 3), round(answer["cpu_seconds"], 3), peak_mib))
             if name == END_TO_END:
-                indexing.append(
-                    IndexingParts(round(answer["encode_seconds"], 3), round(answer["generation_seconds"], 3))
-                )
+                parts = (answer["encode_seconds"], answer["generation_seconds"])
+                indexing.append(IndexingParts(*(round(seconds, 3) for seconds in parts)))
             log(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
     # torch's profiler of the CPU records a GPU's products only as the calls that start them.
     operators = run_fresh(profile_encoder, job, PROFILED_CHUNKS)[0] if job.device == "cpu" else {}
@@ -140,7 +139,7 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
 
     with limited_threads(job.config.threads, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device=job.device)
-        segmented = first_chunks(segment_all(encoder, job.dataset), n_chunks)
+        segmented = first_chunks(segment_all(encoder, job.sample.dataset), n_chunks)
         exact = encoded(segmented, torch.float32)
         texts = list(chunk_texts(segmented))[:RIVAL_CHUNKS]
         with quiet_transformers():
@@ -197,9 +196,9 @@ def main(
         own = load_encoder(encoder, device=device)
         sample = draw_sample(dataset, own, wanted, Path(folder), seed=run.seed)
         log(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
-        job = Job(config, sample.dataset, sample.texts, Path(folder), device)
+        job = Job(config, sample, Path(folder), device)
         label = f"{dataset.name}@{checksum(dataset)}"
-        record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=run.origin)
+        record = measure(job, sizes, rounds, label=label, is_quick=not is_whole, origin=run.origin)
     click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")
     if is_whole or run.out != RESULTS:
         run.keep(record)

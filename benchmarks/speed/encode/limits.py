@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
 
     with limited_threads(1, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device="cpu")
-        segmented = first_chunks(segment_all(encoder, job.dataset), n_chunks)
+        segmented = first_chunks(segment_all(encoder, job.sample.dataset), n_chunks)
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
         with profile(activities=[ProfilerActivity.CPU]) as profiled:
             started = time.perf_counter()
@@ -115,9 +115,3 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
             seconds = time.perf_counter() - started
     own = ((event.key, event.self_cpu_time_total / 1e6) for event in profiled.key_averages())
     return group_seconds(own, seconds)
-
-
-def shares(seconds: Mapping[str, float]) -> dict[str, float]:
-    """The seconds of each group as shares of their sum, in [0, 1]."""
-    whole = sum(seconds.values())
-    return {group: own / whole for group, own in seconds.items()}

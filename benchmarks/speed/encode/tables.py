@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.markdown import markdown, origins
-from benchmarks.speed.encode.limits import shares
 from benchmarks.speed.encode.ways import BFLOAT16, DEFAULTS, ENCODER_ALONE, END_TO_END, OUR_SETTINGS
 from benchmarks.speed.records import ThroughputRecord, WayRun
 
@@ -169,10 +168,11 @@ def _account(record: ThroughputRecord) -> list[str]:
 def _operators(record: ThroughputRecord) -> list[str]:
     if not record.operator_seconds:
         return []
-    groups = sorted(shares(record.operator_seconds).items(), key=lambda item: -item[1])
+    groups = sorted(record.operator_seconds.items(), key=lambda item: -item[1])
+    total = sum(record.operator_seconds.values())
     return [
         f"- {record.task}, time of our encoder by operators (torch.profiler, one thread, a pass of its own): "
-        f"{', '.join(f'{group} {100 * share:.1f} %' for group, share in groups if share)}."
+        f"{', '.join(f'{group} {100 * own / total:.1f} %' for group, own in groups if own)}."
     ]
 
 

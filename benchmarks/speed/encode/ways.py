@@ -40,8 +40,7 @@ class Job:
     """The input of the process of each way."""
 
     config: PeerConfig  # the shared weights, and threads
-    dataset: Dataset  # of the sample
-    texts: Path  # of its chunks, as `read_texts` reads them
+    sample: Sample
     work: Path  # folder for indexes, which are removed
     device: str = "cpu"  # of all encoders
 
@@ -62,18 +61,13 @@ def index_all(job: Job) -> dict[str, Any]:
     from indexer.building.builder import build
 
     commits: list[float] = []  # processor time when each batch was committed
-
     fresh = tempfile.TemporaryDirectory(prefix="index-", dir=job.work)
     with limited_threads(job.config.threads, width=job.config.width), fresh as folder:
         encoder = load_encoder(job.config.encoder, device=job.device)
-        encoder.encode_segmented(first_chunks(segment_all(encoder, job.dataset), WARM_UP))
+        encoder.encode_segmented(first_chunks(segment_all(encoder, job.sample.dataset), WARM_UP))
         started, started_cpu = _now()
-        report = build(
-            Path(folder) / "index.lm",
-            read_documents(job.dataset),
-            encoder=encoder,
-            progress=lambda _: commits.append(time.process_time()),
-        )
+        documents, index = read_documents(job.sample.dataset), Path(folder) / "index.lm"
+        report = build(index, documents, encoder=encoder, progress=lambda _: commits.append(time.process_time()))
         seconds = time.perf_counter() - started
     if report.failures:
         first = report.failures[0]
@@ -93,7 +87,7 @@ def encode_all(job: Job) -> dict[str, Any]:
 
     with limited_threads(job.config.threads, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device=job.device)
-        segmented = list(segment_all(encoder, job.dataset))
+        segmented = list(segment_all(encoder, job.sample.dataset))
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
         started = _now()
         n_chunks = sum(len(one.chunks) for batch in batches(segmented) for one in encoder.encode_segmented(batch))
@@ -110,7 +104,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
         from benchmarks.peers.shared_weights import sentence_encoder
         from engine.encoders.backbone.model_folder import quiet_transformers
 
-        texts = read_texts(job.texts)
+        texts = read_texts(job.sample.texts)
         with quiet_transformers():
             model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
         model.encode(texts[:WARM_UP], show_progress_bar=False)

@@ -116,14 +116,10 @@ _SIZE_INCHES = (9.5, 5.4)  # the legend has a line for each type
 
 def save_pareto(record: AnnRecord, folder: Path) -> list[Path]:
     """Write NAME-chunk and NAME-document, each as PNG and SVG, and return the four paths."""
-    of_chunks = "One query chunk", f"recall of the exact {record.k} nearest chunks"
-    of_documents = (
-        f"A query document of {record.document_chunks} chunks",
-        f"recall of the exact best {record.k} documents",
-    )
+    k, title = record.k, f"A query document of {record.document_chunks} chunks"
     figures = {
-        "chunk": _draw(record, *of_chunks, lambda point: point.chunk),
-        "document": _draw(record, *of_documents, lambda point: point.document),
+        "chunk": _draw(record, "One query chunk", f"recall of the exact {k} nearest chunks", lambda point: point.chunk),
+        "document": _draw(record, title, f"recall of the exact best {k} documents", lambda point: point.document),
     }
     return [path for name, figure in figures.items() for path in save_plot(figure, folder / f"{record.name}-{name}")]
 

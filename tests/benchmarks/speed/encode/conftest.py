@@ -63,4 +63,4 @@ def sample(whole: Dataset, config: PeerConfig, tmp_path: Path) -> Sample:
 
 @pytest.fixture
 def job(sample: Sample, config: PeerConfig, tmp_path: Path) -> Job:
-    return Job(config, sample.dataset, sample.texts, tmp_path)
+    return Job(config, sample, tmp_path)
