@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -80,17 +79,8 @@ class Cost:
     memory: Memory
 
 
-@dataclass(frozen=True)
-class Built:
-    """An index of one size, and its cost."""
-
-    grown: dict[str, Any]  # the result of `growing.grow`
-    made: Cost
-    published: Cost
-
-
-def build(trial: Trial, n_chunks: int) -> Built:
-    """Grow and publish one size; existing parts are not rebuilt."""
+def build(trial: Trial, n_chunks: int) -> tuple[dict[str, Any], Cost, Cost]:
+    """Grow and publish one size, without existing parts; the result of `growing.grow`, and the costs of both steps."""
     folder, cap = trial.folder, trial.cap_bytes
     log(f"{n_chunks:,} chunks: growing")
     grown, memory = run_fresh(growing.grow, trial.real, folder, n_chunks, cap_bytes=cap)
@@ -100,7 +90,7 @@ def build(trial: Trial, n_chunks: int) -> Built:
     how = (trial.factory, trial.memory_bytes, trial.recall_floor)
     new, memory = run_fresh(growing.publish, folder, *how, cap_bytes=cap)
     published = _kept_cost(folder, f"publish {n_chunks}", Cost(new["seconds"], memory), is_done=new["is_new"])
-    return Built(grown, made, published)
+    return grown, made, published
 
 
 def _kept_cost(folder: Path, step: str, now: Cost, *, is_done: bool) -> Cost:
@@ -115,7 +105,8 @@ def _kept_cost(folder: Path, step: str, now: Cost, *, is_done: bool) -> Cost:
 
 def measure(trial: Trial, n_chunks: int) -> ScaleRecord:
     """Build one size, and search it."""
-    folder, built, cap = trial.folder, build(trial, n_chunks), trial.cap_bytes
+    grown, made, published = build(trial, n_chunks)
+    folder, cap = trial.folder, trial.cap_bytes
     log("exact answers")
     which = (trial.n_queries, trial.query_chunks, trial.real.seed)
     exact, _ = run_fresh(queries.exact_answers, folder, *which, trial.k)
@@ -128,7 +119,7 @@ def measure(trial: Trial, n_chunks: int) -> ScaleRecord:
         width = snapshot.width
     products, _ = run_fresh(measure_products, [SQUARE], trial.threads, width)
     batch, batch_memory = run_fresh(queries.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
-    costs = {"grow": built.made.memory, "publish": built.published.memory}
+    costs = {"grow": made.memory, "publish": published.memory}
     with Snapshot(folder) as snapshot:
         generation, row = snapshot.generation, snapshot.generation_row
         assert generation is not None and row is not None
@@ -149,12 +140,12 @@ def measure(trial: Trial, n_chunks: int) -> ScaleRecord:
             k=trial.k,
             threads=trial.threads,
             workers=trial.workers,
-            calibration=rebuild(Calibration, built.grown["calibration"]),
+            calibration=rebuild(Calibration, grown["calibration"]),
             neighbours=rebuild(CandidateLists, near),
             growth=GrowthCost(
-                round(built.grown["generate_seconds"], 1),
-                round(built.grown["commit_seconds"], 1),
-                round(built.published.seconds, 1),
+                round(grown["generate_seconds"], 1),
+                round(grown["commit_seconds"], 1),
+                round(published.seconds, 1),
             ),
             disk=queries.disk_bytes(folder),
             cold=ColdStart(round(found["open_seconds"], 3), round(found["first_seconds"], 3)),
@@ -186,7 +177,7 @@ def _asked(answers: dict[str, Any], truth: dict[str, list[str]]) -> QueryTimes:
 
 def measure_addition(trial: Trial, n_chunks: int, n_documents: int, n_encoded: int) -> AdditionRecord:
     """Build one size, add documents to a copy of it, and encode some real ones for comparison."""
-    built = build(trial, n_chunks)
+    _, _, published = build(trial, n_chunks)
     with _copy(trial.folder) as folder, Snapshot(folder) as snapshot:
         n_before, n_chunks_before = snapshot.n_documents, snapshot.n_chunks
         drawn = queries.draw_names(snapshot, trial.n_queries, trial.query_chunks, trial.real.seed)
@@ -220,7 +211,7 @@ def measure_addition(trial: Trial, n_chunks: int, n_documents: int, n_encoded: i
         n_found=found["n_found"],
         outcome=joined["outcome"],
         join_seconds=round(joined["seconds"], 2),
-        build_seconds=round(built.published.seconds, 1),
+        build_seconds=round(published.seconds, 1),
         encode_seconds=encode_seconds,
         before=before,
         committed=committed,
@@ -322,10 +313,7 @@ def main(
     name, n_there = real.named()
     sizes = chunks or (tuple(n_there * times for times in QUICK_GROWTH) if run.is_quick else DEFAULT_CHUNKS)
     n_queries = n_queries or (QUICK_QUERIES if run.is_quick else 100)
-    with ExitStack() as stack:
-        work = run.work
-        if run.is_quick and run.given_work is None:
-            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-growth-")))
+    with run.folder() if run.is_quick else nullcontext(run.work) as work:
         folder = work / real.folder_of(name)
         limits = (factory, recall_floor, memory_bytes, cap_bytes)
         trial = Trial(run, real, name, folder, *limits, n_queries, query_chunks, k, threads, workers, label)

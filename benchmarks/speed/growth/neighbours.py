@@ -41,12 +41,11 @@ def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> Candidat
     n_documents = n_chunks = 0
     nearest_chunk = np.full(len(sample.chunks), -1, np.float32)
     nearest_document = np.full(len(sample.documents), -1, np.float32)
-    for block in blocks():
-        numbers = n_documents + np.arange(len(block.documents))
+    for numbers, block in _numbered(blocks()):
         _raise_to(nearest_chunk, sample.chunks, sample.owners, block.chunks, block.starts, numbers)
-        alone = np.arange(len(block.documents))
+        alone = np.arange(len(numbers))
         _raise_to(nearest_document, sample.documents, sample.numbers, block.documents, alone, numbers)
-        n_documents, n_chunks = n_documents + len(block.documents), n_chunks + len(block.chunks)
+        n_documents, n_chunks = n_documents + len(numbers), n_chunks + len(block.chunks)
     cosines = (sample.within, nearest_chunk, nearest_document)
     return CandidateLists(n_documents, n_chunks, *(_quantiles(values) for values in cosines))
 
@@ -55,11 +54,8 @@ def nearest_by_document(blocks: Blocks, n_documents: int, seed: int) -> NDArray[
     """(N,) for each document the median, over some of its chunks, of the cosine to the nearest chunk of another one."""
     sample = draw(blocks(), np.arange(n_documents), np.random.default_rng(seed))
     nearest = np.full(len(sample.chunks), -1, np.float32)
-    first = 0
-    for block in blocks():
-        numbers = first + np.arange(len(block.documents))
+    for numbers, block in _numbered(blocks()):
         _raise_to(nearest, sample.chunks, sample.owners, block.chunks, block.starts, numbers)
-        first += len(block.documents)
     edges = np.searchsorted(sample.owners, np.arange(1, n_documents))
     return np.array([np.median(cosines) for cosines in np.split(nearest, edges)], np.float32)
 
@@ -67,11 +63,11 @@ def nearest_by_document(blocks: Blocks, n_documents: int, seed: int) -> NDArray[
 def draw(stream: Iterator[Block], chosen: NDArray[np.int64], rng: np.random.Generator) -> Sample:
     """Read a stream once and keep the chosen documents, with a few chunks of each."""
     chosen = np.sort(chosen)
-    documents, chunks, owners, within, first = [], [], [], [], 0
-    for block in stream:
+    documents, chunks, owners, within = [], [], [], []
+    for numbers, block in _numbered(stream):
         starts = block.starts
-        for number in chosen[(chosen >= first) & (chosen < first + len(block.documents))].tolist():
-            row = number - first
+        for number in chosen[(chosen >= numbers[0]) & (chosen <= numbers[-1])].tolist():
+            row = number - numbers[0]
             size = int(block.n_chunks[row])
             kept = np.sort(rng.permutation(size)[:CHUNKS_OF_A_DOCUMENT]) + starts[row]
             rows = block.chunks[kept]
@@ -79,8 +75,15 @@ def draw(stream: Iterator[Block], chosen: NDArray[np.int64], rng: np.random.Gene
             chunks.append(rows)
             owners.append(np.full(len(rows), number))
             within.append((rows @ rows.T)[np.triu_indices(len(rows), 1)])
-        first += len(block.documents)
     return Sample(chosen, np.stack(documents), np.concatenate(chunks), np.concatenate(owners), np.concatenate(within))
+
+
+def _numbered(stream: Iterator[Block]) -> Iterator[tuple[Numbers, Block]]:
+    """Blocks with the numbers of their documents."""
+    first = 0
+    for block in stream:
+        yield np.arange(first, first + len(block.documents)), block
+        first += len(block.documents)
 
 
 def _raise_to(
