@@ -28,16 +28,7 @@ from benchmarks.program import program
 from benchmarks.record_file import RESULTS
 from benchmarks.speed.encode.limits import LayerSizes, chunk_flops, encoder_shapes, profile_encoder, read_sizes
 from benchmarks.speed.encode.tables import limit_table, throughput_table
-from benchmarks.speed.encode.ways import (
-    END_TO_END,
-    WAYS,
-    Job,
-    Way,
-    chunk_texts,
-    draw_sample,
-    first_chunks,
-    segment_all,
-)
+from benchmarks.speed.encode.ways import END_TO_END, WAYS, Job, Way, chunk_texts, draw_sample, first_chunks, segment_all
 from benchmarks.speed.products import measure_products
 from benchmarks.speed.records import Fidelity, IndexingParts, Pass, ThroughputRecord, WayRun
 from engine.devices import check_device

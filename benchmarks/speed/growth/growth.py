@@ -143,9 +143,7 @@ def measure(trial: Trial, n_chunks: int) -> ScaleRecord:
             calibration=rebuild(Calibration, grown["calibration"]),
             neighbours=rebuild(CandidateLists, near),
             growth=GrowthCost(
-                round(grown["generate_seconds"], 1),
-                round(grown["commit_seconds"], 1),
-                round(published.seconds, 1),
+                round(grown["generate_seconds"], 1), round(grown["commit_seconds"], 1), round(published.seconds, 1)
             ),
             disk=queries.disk_bytes(folder),
             cold=ColdStart(round(found["open_seconds"], 3), round(found["first_seconds"], 3)),

@@ -53,13 +53,9 @@ def test_every_way_has_its_turn_and_all_is_recorded(
     assert "| sentence-transformers, defaults | float32 |" in done.output and "Limit, GFLOP/s" in done.output
 
 
-def test_mistakes_are_reported_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
-    for arguments, reason in (
-        ([tmp_path / "nowhere"], "neither a folder nor"),
-        (["pets", "--device", "cuda:99"], "cuda:99"),
-    ):
-        done = run(*arguments, "--encoder", bert_folder)
-        assert done.exit_code == 1 and done.stderr.startswith("Error: ") and reason in done.stderr
+def test_a_missing_device_is_reported_in_one_line(bert_folder: Path) -> None:
+    done = run("pets", "--device", "cuda:99", "--encoder", bert_folder)
+    assert done.exit_code == 1 and done.stderr.startswith("Error: ") and "cuda:99" in done.stderr
 
 
 def test_cosines_are_those_of_a_loop() -> None:

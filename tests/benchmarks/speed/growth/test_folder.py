@@ -173,12 +173,7 @@ def test_the_next_documents_of_the_stream_are_added(real_folder: Path, copied: P
     [(10, FRESH_CHUNKS, "scanned"), (10, 5, "joined"), (200, 5, "built anew")],
 )
 def test_few_documents_are_scanned_more_join_the_generation_and_very_many_have_it_rebuilt(
-    real_folder: Path,
-    copied: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    n_documents: int,
-    fresh_chunks: int,
-    outcome: str,
+    real_folder: Path, copied: Path, monkeypatch: pytest.MonkeyPatch, n_documents: int, fresh_chunks: int, outcome: str
 ) -> None:
     monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", fresh_chunks)
     add(Real(real_folder, 60, 0), copied, n_documents)

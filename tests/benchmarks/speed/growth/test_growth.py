@@ -63,17 +63,9 @@ def test_an_index_is_grown_published_and_searched(
     assert record.disk["shards"] > 2 * 16 * record.n_chunks and record.origin.seed == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "exit_code", "told"),
-    [
-        (["--chunks", "1e6"], 2, "'1e6' must be whole numbers from 1 on, separated by commas"),
-        (["--cap", "much"], 2, "'much' is not a size; write for example 500M or 2G"),
-        (["--quick"], 1, "absent.lm"),
-    ],
-)
-def test_mistakes_are_reported_in_one_line(options: list[str], exit_code: int, told: str) -> None:
-    done = CliRunner().invoke(main, ["absent.lm", *options])
-    assert done.exit_code == exit_code and told in done.stderr.splitlines()[-1]
+def test_a_missing_index_is_reported_in_one_line() -> None:
+    done = CliRunner().invoke(main, ["absent.lm", "--quick"])
+    assert done.exit_code == 1 and "absent.lm" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow

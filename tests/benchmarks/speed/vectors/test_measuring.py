@@ -145,9 +145,7 @@ def with_long_queries(collection: Collection, times: int) -> Collection:
 
 
 @pytest.mark.slow
-def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(
-    collection: Collection,
-) -> None:
+def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(collection: Collection) -> None:
     index = Hungry()
     index.build(collection.rows)
     peaks = []

@@ -75,7 +75,5 @@ def test_of_all_types_only_those_named_are_measured(tmp_path: Path) -> None:
     assert unknown.exit_code == 1 and "'SQ7' is none of the types that are measured here: Flat" in unknown.stderr
 
 
-def test_mistakes_are_reported_in_one_line(tmp_path: Path) -> None:
-    unknown = run("synthetic", "--libraries", "faiss,annoy").output
-    assert "'annoy' is not one of longmatch, faiss, hnswlib, usearch" in unknown
+def test_a_missing_index_is_reported_in_one_line(tmp_path: Path) -> None:
     assert run(tmp_path / "none.lm", "--libraries", "faiss").output.startswith("Error: ")
