@@ -23,15 +23,8 @@ def run_python(
 ) -> str:
     """Run Python with arguments, as `-m MODULE`, and return what it printed.
 
-    Args:
-        arguments: of Python.
-        name: of the command, for the message of a failure.
-        patience: seconds in which it must end.
-        folder: the current folder of the process.
-        environment: variables that it has besides those of this process.
-
     Raises:
-        ProcessFailed: it failed, or did not end in time.
+        ProcessFailed: it failed, or did not end in `patience` seconds; the message has the name.
     """
     try:
         done = subprocess.run(

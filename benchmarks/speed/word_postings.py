@@ -79,7 +79,10 @@ def search(path: Path, file: Path, written: tuple[int, str], names: Mapping[str,
     with Index.open(path) as index:
         snapshot, searcher = index.snapshot, index.searcher()
         postings = Postings.open(file, Checksum(*written))
-        generation = OpenGeneration(_small_index(snapshot), last_chunk(snapshot), False, postings)
+        vectors, _ = snapshot.chunk_vectors(np.array([0]))  # estimates of words use no vectors, so one document will do
+        blocks = iter([(np.arange(len(vectors)), vectors)])
+        ann = AnnIndex.build("Flat", snapshot.width, lambda: vectors, blocks, n_vectors=len(vectors))
+        generation = OpenGeneration(ann, last_chunk(snapshot), False, postings)
         partition = LocalPartition(snapshot, Scoring(), generation)
         allowed = np.ones(snapshot.n_documents, bool)
         found = {}
@@ -93,13 +96,6 @@ def search(path: Path, file: Path, written: tuple[int, str], names: Mapping[str,
                 read.append([_n_read(postings, part, getattr(prepared, part).terms) for part in ("words", "pairs")])
             found[kind] = {"ms": times[-len(members) :], "n_read": np.rint(np.mean(read, axis=0)).astype(int).tolist()}
     return found
-
-
-def _small_index(snapshot: Snapshot) -> AnnIndex:
-    """An index over the first document; the estimates of words do not use it."""
-    vectors, _ = snapshot.chunk_vectors(np.array([0]))
-    blocks = iter([(np.arange(len(vectors)), vectors)])
-    return AnnIndex.build("Flat", snapshot.width, lambda: vectors, blocks, n_vectors=len(vectors))
 
 
 def _n_read(postings: Postings, kind: str, terms: np.ndarray) -> int:

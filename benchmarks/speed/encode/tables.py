@@ -154,25 +154,20 @@ def limit_table(records: Sequence[ThroughputRecord]) -> str:
 
 def _account(record: ThroughputRecord) -> list[str]:
     outside, fidelity = overheads(record), record.fidelity
+    operators = []
+    if total := sum(record.operator_seconds.values()):
+        groups = sorted(record.operator_seconds.items(), key=lambda item: -item[1])
+        shares = ", ".join(f"{group} {100 * own / total:.1f} %" for group, own in groups if own)
+        title = "time of our encoder by operators (torch.profiler, one thread, a pass of its own)"
+        operators.append(f"- {record.task}, {title}: {shares}.")
     return [
-        *_operators(record),
+        *operators,
         f"- {record.task}, indexing outside of the encoder: {_percent(outside['waited'])} of the time, while the "
         f"encoder was not at work; beyond what the encoder alone takes, {_percent(outside['time'])} of the time and "
         f"{_percent(outside['processor time'])} of the processor time.",
         f"- {record.task}, cosine of {fidelity.n_chunks:,} stored chunk vectors to the model in float32: mean "
         f"{fidelity.mean:.5f}, lowest {fidelity.lowest:.5f}; of {fidelity.rival_chunks:,} of sentence-transformers' "
         f"from the chunks' texts: mean {fidelity.rival_mean:.5f}, lowest {fidelity.rival_lowest:.5f}.",
-    ]
-
-
-def _operators(record: ThroughputRecord) -> list[str]:
-    if not record.operator_seconds:
-        return []
-    groups = sorted(record.operator_seconds.items(), key=lambda item: -item[1])
-    total = sum(record.operator_seconds.values())
-    return [
-        f"- {record.task}, time of our encoder by operators (torch.profiler, one thread, a pass of its own): "
-        f"{', '.join(f'{group} {100 * own / total:.1f} %' for group, own in groups if own)}."
     ]
 
 
