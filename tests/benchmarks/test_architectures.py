@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.tasks.architectures import ArchitectureDetails, EncoderFacts, architectures_table, encoder_facts, main
+from engine.encoders.loading import load_encoder
+from engine.encoders.trainable import TrainableEncoder
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -56,12 +57,15 @@ def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Pa
     ]
 
 
-def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from engine.encoders.loading import load_encoder
-    from engine.encoders.trainable import TrainableEncoder
+def test_a_quick_run_takes_a_small_part_and_writes_nothing(folder: Path, tmp_path: Path) -> None:
+    options = ["--quick", "--systems", "words", "--work", str(tmp_path)]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    assert "| words |" in done.output
 
+
+def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
+    bert_folder: Path, tmp_path: Path
+) -> None:
     encoder = load_encoder(str(bert_folder), device="cpu")
     assert isinstance(encoder, TrainableEncoder)
     encoder.save_pretrained(tmp_path)
