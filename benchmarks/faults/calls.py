@@ -45,10 +45,11 @@ class Call:
 
 
 Hook: TypeAlias = Callable[[Call], None]  # may raise OSError, or end the process
+_CHANGES = {"unlink": Change.UNLINK, "remove": Change.UNLINK, "mkdir": Change.MKDIR, "rmdir": Change.RMDIR}
 
 _WRITE_FAILED, _SYNC_FAILED, _TRUNCATE_FAILED, _DELETE_FAILED, _FULL = 778, 1034, 1546, 2570, 13  # of SQLite
 _N_METHODS = 18
-_METHOD_WRITE, _METHOD_TRUNCATE, _METHOD_SYNC = 2, 3, 4  # places after xClose
+_AT_WRITE, _AT_TRUNCATE, _AT_SYNC = 2, 3, 4  # places after xClose
 
 
 class _Methods(ctypes.Structure):
@@ -76,23 +77,21 @@ _SYNC = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 
 
 class _Watched:
-    """Calls the hook for changes in the folder."""
+    """Calls the hook for changes in the folder, of which it knows files by their place below it."""
 
     def __init__(self, folder: Path, hook: Hook) -> None:
         self._folder = folder.resolve()
         self._hook = hook
         self._whole: dict[str, tuple[int, int]] = {}  # file number and time of files whose content was reported
-        self._opened: set[str] = set()  # for writing, by Python
+        self._opened: set[str] = set()  # for writing, by Python; reported before the next change
 
     def place(self, path: Any, dir_fd: int | None = None) -> str | None:  # noqa: ANN401 - as os takes it
-        """The place below the folder; None for a file elsewhere."""
         full = _full(path, dir_fd).absolute()
         real = full.parent.resolve() / full.name  # a link is renamed or deleted itself
         is_here = self._folder in (real, *real.parents)
         return real.relative_to(self._folder).as_posix() if is_here else None
 
     def open(self, path: Any, mode: str | None, flags: int) -> None:  # noqa: ANN401 - as os takes it
-        """Note a file that Python opens for writing; its content is reported before the next change."""
         is_written = any(letter in mode for letter in "wax+") if mode else flags & (os.O_WRONLY | os.O_RDWR)
         if is_written and isinstance(path, str | bytes | os.PathLike):
             place = self.place(os.fspath(path))
@@ -121,32 +120,25 @@ class _Watched:
 def watch(folder: Path, hook: Hook) -> None:
     """Call a hook before every change of this process below a folder, from now to its end.
 
-    Args:
-        folder: the folder that is watched.
-        hook: gets the change; an `OSError` that it raises is the result of the call. If a write of SQLite fails,
-            half of its bytes are written first.
+    An `OSError` that the hook raises is the result of the call. If a write of SQLite fails, half of its bytes are
+    written first.
     """
     watched = _Watched(folder, hook)
-    for name, change in (("replace", Change.RENAME), ("rename", Change.RENAME)):
-        setattr(os, name, _renaming(getattr(os, name), change, watched))
-    for name, change in (
-        ("unlink", Change.UNLINK),
-        ("remove", Change.UNLINK),
-        ("mkdir", Change.MKDIR),
-        ("rmdir", Change.RMDIR),
-    ):
+    for name in ("replace", "rename"):
+        setattr(os, name, _renaming(getattr(os, name), watched))
+    for name, change in _CHANGES.items():
         setattr(os, name, _changing(getattr(os, name), change, watched))
     sys.addaudithook(lambda event, given: watched.open(*given) if event == "open" else None)
     setattr(os, "fsync", _syncing(os.fsync, watched))  # noqa: B010 - mypy lets no function be replaced
     _watch_sqlite(watched)
 
 
-def _renaming(original: Callable[..., None], change: Change, watched: _Watched) -> Callable[..., None]:
+def _renaming(original: Callable[..., None], watched: _Watched) -> Callable[..., None]:
     def rename(source: Any, target: Any, **options: Any) -> None:  # noqa: ANN401
         place, other = watched.place(source), watched.place(target)
         if place is not None and other is not None:
             watched.report_content(place)
-            watched.call(Call(change, place, other))
+            watched.call(Call(Change.RENAME, place, other))
         original(source, target, **options)
 
     return rename
@@ -223,10 +215,8 @@ def _watch_sqlite(watched: _Watched) -> None:
 def _methods(address: int, places: dict[int, str], watched: _Watched) -> _Methods:
     """A copy of SQLite's methods of a file, in which writes, truncations and syncs call the hook."""
     made = _Methods.from_buffer_copy(ctypes.cast(address, ctypes.POINTER(_Methods)).contents)
-    write, truncate, sync = (
-        kind(made.methods[place])
-        for kind, place in ((_WRITE, _METHOD_WRITE), (_TRUNCATE, _METHOD_TRUNCATE), (_SYNC, _METHOD_SYNC))
-    )
+    write, truncate = _WRITE(made.methods[_AT_WRITE]), _TRUNCATE(made.methods[_AT_TRUNCATE])
+    sync = _SYNC(made.methods[_AT_SYNC])
 
     def written(file_at: int, data_at: int, size: int, offset: int) -> int:
         data = ctypes.string_at(data_at, size)
@@ -242,19 +232,15 @@ def _methods(address: int, places: dict[int, str], watched: _Watched) -> _Method
     def synced(file_at: int, flags: int) -> int:
         return _failure(watched, Call(Change.SYNC, places[file_at]), _SYNC_FAILED) or int(sync(file_at, flags))
 
-    for place, replacement in (
-        (_METHOD_WRITE, _WRITE(written)),
-        (_METHOD_TRUNCATE, _TRUNCATE(cut)),
-        (_METHOD_SYNC, _SYNC(synced)),
-    ):
-        _kept.append(replacement)
+    replaced = {_AT_WRITE: _WRITE(written), _AT_TRUNCATE: _TRUNCATE(cut), _AT_SYNC: _SYNC(synced)}
+    for place, replacement in replaced.items():
         made.methods[place] = ctypes.cast(replacement, ctypes.c_void_p).value
-    _kept.extend([write, truncate, sync])
+    _kept.extend([write, truncate, sync, replaced])
     return made
 
 
 def _failure(watched: _Watched, call: Call, code: int) -> int:
-    """Call the hook; returns SQLite's code for the error that it raised, 0 without one."""
+    """SQLite's code for the error that the hook raises; 0 without one."""
     try:
         watched.call(call)
     except OSError as error:

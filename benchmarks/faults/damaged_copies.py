@@ -11,15 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.faults.calls import Change
-from benchmarks.faults.children import ChildDied, in_child
-from benchmarks.faults.crash_states import State, killed_state, read_state, write_state
 from benchmarks.faults.operations import ENCODER, INDEX, OPERATIONS, ORIGINALS, PARTS, UNSEALED
-from benchmarks.faults.recording import QUERIES, record
-from benchmarks.measuring.isolation import limit_memory
+from benchmarks.faults.recording import State, killed_state, queried, read_state, record, visible, write_state
+from benchmarks.measuring.isolation import ProcessFailed, described, in_child, limit_memory
 from benchmarks.store.contents import Contents, compare, read_contents
 from engine.encoders.loading import load_encoder  # noqa: F401 - repair needs it: loaded before any child is forked
 from engine.errors import EngineError
-from engine.store.partitioned import open_snapshot
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage as Loss
 from indexer.upkeep.verify import verify
@@ -84,7 +81,6 @@ class Original:
     state: State
     index: str  # its place in the state
     truths: list[Contents]  # the last is the present state; a lost log can bring back the others
-    queries: list[str]
     is_sealed: bool
 
     def files(self, kind: str) -> list[str]:
@@ -111,42 +107,27 @@ def make_originals(work: Path) -> list[Original]:
         index = PARTS if name == "partitions" else INDEX
         write_state({}, work)
         in_child(lambda begin=begin: begin(work))  # type: ignore[misc]
-        state = read_state(work)
-        state = {place: content for place, content in state.items() if place.startswith(index)}
-        queries = in_child(lambda index=index: _names(work / index))  # type: ignore[misc]
-        truth = in_child(lambda index=index, queries=queries: read_contents(work / index, queries))  # type: ignore[misc]
-        made.append(Original(name, state, index, [truth], queries, is_sealed=True))
+        state = {place: content for place, content in read_state(work).items() if place.startswith(index)}
+        truth = in_child(lambda index=index: queried(work / index))  # type: ignore[misc]
+        made.append(Original(name, state, index, [truth], is_sealed=True))
     return made + [_unsealed(name, work) for name in UNSEALED]
 
 
 def _unsealed(name: str, work: Path) -> Original:
     operation = next(one for one in OPERATIONS if one.name == name)
     recording = record(operation, work).recording
-    truths = []
-    committed = [at for at in recording.acknowledged if _is_filled(killed_state(recording, at), work)]
-    for at in committed:
+    truths, committed = [], []
+    for at in recording.acknowledged:
         write_state(killed_state(recording, at), work)
-        queries = in_child(lambda: _names(work / INDEX))
-        truths.append(in_child(lambda queries=queries: read_contents(work / INDEX, queries)))  # type: ignore[misc]
+        if in_child(lambda: bool(visible(work / INDEX))):
+            committed.append(at)
+            truths.append(in_child(lambda: queried(work / INDEX)))
     # The last commit is in the log, and not yet in the catalog.
     first = committed[-2] if len(committed) > 1 else 0
     in_log = [at for at in range(first, committed[-1]) if recording.calls[at].change is Change.SYNC]
     logs = [at for at in in_log if recording.calls[at].path.endswith("-wal")]
     state = killed_state(recording, logs[-1] + 1 if logs else committed[-1])
-    return Original(f"{name}, unsealed", state, INDEX, truths, list(truths[-1].hits), is_sealed=False)
-
-
-def _is_filled(state: State, work: Path) -> bool:
-    write_state(state, work)
-    try:
-        return bool(in_child(lambda: _names(work / INDEX)))
-    except ChildDied:
-        return False
-
-
-def _names(index: Path) -> list[str]:
-    with open_snapshot(index) as snapshot:
-        return sorted(snapshot.doc_ids())[:QUERIES]
+    return Original(f"{name}, unsealed", state, INDEX, truths, is_sealed=False)
 
 
 def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repaired: bool) -> Damaged:
@@ -171,7 +152,7 @@ def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repa
 
     try:
         return in_child(case)
-    except ChildDied as error:
+    except ProcessFailed as error:
         return Damaged(kind, problems=[f"{original.name}, {place} {damage.value}, seed {seed}: {error}"])
 
 
@@ -182,7 +163,7 @@ def _guarded(found: Damaged, step: str, act: Callable[[], None]) -> bool:
     except EngineError:
         return False
     except Exception as error:  # noqa: BLE001 - whatever is not the engine's error is what we look for
-        found.problems.append(f"{step}: {type(error).__module__}.{type(error).__name__}: {error}")
+        found.problems.append(f"{step}: {described(error)}")
     return True
 
 

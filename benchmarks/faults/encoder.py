@@ -1,4 +1,4 @@
-"""An encoder that needs no model and gives the same text the same vectors in every process; not for quality."""
+"""An encoder that needs no model and gives a text the same vectors in every process; not for quality."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class WordEncoder(Encoder):
     width = _WIDTH
 
     def __init__(self, seed: int = 0) -> None:
-        """Draw the matrix; each seed makes another encoder."""
         self._seed = seed
         self._rows: Vectors = np.random.default_rng(seed).standard_normal((1024, _WIDTH)).astype(np.float32)
 
@@ -47,14 +46,14 @@ class WordEncoder(Encoder):
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Add up rows; see `Encoder.encode_segmented`."""
-        return [self._one(segmented) for segmented in documents]
-
-    def _one(self, segmented: SegmentedDocument) -> EncodedDocument:
-        sums = np.stack([self._rows[list(ids)].sum(0) for ids in segmented.token_ids])
-        sections = np.zeros((len(segmented.document.sections), _WIDTH), np.float32)
-        for chunk, row in zip(segmented.chunks, sums, strict=True):
-            sections[chunk.section] += row
-        return EncodedDocument(unit(sums.sum(0)), unit(sections), unit(sums), segmented.chunks, segmented.coverage)
+        made = []
+        for one in documents:
+            sums = np.stack([self._rows[list(ids)].sum(0) for ids in one.token_ids])
+            sections = np.zeros((len(one.document.sections), _WIDTH), np.float32)
+            for chunk, row in zip(one.chunks, sums, strict=True):
+                sections[chunk.section] += row
+            made.append(EncodedDocument(unit(sums.sum(0)), unit(sections), unit(sums), one.chunks, one.coverage))
+        return made
 
     def save_pretrained(self, folder: Path) -> None:
         """Make the folder, and save nothing in it: the matrix is drawn again."""

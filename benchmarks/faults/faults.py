@@ -8,6 +8,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import numpy as np
@@ -21,18 +22,18 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
-from indexer.origin import Origin
 
+CountsT = TypeVar("CountsT", InterruptionCounts, DamagedCounts)
 _NOTED = 100  # cases, after which a line is printed and the record is written
 _REPLAYED = (Fault.KILL, Fault.SECOND_KILL, Fault.CRASH)
 _MEMORY = Path("/dev/shm")
+_ERRORS_HELP = "I/O errors, full disks, short writes and vanished files to try."
 
 
 class Faults:
-    """Runs cases, and counts them."""
+    """Runs cases in the folder `work`, and counts them; `noted` gets a line after each hundred cases."""
 
-    def __init__(self, work: Path, seed: int, noted: Callable[[Faults, str], None] = lambda *_: None) -> None:
-        """Lay out every case below `work`; `noted` is called with a line after each hundred cases."""
+    def __init__(self, work: Path, seed: int, noted: Callable[[str], None]) -> None:
         self._work, self._noted = work, noted
         self._rng = np.random.default_rng(seed)
         self.interruptions: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -66,10 +67,6 @@ class Faults:
                 found = injected(expected, fault, at, self._work / "case")
             self._count_interrupted(expected.operation.name, fault, at, found)
 
-    def _note(self, what: str, n: int) -> None:
-        if n % _NOTED == 0:
-            self._noted(self, f"{n} {what}, {len(self.problems)} problems")
-
     def _moments(self, n_calls: int, n: float) -> list[int]:
         """One random call in each of `n` equal parts of a run; a fraction is rounded up or down at random."""
         n_moments = int(n) + (self._rng.random() < n % 1)
@@ -97,6 +94,10 @@ class Faults:
             self._count_damaged(original.name, found)
             self._note("copies", number + 1)
 
+    def _note(self, what: str, n: int) -> None:
+        if n % _NOTED == 0:
+            self._noted(f"{n} {what}, {len(self.problems)} problems")
+
     def _count_damaged(self, original: str, found: Damaged) -> None:
         for counter in (self.copies[original], self.by_kind[found.kind]):
             counter.update(["n_cases", f"n_{found.answer}"])
@@ -109,27 +110,15 @@ class Faults:
         self.problems += found.problems
 
 
-def _interruption_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, InterruptionCounts]:
-    names = list(InterruptionCounts.__dataclass_fields__)
-    return {
-        key: InterruptionCounts(**{name: counts[name] for name in names}) for key, counts in sorted(tallies.items())
-    }
-
-
-def _damaged_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, DamagedCounts]:
-    names = list(DamagedCounts.__dataclass_fields__)
-    return {key: DamagedCounts(**{name: counts[name] for name in names}) for key, counts in sorted(tallies.items())}
+def _counts(kind: type[CountsT], tallies: Mapping[str, Counter[str]]) -> dict[str, CountsT]:
+    """The counts of each tally as a dataclass, whose fields have the same names."""
+    names = kind.__dataclass_fields__
+    return {key: kind(**{name: counts[name] for name in names}) for key, counts in sorted(tallies.items())}
 
 
 @program
 @click.option("--kills", "n_kills", default=2000, type=click.IntRange(0), help="Kills and power losses to try.")
-@click.option(
-    "--errors",
-    "n_errors",
-    default=800,
-    type=click.IntRange(0),
-    help="I/O errors, full disks, short writes and vanished files to try.",
-)
+@click.option("--errors", "n_errors", default=800, type=click.IntRange(0), help=_ERRORS_HELP)
 @click.option("--copies", "n_copies", default=5000, type=click.IntRange(0), help="Damaged copies to try.")
 @measurement(
     seed="Seed of moments, files and places.", work="Folder to work in; by default in memory, removed at the end."
@@ -145,9 +134,22 @@ def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
     started = processor_seconds()
     place = run.given_work or (_MEMORY if _MEMORY.is_dir() else None)
 
-    def note(faults: Faults, line: str) -> None:
+    def keep() -> FaultsRecord:
+        made = FaultsRecord(
+            interruptions=_counts(InterruptionCounts, faults.interruptions),
+            operations=dict(sorted(faults.operations.items())),
+            copies=_counts(DamagedCounts, faults.copies),
+            by_kind=_counts(DamagedCounts, faults.by_kind),
+            problems=list(faults.problems),
+            cpu_seconds=round(processor_seconds() - started, 1),
+            origin=run.origin,
+        )
+        run.keep(made)
+        return made
+
+    def note(line: str) -> None:
         log(line)
-        run.keep(record_of(faults, processor_seconds() - started, run.origin))
+        keep()
 
     with tempfile.TemporaryDirectory(prefix="longmatch-faults-", dir=place) as folder:
         faults = Faults(Path(folder), run.seed, note)
@@ -155,19 +157,5 @@ def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
             faults.interrupt(n_kills, n_errors)
         if n_copies:
             faults.damage(n_copies)
-    recorded = record_of(faults, processor_seconds() - started, run.origin)
-    run.keep(recorded)
-    click.echo("\n".join(recorded.promises + recorded.problems))
-
-
-def record_of(faults: Faults, cpu_seconds: float, origin: Origin) -> FaultsRecord:
-    """The record of the cases counted so far."""
-    return FaultsRecord(
-        interruptions=_interruption_counts(faults.interruptions),
-        operations=dict(sorted(faults.operations.items())),
-        copies=_damaged_counts(faults.copies),
-        by_kind=_damaged_counts(faults.by_kind),
-        problems=list(faults.problems),
-        cpu_seconds=round(cpu_seconds, 1),
-        origin=origin,
-    )
+    made = keep()
+    click.echo("\n".join(made.promises + made.problems))

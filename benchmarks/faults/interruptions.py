@@ -15,9 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.faults.calls import Call, Change, watch
-from benchmarks.faults.children import ChildDied, in_child
-from benchmarks.faults.crash_states import crashed_state, killed_state, write_state
-from benchmarks.faults.recording import Expected, Visible, acknowledge, visible
+from benchmarks.faults.recording import (
+    Expected,
+    Visible,
+    acknowledge,
+    crashed_state,
+    killed_state,
+    visible,
+    write_state,
+)
+from benchmarks.measuring.isolation import ProcessFailed, described, in_child
 from benchmarks.store.contents import Seen, compare, look, read_contents
 from engine.errors import EngineError
 from indexer.upkeep.verify import verify
@@ -65,7 +72,7 @@ def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator
 
 def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: Path) -> None:
     """Run the command again in a child, which is killed before its call `n_calls`, if it makes that many."""
-    before = _encoded(expected, work)
+    before = _kept(expected, work)
     left = iter(range(n_calls))
 
     def kill(_: Call) -> None:
@@ -76,16 +83,16 @@ def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: P
         watch(work, kill)
         expected.operation.act(work)
 
-    with suppress(ChildDied):
+    with suppress(ProcessFailed):
         in_child(run)
-    _check_kept(found, before, _encoded(expected, work))
+    _check_kept(found, before, _kept(expected, work))
 
 
 def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupted:
     """Run the operation with a fault at call `at`, check the result, and run it again in the same process."""
 
     def case() -> Interrupted:
-        found, hook = Interrupted(), _Hook(fault, at, expected, work)
+        found, hook = Interrupted(), _Injection(fault, at, expected, work)
         write_state(expected.recording.before, work)
         watch(work, hook)
         acknowledge(hook.acknowledge)
@@ -96,7 +103,7 @@ def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupt
         except EngineError:
             found.is_named = True
         except Exception as error:  # noqa: BLE001 - whatever is not the engine's error is what we look for
-            found.problems.append(f"{type(error).__module__}.{type(error).__name__}: {error}")
+            found.problems.append(described(error))
         hook.is_over = True
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         if fault is Fault.VANISHED:
@@ -113,18 +120,18 @@ def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupt
 def _answer(case: Callable[[], Interrupted]) -> Interrupted:
     try:
         return in_child(case)
-    except ChildDied as error:
+    except ProcessFailed as error:
         return Interrupted([str(error)])
 
 
-class _Hook:
-    """Counts calls, and makes some of them fail."""
+class _Injection:
+    """A hook that counts calls, and makes some of them fail."""
 
     def __init__(self, fault: Fault, at: int, expected: Expected, work: Path) -> None:
         self._fault, self._at, self._work = fault, at, work
         self._index = expected.operation.index
-        after = (call for call in expected.recording.calls[at:] if call.change is Change.CONTENT)
-        self._limit = max(1, len(next(after, Call(Change.CONTENT, "", data=b"12")).data) // 2)
+        sizes = [len(call.data) for call in expected.recording.calls[at:] if call.change is Change.CONTENT]
+        self._limit = max(1, (sizes or [2])[0] // 2)  # of a short write: half of the next file
         self._n_calls = 0
         self.n_acknowledged = 0
         self.is_over = False
@@ -163,21 +170,21 @@ def _count(seen: Visible) -> str:
 def _finish(found: Interrupted, expected: Expected, work: Path) -> None:
     """Run the command again; the index must be as if nothing had happened."""
     index = work / expected.operation.index
-    before = _encoded(expected, work)
+    before = _kept(expected, work)
     try:
         expected.operation.act(work)
-        _check_kept(found, before, _encoded(expected, work))
+        _check_kept(found, before, _kept(expected, work))
         if findings := verify(index):
             found.problems.append(f"verify after the next run: {findings}")
-        difference = compare(read_contents(index, expected.queries), expected.contents)
+        difference = compare(read_contents(index, list(expected.contents.hits)), expected.contents)
     except Exception as error:  # noqa: BLE001 - any error here needs a step by hand
-        found.problems.append(f"the next run: {type(error).__name__}: {error}")
+        found.problems.append(f"the next run: {described(error)}")
         return
     if not difference.is_none:
         found.problems.append(f"the next run made another index: {difference}")
 
 
-def _encoded(expected: Expected, work: Path) -> dict[str, Seen]:
+def _kept(expected: Expected, work: Path) -> dict[str, Seen]:
     """The documents that must stay unchanged; none without an index, or if the operation keeps none."""
     try:
         return look(work / expected.operation.index) if expected.operation.keeps else {}
@@ -204,12 +211,9 @@ def _check_loss(found: Interrupted, expected: Expected, work: Path) -> None:
         found.is_refused = True
         return
     except Exception as error:  # noqa: BLE001 - as above
-        found.problems.append(f"with a file gone: {type(error).__name__}: {error}")
+        found.problems.append(f"with a file gone: {described(error)}")
         return
-    wrong = [
-        name
-        for name, one in (answered.documents if answered else {}).items()
-        if one.content_hash not in {hash_ for state in expected.visible for _, hash_, _ in state or ()}
-    ]
-    if wrong:
+    known = {content_hash for state in expected.visible for _, content_hash, _ in state or ()}
+    documents = answered.documents if answered else {}
+    if wrong := [name for name, one in documents.items() if one.content_hash not in known]:
         found.problems.append(f"with a file gone, documents that nobody indexed: {wrong}")

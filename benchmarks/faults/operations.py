@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import indexer.generation.reference as drawing
 from benchmarks.faults.encoder import WordEncoder
@@ -14,7 +13,7 @@ from engine.document import Document
 from engine.index import Index
 from engine.search.allowance import Allowance
 from engine.store.presence import stored_sources
-from indexer.building.builder import build
+from indexer.building.builder import EncodeNow, build
 from indexer.building.reencoding import reencode
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
@@ -25,7 +24,6 @@ from indexer.upkeep.repair import repair
 
 INDEX, PARTS, FILE = "x.lm", "parts.lm", "x.backup"
 ENCODER = WordEncoder()
-OTHER_ENCODER = WordEncoder(1)
 IVF = "IVF4,Flat"
 _ALL = list(documents(SHORT, 20))
 _REMOVED = [document.doc_id for document in _ALL[2:12:3]]
@@ -46,14 +44,9 @@ class Operation:
 
 
 def _index(
-    folder: Path,
-    which: Iterable[Document],
-    *,
-    encode: Literal["none", "later", "all"] = "none",
-    factory: str = "Flat",
-    name: str = INDEX,
+    folder: Path, which: Iterable[Document], encode: EncodeNow = "all", *, factory: str = "Flat", name: str = INDEX,
     prune: bool = False,
-) -> None:
+) -> None:  # fmt: skip
     encoder = None if encode == "none" else ENCODER
     build(
         folder / name, which, encoder=encoder, encode=encode, factory=factory, recall_floor=_FLOOR, language="english",
@@ -61,50 +54,47 @@ def _index(
     )  # fmt: skip
 
 
-def _changed(which: Iterable[Document]) -> list[Document]:
-    """The documents with other metadata, and every second one with another text."""
-    made = [replace(one, metadata={**one.metadata, "year": 1990 + at}) for at, one in enumerate(which)]
-    return [replace(one, text=f"{one.text}!") if at % 2 else one for at, one in enumerate(made)]
-
-
-def _nothing(folder: Path) -> None:
+def _nothing(_folder: Path) -> None:
     return
 
 
 def _words(folder: Path) -> None:
+    _index(folder, _ALL[:9], "none")
+    _index(folder, _ALL[9:14], "none")
+
+
+def _vectors(folder: Path) -> None:
     _index(folder, _ALL[:9])
     _index(folder, _ALL[9:14])
 
 
-def _vectors(folder: Path) -> None:
-    _index(folder, _ALL[:9], encode="all")
-    _index(folder, _ALL[9:14], encode="all")
-
-
 def _ivf(folder: Path) -> None:
-    _index(folder, _ALL[:14], encode="all", factory=IVF)
+    _index(folder, _ALL[:14], factory=IVF)
 
 
 def _later(folder: Path) -> None:
+    _index(folder, _ALL[:14], "none")
     _index(folder, _ALL[:14])
-    _index(folder, _ALL[:14], encode="all")
 
 
 def _sample(folder: Path) -> None:
     """Words of all documents and vectors of a few, as for a corpus that is too large to encode at once."""
     drawing.ALL_TOKENS, drawing.FIRST_DOCUMENTS, drawing.FEWEST_FIRST = 0, _FIRST, _FIRST
-    _index(folder, _ALL[:14], encode="later")
+    _index(folder, _ALL[:14], "later")
 
 
 def _query_and_encode(folder: Path) -> None:
     for query in _ALL[:2]:
         with Index.open(folder / INDEX, encoder=ENCODER) as index:
             index.search_id(query.doc_id, allowance=_ON_DEMAND)
-    _index(folder, [], encode="all")
+    _index(folder, [])
 
 
 def _update(folder: Path) -> None:
-    _index(folder, _changed(_ALL[:8]) + _ALL[10:18], encode="all", prune=True)
+    """Change the metadata of documents, and the text of every second one; leave some out, and add others."""
+    changed = [replace(one, metadata={**one.metadata, "year": 1990 + at}) for at, one in enumerate(_ALL[:8])]
+    changed[1::2] = [replace(one, text=f"{one.text}!") for one in changed[1::2]]
+    _index(folder, changed + _ALL[10:18], prune=True)
 
 
 def _remove(folder: Path) -> None:
@@ -122,10 +112,6 @@ def _damaged(folder: Path) -> None:
     _ivf(folder)
     for path in [*(folder / INDEX).glob("shards/*"), *(folder / INDEX).glob("ann/*/*.faiss")]:
         path.write_bytes(path.read_bytes()[:-9])
-
-
-def _reencode(folder: Path) -> None:
-    reencode(folder / INDEX, encoder=OTHER_ENCODER, recall_floor=_FLOOR)
 
 
 def _partitioned(folder: Path) -> None:
@@ -159,15 +145,17 @@ OPERATIONS = (
     Operation("index words, encode later", _nothing, _later, keeps=True),
     Operation("queries that encode", _sample, _query_and_encode, keeps=True),
     Operation("index under IVF", _nothing, _ivf, keeps=True),
-    Operation("extend IVF", _ivf, lambda folder: _index(folder, _ALL, encode="all", factory=IVF)),
+    Operation("extend IVF", _ivf, lambda folder: _index(folder, _ALL, factory=IVF)),
     Operation("update and prune", _vectors, _update),
     Operation("remove", _vectors, _remove),
     Operation("compact", _with_removed, lambda folder: compact(folder / INDEX)),
     Operation("rebase", _with_removed, lambda folder: rebase(folder / INDEX)),
     Operation("repair", _damaged, lambda folder: repair(folder / INDEX, encode=True, encoder=ENCODER)),
-    Operation("encode again", _ivf, _reencode),
+    Operation(
+        "encode again", _ivf, lambda folder: reencode(folder / INDEX, encoder=WordEncoder(1), recall_floor=_FLOOR)
+    ),
     Operation("partition", _vectors, _split, PARTS),
-    Operation("index partitions", _partitioned, lambda folder: _index(folder, _ALL, encode="all", name=PARTS), PARTS),
+    Operation("index partitions", _partitioned, lambda folder: _index(folder, _ALL, name=PARTS), PARTS),
     Operation("backup", _ivf, _back_up),
     Operation("restore", _backed_up, _restore, "back.lm"),
 )

@@ -56,14 +56,12 @@ class FaultsRecord(Recorded, kind="faults", file="faults{seeded}"):
     def _interrupted(self) -> list[str]:
         counts = self.interruptions.values()
         n_cases, n_problems = sum(one.n_cases for one in counts), sum(one.n_problems for one in counts)
-        return [
+        line = (
             f"- {n_cases:,} interruptions of {len(self.operations)} operations: {n_problems} that lost or changed "
-            "data, left a change half done, or could not be completed by running the command again.",
-            *(
-                f"  - {fault}: {one.n_cases:,} cases, {one.n_problems} problems."
-                for fault, one in self.interruptions.items()
-            ),
-        ]
+            "data, left a change half done, or could not be completed by running the command again."
+        )
+        named = self.interruptions.items()
+        return [line, *(f"  - {fault}: {one.n_cases:,} cases, {one.n_problems} problems." for fault, one in named)]
 
     def _damaged(self) -> list[str]:
         counts = self.copies.values()

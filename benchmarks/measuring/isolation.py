@@ -1,12 +1,9 @@
 """Runs functions in processes of their own, which can be killed, crash or hang.
 
-Forked processes (`start`, `run_forked`) come from one that has imported everything, so that
-imports cost them nothing. A fresh process (`run_fresh`) starts with nothing but the function
-and reports its memory.
-
-Memory is as Linux counts it. Private writable memory (heap, arrays, stacks, data of libraries) is what
-RLIMIT_DATA can cap for an unprivileged process. Pages of mapped files are dropped when memory is short, so
-they are counted apart (RssFile); the peak of both together is VmHWM.
+Forked processes (`start`, `run_forked`) come from one that has imported everything; a fresh one (`run_fresh`) starts
+with nothing but the function, and reports its memory as Linux counts it: RLIMIT_DATA caps private writable memory
+(heap, arrays, stacks, data of libraries); RssFile counts pages of mapped files apart, which are dropped when memory is
+short; VmHWM is the peak of both together.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import EngineError
 
@@ -37,11 +34,11 @@ _SETTINGS = {
 }
 _LONGEST_SECONDS = 24 * 3600.0
 _LAST_CHARACTERS = 300  # of what a process printed, for the message of its failure
-_STATUS = Path("/proc/self/status")
-_CLEAR = Path("/proc/self/clear_refs")
-_FORGET_PEAK = "5"  # see proc_pid_clear_refs(5)
 _SAMPLE_SECONDS = 0.01
 _ROOM_BYTES = 4 << 30  # address space that a limited process can use beyond that of its imports
+
+
+Value = TypeVar("Value")
 
 
 class ProcessFailed(EngineError):
@@ -62,13 +59,7 @@ class Ended:
 
 
 def start(target: Callable[..., None], *arguments: Any, output: Path | None = None) -> ForkServerProcess:  # noqa: ANN401
-    """Run a function of a module in a process of its own.
-
-    Args:
-        target: the function.
-        arguments: its arguments, which must pickle.
-        output: a file for its standard output and standard error.
-    """
+    """Run a function of a module in a process of its own; `output` is a file for what it prints."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     context = multiprocessing.get_context("forkserver")
@@ -101,17 +92,14 @@ def run_forked(
     place: Path,
     advice: str,
 ) -> Any:  # noqa: ANN401 - what JSON holds
-    """Run a function in a process of its own, and read its result from a file.
+    """Run a function of a module in a process of its own, and read its result from a file.
 
     Args:
-        target: a function of a module; its last argument is the path of a file, for its result as JSON.
-        arguments: they must pickle.
+        target: its last argument is the path of a file, for its result as JSON.
+        arguments: all others; they must pickle.
         name: of the process, for the message of a failure.
         place: prefix of two files, for the result and for the printed output.
         advice: end of that message.
-
-    Returns:
-        The value of the JSON.
 
     Raises:
         ProcessFailed: the process was killed, crashed or raised; the message quotes its last output.
@@ -161,6 +149,43 @@ def run_fresh(
     return reply["answer"], Memory(**reply["memory"])
 
 
+def in_child(function: Callable[[], Value], seconds: float = 60.0) -> Value:
+    """Call a function in a fork of this process, which inherits everything that was imported and created.
+
+    Args:
+        function: its return value must pickle.
+        seconds: after which the child is killed.
+
+    Raises:
+        ProcessFailed: the child raised, was killed, or did not end in time.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_send_result, args=(function, sender))
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            child.kill()
+            raise ProcessFailed(f"no end after {seconds:.0f} s")
+        is_well, value = receiver.recv()
+    except EOFError:
+        child.join()
+        raise ProcessFailed(f"the process ended with {child.exitcode}") from None
+    finally:
+        child.join()
+        receiver.close()
+    if not is_well:
+        raise ProcessFailed(value)
+    result: Value = value
+    return result
+
+
+def described(error: BaseException) -> str:
+    """The kind and the message of an error."""
+    return f"{type(error).__module__}.{type(error).__name__}: {error}"
+
+
 def limit_memory() -> None:
     """Limit this process to `_ROOM_BYTES` of address space beyond its present size."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -170,6 +195,14 @@ def limit_memory() -> None:
 
 def _nothing() -> None:
     return
+
+
+def _send_result(function: Callable[[], object], sender: Connection) -> None:
+    try:
+        sender.send((True, function()))
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent reports it
+        sender.send((False, described(error)))
+    os._exit(0)  # without flushing the buffers or running the exit handlers of the parent
 
 
 def _run(target: Callable[..., None], arguments: tuple[Any, ...], output: Path | None) -> None:
@@ -191,9 +224,8 @@ def _answer(
         resource.setrlimit(resource.RLIMIT_DATA, (cap_bytes, cap_bytes))
     reply: dict[str, Any]
     try:
-        with MemorySampler() as sampler:
-            answer = _limited(target, arguments, threads)
-            reply = {"answer": answer, "memory": sampler.memory.__dict__}
+        with _MemorySampler() as sampler:
+            reply = {"answer": _limited(target, arguments, threads), "memory": sampler.memory().__dict__}
     except EngineError as error:
         reply = {"refused": str(error)}
     except MemoryError:
@@ -233,32 +265,27 @@ def peak_rss_mib() -> float:
 
 def forget_peak() -> None:
     """Reset the peak to the memory that is resident now."""
-    _CLEAR.write_text(_FORGET_PEAK)
+    Path("/proc/self/clear_refs").write_text("5")  # see proc_pid_clear_refs(5)
 
 
-class MemorySampler:
+class _MemorySampler:
     """Samples the parts of this process's memory in a thread, until the context is left."""
 
     def __init__(self) -> None:
-        """Record the memory that is resident now."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
         self._anonymous = self._file = 0.0
         self._start = rss_mib()
 
-    def __enter__(self) -> MemorySampler:
-        """Start."""
+    def __enter__(self) -> _MemorySampler:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self._stopped.set()
         self._thread.join()
 
-    @property
     def memory(self) -> Memory:
-        """The peaks so far, rounded to tenths of a MiB."""
         self._sample()
         values = (self._start, peak_rss_mib(), self._anonymous, self._file)
         return Memory(*(round(value, 1) for value in values))
@@ -273,5 +300,5 @@ class MemorySampler:
 
 
 def _status_mib() -> dict[str, float]:
-    lines = (line.split() for line in _STATUS.read_text().splitlines() if line.endswith(" kB"))
+    lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines() if line.endswith(" kB"))
     return {name.rstrip(":"): int(size) / 1024 for name, size, _ in lines}

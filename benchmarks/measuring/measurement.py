@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,11 +34,17 @@ class Measurement:
     out: Path | None  # folder of records and runs; None to keep none
     data: Path
     given_work: Path | None
+    started: float = field(default_factory=time.perf_counter)
 
     @property
     def seed(self) -> int:
         """The seed of all that is drawn."""
         return self.origin.seed
+
+    @property
+    def seconds(self) -> float:
+        """Seconds by the clock since the program began, to a tenth."""
+        return round(time.perf_counter() - self.started, 1)
 
     @property
     def work(self) -> Path:

@@ -31,23 +31,12 @@ def processor_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-# Read when the thread pools of Lance start: its own, and that of rayon, which its library contains.
-_READ_AT_START = ("LANCE_CPU_THREADS", "RAYON_NUM_THREADS")
-
-
 @contextmanager
 def limited_threads(threads: int, *, width: int) -> Iterator[None]:
-    """Limit torch, FAISS, Lance and matrix products.
+    """Limit torch, FAISS, Lance and matrix products; restores only the last, so use it in a process of its own.
 
-    When loaded, longmatch's indexes let FAISS multiply by BLAS, and its encoders let
-    torch multiply by oneDNN. Both are set here for every measured program, so that
-    none is faster because of a setting of this process.
-
-    Afterwards only the limit of matrix products is restored, so use it in a process of its own.
-
-    Args:
-        threads: of each library.
-        width: D of the vectors.
+    FAISS multiplies by BLAS and torch by oneDNN in every measured program, as longmatch's indexes and encoders let
+    them, so that none is faster because of a setting of this process. `width` is that of the vectors.
     """
     import faiss
     import torch
@@ -56,7 +45,8 @@ def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     from engine.encoders.backbone.hardware import set_up_kernels
     from engine.store.ann import multiply_by_blas
 
-    for variable in _READ_AT_START:
+    # Read when the thread pools of Lance start: its own, and that of rayon, which its library contains.
+    for variable in ("LANCE_CPU_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads)
     multiply_by_blas(width)
     set_up_kernels()

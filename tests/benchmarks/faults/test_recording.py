@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.faults.calls import Call, Change
-from benchmarks.faults.crash_states import Recording, State, crashed_state, killed_state, unsynced
+from benchmarks.faults.recording import Recording, State, crashed_state, killed_state, unsynced
 
 _SAVE = [
     Call(Change.CONTENT, "x.tmp", data=b"new"),
