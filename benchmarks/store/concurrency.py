@@ -20,6 +20,7 @@ import numpy as np
 
 import longmatch
 from benchmarks.faults.encoder import WordEncoder
+from benchmarks.measuring.isolation import described
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
@@ -47,7 +48,7 @@ _LAST_STEP_SECONDS = 120.0  # that a step may take after the end of the run
 class Tally:
     """The counts, times and errors of one process."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)  # by kind, of the writer
     query_ms: list[float] = field(default_factory=list)
     refresh_ms: list[float] = field(default_factory=list)  # of refreshes that opened the index again
     errors: list[str] = field(default_factory=list)
@@ -60,7 +61,7 @@ class Tally:
         except Exception as error:  # noqa: BLE001 - each is a finding
             self.n_errors += 1
             if len(self.errors) < _MOST_ERRORS:
-                self.errors.append(f"{step}: {type(error).__name__}: {error}")
+                self.errors.append(f"{step}: {described(error)}")
 
 
 def read(path: Path, seed: int, pause_seconds: float, stop: Event) -> Tally:
@@ -77,7 +78,6 @@ def _refresh(index: longmatch.Index, tally: Tally) -> None:
     started = time.perf_counter()
     if index.refresh():
         tally.refresh_ms.append((time.perf_counter() - started) * 1000)
-        tally.counts["refreshed"] += 1
 
 
 def _query(index: longmatch.Index, tally: Tally, rng: np.random.Generator) -> None:
@@ -86,7 +86,6 @@ def _query(index: longmatch.Index, tally: Tally, rng: np.random.Generator) -> No
     started = time.perf_counter()
     result = index.search_id(name, k=10)
     tally.query_ms.append((time.perf_counter() - started) * 1000)
-    tally.counts["queries"] += 1
     for hit in result.hits:
         document = hit.breakdown.document
         parts = sum(pair.contribution for pair in hit.breakdown.pairs) + (document.contribution if document else 0.0)
@@ -95,10 +94,9 @@ def _query(index: longmatch.Index, tally: Tally, rng: np.random.Generator) -> No
 
 
 class Changes:
-    """The changes that the writer makes, in turns."""
+    """The changes that the writer makes to an index, in turns, with some of the documents each time."""
 
     def __init__(self, path: Path, texts: Sequence[Document], seed: int) -> None:
-        """Change the index `path` with some of the documents."""
         self._path, self._texts = path, texts
         self._rng = np.random.default_rng(seed)
         self._n_changes = 0
@@ -140,7 +138,7 @@ def write(path: Path, texts: Sequence[Document], seed: int, pause_seconds: float
             if stop.wait(pause_seconds):
                 break
             tally.guarded(name, step)  # type: ignore[arg-type]
-            tally.counts[name] += 1
+            tally.changes[name] += 1
     return tally
 
 
@@ -152,24 +150,14 @@ def _run(work: Callable[..., Tally], arguments: Sequence[Any], stop: Event, send
 
 
 def together(works: Sequence[tuple[Callable[..., Tally], Sequence[Any]]], seconds: float) -> list[Tally]:
-    """Run functions in processes for a time.
-
-    Args:
-        works: functions with their arguments; each also gets an event that ends it, and returns a tally.
-        seconds: until that event.
-
-    Returns:
-        A tally of each, in their order.
-    """
+    """Run functions in processes for a time; each also gets an event that ends it, and returns a tally."""
     context = multiprocessing.get_context("forkserver")  # a fork of this process could find FAISS or torch locked
     context.set_forkserver_preload([__name__])
     stop, pipes = context.Event(), [context.Pipe(duplex=False) for _ in works]
-    processes = [
-        context.Process(target=_run, args=(*one, stop, sender), daemon=True)
-        for one, (_, sender) in zip(works, pipes, strict=True)
-    ]
-    for process, (_, sender) in zip(processes, pipes, strict=True):
-        process.start()
+    processes = []
+    for one, (_, sender) in zip(works, pipes, strict=True):
+        processes.append(context.Process(target=_run, args=(*one, stop, sender), daemon=True))
+        processes[-1].start()
         sender.close()
     time.sleep(seconds)
     stop.set()
@@ -216,9 +204,10 @@ def main(run: Measurement, minutes: float, idle_minutes: float, n_readers: int, 
         build(path, texts, encoder=WordEncoder(), factory=_FACTORIES[0], recall_floor=_FLOOR)
         readers = [(read, (path, run.seed + number, pause)) for number in range(n_readers)]
         idle = together(readers, idle_minutes * 60)
-        log(f"idle: {sum(one.counts['queries'] for one in idle):,} queries")
+        log(f"idle: {sum(len(one.query_ms) for one in idle):,} queries")
         writer, *beside = together([(write, (path, texts, run.seed, pause)), *readers], minutes * 60)
         n_findings = len(verify(path))
+    everyone = [*idle, writer, *beside]
     idle_p50, idle_p99 = percentiles([ms for one in idle for ms in one.query_ms])
     p50, p99 = percentiles([ms for one in beside for ms in one.query_ms])
     refresh_p50, refresh_p99 = percentiles([ms for one in beside for ms in one.refresh_ms])
@@ -226,19 +215,19 @@ def main(run: Measurement, minutes: float, idle_minutes: float, n_readers: int, 
         n_documents=n_documents,
         minutes=minutes,
         n_readers=n_readers,
-        changes=dict(writer.counts),
-        n_queries=sum(one.counts["queries"] for one in beside),
-        n_refreshes=sum(one.counts["refreshed"] for one in beside),
-        n_errors=sum(one.n_errors for one in [*idle, writer, *beside]),
+        changes=dict(writer.changes),
+        n_queries=sum(len(one.query_ms) for one in beside),
+        n_refreshes=sum(len(one.refresh_ms) for one in beside),
+        n_errors=sum(one.n_errors for one in everyone),
         n_findings=n_findings,
-        n_idle_queries=sum(one.counts["queries"] for one in idle),
+        n_idle_queries=sum(len(one.query_ms) for one in idle),
         idle_p50_ms=idle_p50,
         idle_p99_ms=idle_p99,
         p50_ms=p50,
         p99_ms=p99,
         refresh_p50_ms=refresh_p50,
         refresh_p99_ms=refresh_p99,
-        problems=[error for one in [*idle, writer, *beside] for error in one.errors],
+        problems=[error for one in everyone for error in one.errors],
         origin=run.origin,
     )
     run.keep(record)

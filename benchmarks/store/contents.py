@@ -74,21 +74,10 @@ def look(path: Path) -> dict[str, Seen]:
         }
 
 
-def ask(
-    path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = (), *, exact: bool = False
-) -> dict[str, Hits]:
-    """Ten hits of indexed documents, and of other documents, which the index's own encoder encodes."""
-    with Index.open(path) as index:
-        results = {doc_id: index.search_id(doc_id, exact=exact) for doc_id in doc_ids}
-        results |= {f"file:{query.doc_id}": index.search(query, exact=exact) for query in queries}
-        return {name: [(hit.doc_id, hit.score) for hit in result.hits] for name, result in results.items()}
-
-
-def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = ()) -> Contents:
-    """Read all documents of an index, and the hits of queries."""
+def read_contents(path: Path, doc_ids: Sequence[str]) -> Contents:
+    """Read all documents of an index, and ten hits of each of the documents `doc_ids`."""
     with open_snapshot(path) as snapshot:
         hashes = snapshot.content_hashes()
-        positions = np.arange(snapshot.n_documents)
         documents = {
             document.doc_id: DocumentContents(
                 hashes[document.doc_id],
@@ -97,9 +86,11 @@ def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document
                 np.array(snapshot.spans(position)),
                 _terms(snapshot, position),
             )
-            for position, (document, _) in enumerate(snapshot.documents(positions))
+            for position, (document, _) in enumerate(snapshot.documents(np.arange(snapshot.n_documents)))
         }
-    return Contents(documents, ask(path, doc_ids, queries))
+    with Index.open(path) as index:
+        hits = {doc_id: [(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits] for doc_id in doc_ids}
+    return Contents(documents, hits)
 
 
 def _vectors(snapshot: Snapshot, position: int) -> Vectors:
@@ -122,18 +113,18 @@ def compare(found: Contents, expected: Contents) -> Difference:
     pairs = {name: (found.documents[name], expected.documents[name]) for name in sorted(names)}
     apart = sorted(found.documents.keys() ^ expected.documents.keys())
     vectors = {name: _vector_difference(a, b) for name, (a, b) in pairs.items()}
-    scores = {name: score_difference(found.hits[name], hits) for name, hits in expected.hits.items()}
+    scores = [_score_difference(dict(found.hits[name]), dict(hits)) for name, hits in expected.hits.items()]
     return Difference(
-        documents=apart + [name for name, (a, b) in pairs.items() if not _is_same_document(a, b)],
+        documents=apart + [name for name, (a, b) in pairs.items() if _without_vectors(a) != _without_vectors(b)],
         vectors=[name for name, difference in vectors.items() if difference is not None],
         largest_vector_difference=max((value for value in vectors.values() if value is not None), default=0.0),
         hits=[name for name, hits in expected.hits.items() if found.hits[name] != hits],
-        largest_score_difference=max(scores.values(), default=0.0),
+        largest_score_difference=max(scores, default=0.0),
     )
 
 
-def _is_same_document(a: DocumentContents, b: DocumentContents) -> bool:
-    return (a.content_hash, a.document, a.terms) == (b.content_hash, b.document, b.terms)
+def _without_vectors(one: DocumentContents) -> tuple[str, Document, bytes]:
+    return one.content_hash, one.document, one.terms
 
 
 def _vector_difference(a: DocumentContents, b: DocumentContents) -> float | None:
@@ -145,9 +136,7 @@ def _vector_difference(a: DocumentContents, b: DocumentContents) -> float | None
     return float(np.abs(a.vectors - b.vectors).max())
 
 
-def score_difference(found: Hits, expected: Hits) -> float:
-    """The largest difference of a target's scores; infinite where other targets are ranked."""
-    scores, truth = dict(found), dict(expected)
+def _score_difference(scores: dict[str, float], truth: dict[str, float]) -> float:
     if scores.keys() != truth.keys():
         return float("inf")
     return max((abs(scores[doc_id] - truth[doc_id]) for doc_id in truth), default=0.0)

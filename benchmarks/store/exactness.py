@@ -1,8 +1,8 @@
 """Checks on a real index that the parts of a score sum to it, and that a certified ranking is the true one.
 
-The truth is the equation of `engine.scoring.evidence`, document by document, chunk by chunk and term
-by term, from stored vectors, texts and the pinned reference. With the search it shares only the code that
-segments words, and finds titles and common sentences.
+The truth is the equation of `engine.scoring.evidence`, document by document, chunk by chunk and term by term, from
+stored vectors, texts and the pinned reference. With the search it shares only the code that segments words, and finds
+titles and common sentences.
 """
 
 from __future__ import annotations
@@ -68,22 +68,20 @@ class DoubleLoop:
     """The scores of an index by the equation; holds its vectors and words in memory."""
 
     def __init__(self, index: Index, scoring: Scoring) -> None:
-        """Read everything that a score depends on."""
         snapshot = index.snapshot
         names = snapshot.doc_ids()
         self._scoring = scoring
         self._vectors = {name: index.stored_query(name).vectors for name in names}
         self._keys = dict(zip(names, snapshot.content_keys(np.arange(len(names))).tolist(), strict=True))
-        self._texts: dict[str, Text] = {}
-        if snapshot.language is not None:
-            self._titles = {name: title_span(index.document(name)) for name in names}
-            segmenter = WordSegmenter(snapshot.language)
-            for name in names:
-                self._texts[name] = text_of(segmenter.segment(index.document(name).text), self._titles[name])
         reference = snapshot.reference
-        self._language = snapshot.language
         self._whole = {name: index.document(name).text for name in names}
         self._stretches = {name: common_stretches(text, reference.common) for name, text in self._whole.items()}
+        self._texts: dict[str, Text] = {}
+        self._segmenter = None if snapshot.language is None else WordSegmenter(snapshot.language)
+        if self._segmenter is not None:
+            self._titles = {name: title_span(index.document(name)) for name in names}
+            for name, text in self._whole.items():
+                self._texts[name] = text_of(self._segmenter.segment(text), self._titles[name])
         ends = np.append(reference.starts[1:], len(reference.rows))
         chunks = [reference.vectors[start:end] for start, end in zip(reference.starts, ends, strict=True)]
         self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
@@ -114,9 +112,9 @@ class DoubleLoop:
 
     def _query_text(self, doc_id: str) -> Text | None:
         """The terms of a query without its common sentences."""
-        if self._language is None or not self._stretches[doc_id]:
+        if self._segmenter is None or not self._stretches[doc_id]:
             return self._texts.get(doc_id)
-        terms = WordSegmenter(self._language).segment(blanked(self._whole[doc_id], self._stretches[doc_id]))
+        terms = self._segmenter.segment(blanked(self._whole[doc_id], self._stretches[doc_id]))
         return text_of(terms, self._titles[doc_id])
 
     def _chunks(self, doc_id: str, targets: list[str]) -> list[float]:
@@ -192,8 +190,7 @@ def _best(chunks: Vectors, documents: Sequence[NDArray[np.floating]]) -> NDArray
     best = np.empty((len(chunks), len(documents)))
     for column, rows in enumerate(documents):
         cosines = chunks.astype(np.float64) @ rows.astype(np.float64).T
-        for i in range(len(chunks)):
-            best[i, column] = cosines[i].max()
+        best[:, column] = cosines.max(axis=1)
     return best
 
 
@@ -202,12 +199,11 @@ def _excess(similarities: NDArray[np.float64], theta: float) -> NDArray[np.float
     return np.where(above > ROUNDING, above, 0.0)
 
 
-def examine(index: Index, queries: list[str], k: int, *, against_truth: bool, tally: Tally | None = None) -> Tally:
-    """Search with every query; compare scores with the sums of parts, and certified rankings with the truth."""
-    tally = tally or Tally()
-    scoring = Scoring()
-    truth = DoubleLoop(index, scoring) if against_truth else None
-    for doc_id in queries:
+def examine(index: Index, queries: list[str], k: int, n_truth: int) -> Tally:
+    """Search with every query; compare scores with sums of parts, and `n_truth` certified rankings with the truth."""
+    tally, scoring = Tally(), Scoring()
+    truth = DoubleLoop(index, scoring) if n_truth else None
+    for number, doc_id in enumerate(queries):
         result = index.search_id(doc_id, k=k, scoring=scoring)
         tally.n_queries += 1
         for hit in result.hits:
@@ -218,7 +214,7 @@ def examine(index: Index, queries: list[str], k: int, *, against_truth: bool, ta
             errors = abs(summed - hit.score), abs(sum(hit.breakdown.components.values()) - hit.score)
             tally.n_hits += 1
             tally.largest_sum_error = max(tally.largest_sum_error, *errors)
-        if result.status is Status.CERTIFIED and truth is not None:
+        if result.status is Status.CERTIFIED and truth is not None and number < n_truth:
             _compare(tally, [(hit.doc_id, hit.score) for hit in result.hits], truth.scores(doc_id), k)
     return tally
 
@@ -255,8 +251,7 @@ def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> 
             started = time.perf_counter()
             with Index.open(copy) as index:
                 queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
-                tally = examine(index, queries[:n_truth], k, against_truth=published.is_exact)
-                examine(index, queries[n_truth:], k, against_truth=False, tally=tally)
+                tally = examine(index, queries, k, n_truth if published.is_exact else 0)
                 n_documents = index.n_documents
             record = ExactnessRecord(
                 index=path.stem.partition("@")[0],

@@ -11,7 +11,7 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -29,7 +29,6 @@ from indexer.reading.requests import Request
 
 N_FILES, N_QUICK = 20_000, 160
 LIMITS = ReadLimits(seconds=5.0, memory_bytes=256 * 2**20)
-BATCH = 200  # files on disk at one time
 _MOST_REASONS = 5
 _ORDER = (Outcome.LOST, Outcome.HUNG, Outcome.DIED, Outcome.LIMIT, Outcome.READ, Outcome.FAILED, Outcome.REFUSED)
 _WORDS = (
@@ -59,48 +58,29 @@ def _outcome(result: Document | Unreadable) -> tuple[Outcome, str]:
 
 
 def fuzz(suffix: str, n_files: int, seed: int, folder: Path, limits: ReadLimits = LIMITS) -> FuzzRow:
-    """Damage the seed of a format `n_files` times, and read all copies.
+    """Damage the seed of a format `n_files` times in an empty folder, and read all copies, one after another.
 
-    Args:
-        suffix: one of `seeds`.
-        n_files: at least 1.
-        seed: of random numbers; file `number` of a format is the same in every run with it.
-        folder: an empty one, for the files.
-        limits: of reading one file.
+    File `number` of a format is the same in every run with the same seed of random numbers.
     """
     counts: Counter[str] = Counter()
     reasons: dict[str, str] = {}
-    slowest = 0.0
+    slowest, known = 0.0, seeds()
     with DocumentReader(limits) as reader:
-        for first in range(0, n_files, BATCH):
-            paths = list(_files(suffix, range(first, min(first + BATCH, n_files)), seed, folder))
-            for path, (outcome, reason, seconds) in zip(paths, _read(reader, paths), strict=True):
-                counts[outcome] += 1
-                slowest = max(slowest, seconds)
-                if outcome not in (Outcome.READ, Outcome.REFUSED) and len(reasons) < _MOST_REASONS:
-                    reasons.setdefault(reason, f"{path.name.partition('.')[0]}: {reason}")
-                path.unlink()
+        for number in range(n_files):
+            path = folder / f"{number}{suffix}"
+            rng = random.Random(f"{seed} {suffix} {number}")
+            path.write_bytes(damaged(known[suffix], list(known.values()), rng))
+            started = time.perf_counter()
+            try:
+                outcome, reason = outcome_of(list(reader.read([Request(str(path))])))
+            except Exception as error:  # noqa: BLE001 - whatever ends a run of indexing is what is counted
+                outcome, reason = Outcome.LOST, repr(error)
+            slowest = max(slowest, time.perf_counter() - started)
+            counts[outcome] += 1
+            if outcome not in (Outcome.READ, Outcome.REFUSED) and len(reasons) < _MOST_REASONS:
+                reasons.setdefault(reason, f"{number}: {reason}")
+            path.unlink()
     return FuzzRow(suffix, n_files, dict(counts), round(slowest, 2), list(reasons.values()))
-
-
-def _files(suffix: str, numbers: Iterable[int], seed: int, folder: Path) -> Iterator[Path]:
-    known = seeds()
-    for number in numbers:
-        rng = random.Random(f"{seed} {suffix} {number}")
-        path = folder / f"{number}{suffix}"
-        path.write_bytes(damaged(known[suffix], list(known.values()), rng))
-        yield path
-
-
-def _read(reader: DocumentReader, paths: Sequence[Path]) -> Iterator[tuple[Outcome, str, float]]:
-    """The outcome, reason and seconds of each file, one after the other."""
-    for path in paths:
-        started = time.perf_counter()
-        try:
-            outcome, reason = outcome_of(list(reader.read([Request(str(path))])))
-        except Exception as error:  # noqa: BLE001 - whatever ends a run of indexing is what is counted
-            outcome, reason = Outcome.LOST, repr(error)
-        yield outcome, reason, time.perf_counter() - started
 
 
 MOST_BYTES = 2**20  # of a damaged file, unpacked
@@ -109,27 +89,13 @@ _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 _HUGE = b"0 -1 99999999999999999999 2147483647 -2147483648 4294967296 1e999 65536 0.0000001".split()
 _MARK = re.compile(rb"<[^<>]{1,80}>|\\begin\{\w+\}|\\\w+\{|[\[{(]|^[ ]*(?:[-*>#]+|\d+\.) |<<|\[\[", re.MULTILINE)
 _CONTROLS = [
-    b"\x00",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b"\x1a",
-    b"\r",
-    b"\x0c",
-    b"\xc0\x80",
-    b"\xed\xa0\x80",
-    b"&#0;",
-    b"\xf0\x9f",
+    *(b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1a", b"\r"),
+    *(b"\x0c", b"\xc0\x80", b"\xed\xa0\x80", b"&#0;", b"\xf0\x9f"),
 ]
 
 
 def damaged(seed: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
-    """A damaged copy of a file; for an archive, in half of the cases, one of its members is damaged.
-
-    Args:
-        seed: a valid file.
-        others: files from which blocks are spliced in.
-        rng: decides everything.
-    """
+    """A damaged copy of a file, with blocks of others; in half of the archives, one of the members is damaged."""
     if rng.random() < 0.5 and (inside := _opened(seed)):
         name = rng.choice(sorted(inside))
         member = _mutated(inside[name], [*inside.values(), *others], rng)
@@ -141,7 +107,6 @@ _GZIPPED = ""  # the name of the content of a gzip file
 
 
 def _opened(data: bytes) -> dict[str, bytes]:
-    """The members of an archive; {} for another file."""
     if data.startswith(b"\x1f\x8b"):
         return {_GZIPPED: zlib.decompress(data, wbits=31)}
     if not data.startswith(b"PK"):
@@ -197,7 +162,6 @@ def _nest(data: bytes, _: Sequence[bytes], rng: random.Random) -> bytes:
 
 
 def _make_huge(data: bytes, _: Sequence[bytes], rng: random.Random) -> bytes:
-    """Replace numbers by huge, negative or no numbers."""
     share = rng.choice([0.02, 0.1, 1.0])
     return _NUMBER.sub(lambda found: rng.choice(_HUGE) if rng.random() < share else found.group(), data)
 
@@ -213,14 +177,8 @@ def _block(data: bytes, rng: random.Random) -> tuple[int, int]:
 
 
 _MUTATIONS: tuple[Callable[[bytes, Sequence[bytes], random.Random], bytes], ...] = (
-    _flip_bits,
-    _cut,
-    _copy_block,
-    _remove_block,
-    _splice,
-    _nest,
-    _make_huge,
-    _add_controls,
+    *(_flip_bits, _cut, _copy_block, _remove_block),
+    *(_splice, _nest, _make_huge, _add_controls),
 )
 
 
@@ -237,6 +195,8 @@ _NOTE = (
 def fuzz_table(records: Sequence[FuzzRecord]) -> str:
     """A row for each format, and their sum; shows only the largest run."""
     record = max(records, key=lambda one: one.n_files)
+    sums = {one.value: sum(row.outcomes.get(one, 0) for row in record.rows) for one in Outcome}
+    whole = FuzzRow("all", record.n_files, sums, max(row.slowest_seconds for row in record.rows), [])
     rows = [
         [
             row.format,
@@ -244,11 +204,8 @@ def fuzz_table(records: Sequence[FuzzRecord]) -> str:
             *(f"{row.outcomes.get(one, 0):,}" for one in Outcome),
             f"{row.slowest_seconds:.1f}",
         ]
-        for row in record.rows
+        for row in [*record.rows, whole]
     ]
-    sums = [sum(row.outcomes.get(one, 0) for row in record.rows) for one in Outcome]
-    slowest = max(row.slowest_seconds for row in record.rows)
-    rows.append(["all", f"{record.n_files:,}", *(f"{one:,}" for one in sums), f"{slowest:.1f}"])
     head = ["Format", "Files", *(one.value.capitalize() for one in Outcome), "Slowest, s"]
     note = _NOTE.format(seconds=record.read_seconds, memory=record.read_memory_bytes // 2**20)
     return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
@@ -264,15 +221,12 @@ def main(run: Measurement, n_files: int) -> None:
     Example:
         python -m benchmarks study fuzz --files 20000
     """
-    started = time.perf_counter()
     n_files = min(n_files, N_QUICK) if run.is_quick else n_files
-    suffixes = list(seeds())
-    rows = []
+    suffixes, rows = list(seeds()), []
     with tempfile.TemporaryDirectory(prefix="longmatch-fuzz-") as files:
         for place, suffix in enumerate(suffixes):
             n_own = n_files // len(suffixes) + (place < n_files % len(suffixes))
             rows += [fuzz(suffix, n_own, run.seed, Path(files))] if n_own else []
             log(f"{suffix}: {n_own:,} files")
-    seconds = round(time.perf_counter() - started, 1)
-    record = FuzzRecord(n_files, LIMITS.seconds, LIMITS.memory_bytes, rows, seconds, run.origin, run.is_quick)
+    record = FuzzRecord(n_files, LIMITS.seconds, LIMITS.memory_bytes, rows, run.seconds, run.origin, run.is_quick)
     run.publish([record], fuzz_table)

@@ -47,16 +47,14 @@ class ExactnessRecord(Recorded, kind="exactness"):
     @property
     def promises(self) -> list[str]:
         """Lines of Markdown."""
-        line = (
-            f"- `{self.index}` under {self.factory}: {self.n_queries} queries, {self.n_hits:,} hits; contributions "
-            f"sum to the score within {self.largest_sum_error:.0e}"
+        certified = (
+            f"; {self.n_certified} certified rankings, {self.n_ranked_otherwise} of them different from that of a "
+            f"double loop over documents and chunks, scores equal within {self.largest_score_error:.0e}"
         )
-        if self.n_certified:
-            line += (
-                f"; {self.n_certified} certified rankings, {self.n_ranked_otherwise} of them different from that of a "
-                f"double loop over documents and chunks, scores equal within {self.largest_score_error:.0e}"
-            )
-        return [f"{line}."]
+        return [
+            f"- `{self.index}` under {self.factory}: {self.n_queries} queries, {self.n_hits:,} hits; contributions "
+            f"sum to the score within {self.largest_sum_error:.0e}{certified if self.n_certified else ''}."
+        ]
 
 
 @dataclass(frozen=True)
@@ -106,15 +104,13 @@ class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents
     @property
     def promises(self) -> list[str]:
         """Lines of Markdown."""
-        return [
-            f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without checksums: "
-            + "; ".join(
-                f"{step} of {name} index {times[0]} ms and {times[1]} ms"
-                for name, found in (("a sealed", self.sealed), ("an unsealed", self.unsealed))
-                for step, times in found.items()
-            )
-            + "."
+        steps = [
+            f"{step} of {name} index {times[0]} ms and {times[1]} ms"
+            for name, found in (("a sealed", self.sealed), ("an unsealed", self.unsealed))
+            for step, times in found.items()
         ]
+        line = f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without checksums: "
+        return [f"{line}{'; '.join(steps)}."]
 
 
 class Outcome(StrEnum):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -29,13 +28,17 @@ VECTORS, REMOVE = (next(one for one in OPERATIONS if one.name == name) for name 
 
 
 def _change(folder: Path) -> None:
-    write_durably(folder / "a", lambda path: shutil.copy(__file__, path))
+    write_durably(folder / "a", _write)
     with closing(sqlite3.connect(folder / "b.sqlite")) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
         connection.executemany("INSERT INTO t VALUES (?)", [("x" * 500,)] * 50)
         connection.commit()
     (folder / "a").unlink()
+
+
+def _write(path: Path) -> None:
+    path.write_text("one")
 
 
 def _recorded(folder: Path) -> list[Call]:

@@ -22,7 +22,7 @@ def test_readers_beside_a_writer_meet_no_error(tmp_path: Path) -> None:
     works += [(read, (path, seed, 0.05)) for seed in range(2)]
     writer, *readers = together(works, 15)
     assert [one.errors for one in (writer, *readers)] == [[], [], []]
-    assert sum(writer.counts.values()) > 0 and all(one.counts["queries"] for one in readers)
+    assert sum(writer.changes.values()) > 0 and all(one.query_ms for one in readers)
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_the_error_of_a_process_is_kept_in_its_place(tmp_path: Path) -> None:
     build(path, texts, encoder=WordEncoder(), factory="Flat", recall_floor=0.3)
     failed, read_well = together([(read, (tmp_path / "none.lm", 0, 0.05)), (read, (path, 0, 0.05))], 5)
     assert failed.n_errors == 1 and failed.errors[0].startswith("the process: ") and "none.lm" in failed.errors[0]
-    assert (read_well.n_errors, read_well.errors) == (0, []) and read_well.counts["queries"]
+    assert (read_well.n_errors, read_well.errors) == (0, []) and read_well.query_ms
 
 
 def test_a_process_that_dies_is_an_error() -> None:

@@ -18,8 +18,8 @@ def index(built_folder: Path) -> Iterator[Index]:
 
 
 def test_certified_rankings_of_a_small_index_are_the_true_ones(index: Index) -> None:
-    tally = examine(index, index.snapshot.doc_ids()[:10], 10, against_truth=True)
-    assert (tally.n_queries, tally.n_certified, tally.n_ranked_otherwise) == (10, 10, 0)
+    tally = examine(index, index.snapshot.doc_ids()[:10], 10, n_truth=8)
+    assert (tally.n_queries, tally.n_certified, tally.n_ranked_otherwise) == (10, 8, 0)
     assert tally.largest_score_error < 1e-6 and tally.largest_sum_error < 1e-6
 
 
