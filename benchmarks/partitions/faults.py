@@ -1,13 +1,64 @@
-"""A relay in front of a server, with faults on demand; one request a connection, as searches of partitions send."""
+"""Servers of partitions, and a relay with faults on demand; one request a connection, as searches send."""
 
 from __future__ import annotations
 
+import re
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
+from pathlib import Path
+
+from benchmarks.datasets import DatasetError
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_ADDRESS = re.compile(r"(http://[\d.]+:(\d+))")
+_PAUSE = 0.05  # seconds between two bytes of a slow answer
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server."""
+
+    process: subprocess.Popen[str]
+    address: str
+    port: int
+
+
+@contextmanager
+def served(folders: Sequence[Path], environment: dict[str, str] | None = None) -> Iterator[list[Served]]:
+    """A ready server for each index, on the loopback interface; killed afterwards.
+
+    Raises:
+        DatasetError: a server ended before it was ready.
+    """
+    command = [sys.executable, "-m", "longmatch", "serve", "--port", "0", "--threads", "1"]
+    started = [
+        subprocess.Popen([*command, str(folder)], stderr=subprocess.PIPE, text=True, env=environment)
+        for folder in folders
+    ]
+    try:
+        yield [_ready(process) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            if process.stderr is not None:
+                process.stderr.close()
+
+
+def _ready(process: subprocess.Popen[str]) -> Served:
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    found = _ADDRESS.search(first)
+    if found is None or not process.stderr.readline().startswith("ready"):
+        raise DatasetError(f"a server ended before it was ready: {first}{process.stderr.read()}")
+    return Served(process, found[1], int(found[2]))
 
 
 class Fault(StrEnum):
@@ -25,23 +76,14 @@ class Fault(StrEnum):
     KILLED = "killed during a round"  # the server is killed after it received the request, before it answers
 
 
-_PAUSE = 0.05  # seconds between two bytes of a slow answer
-_BLOCK = 65_536
-
-
 class Relay:
-    """Listens on the loopback interface, and passes requests on to a server."""
+    """Listens on the loopback interface, and passes requests on to the server at `port`, which can be changed."""
 
     def __init__(self, port: int) -> None:
-        """Begin to listen.
-
-        Args:
-            port: of the server; the attribute can be changed later.
-        """
         self.port = port
         self.fault = Fault.NONE
         self.skipped = 0  # requests that pass before the fault
-        self.kill: Callable[[], None] = _nothing  # kills the server, as `Fault.KILLED` does
+        self.kill: Callable[[], None] = lambda: None  # kills the server, as `Fault.KILLED` does
         self.n_requests = 0
         self._stop = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -59,9 +101,7 @@ class Relay:
     def __enter__(self) -> Relay:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._listener.close()
 
@@ -84,8 +124,7 @@ class Relay:
                 return
             if fault is Fault.NO_TOKEN:
                 head, _, body = request.partition(b"\r\n\r\n")
-                lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"authorization:")]
-                request = b"\r\n".join(lines) + b"\r\n\r\n" + body
+                request = b"\r\n".join([*_lines_but(b"authorization:", head), b"", body])
             with socket.create_connection(("127.0.0.1", self.port), timeout=60) as server:
                 server.sendall(request)
                 if fault is Fault.KILLED:
@@ -118,35 +157,24 @@ def spoiled(answer: bytes, fault: Fault) -> bytes:
     return answer
 
 
-def _nothing() -> None:
-    """Do nothing: by default there is no server to kill."""
+def _lines_but(name: bytes, head: bytes) -> list[bytes]:
+    return [line for line in head.split(b"\r\n") if not line.lower().startswith(name)]
 
 
 def _with_length(head: bytes, length: int) -> bytes:
-    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
-    return b"\r\n".join([*lines, b"content-length: %d" % length]) + b"\r\n\r\n"
+    return b"\r\n".join([*_lines_but(b"content-length:", head), b"content-length: %d" % length, b"", b""])
 
 
 def _message(connection: socket.socket) -> bytes:
-    """Receive a request or response with a Content-Length."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        part = connection.recv(_BLOCK)
-        if not part:
-            return received
-        received += part
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = 0
-    for line in head.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    parts = [body]
-    n_bytes = len(body)
-    while n_bytes < length:
+    """Receive a request or response with a Content-Length, or its beginning if the connection ends."""
+    received = bytearray()
+    n_bytes = None  # of the message, once its head has arrived
+    while n_bytes is None or len(received) < n_bytes:
         part = connection.recv(_BLOCK)
         if not part:
             break
-        parts.append(part)
-        n_bytes += len(part)
-    return head + b"\r\n\r\n" + b"".join(parts)
+        received += part
+        if n_bytes is None and (end := received.find(b"\r\n\r\n")) >= 0:
+            found = _LENGTH.search(received, 0, end)
+            n_bytes = end + 4 + (int(found[1]) if found else 0)
+    return bytes(received)

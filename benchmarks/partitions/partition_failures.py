@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 
@@ -16,8 +16,8 @@ import click
 
 from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.partitions.faults import Fault, Relay
-from benchmarks.partitions.processes import Served, served
+from benchmarks.options import log
+from benchmarks.partitions.faults import Fault, Relay, Served, served
 from benchmarks.partitions.records import FailureRecord, FailureRow
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
@@ -48,19 +48,13 @@ _NOTE = (
 )
 
 
-@dataclass
-class Tally:
-    """Outcomes of the queries during failures of one kind."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-
-    def row(self, fault: str) -> FailureRow:
-        """The row of the record."""
-        late = sum(one > ROUNDS * DEADLINE + 1 for one in self.seconds)
-        n_errors, n_partial, n_whole, n_wrong = (self.outcomes[one] for one in ("error", "partial", "whole", "wrong"))
-        longest = round(max(self.seconds), 2)
-        return FailureRow(fault, len(self.seconds), n_errors, n_partial, n_whole, n_wrong, late, longest)
+def row_of(fault: str, judgments: Sequence[tuple[str, float]]) -> FailureRow:
+    """Count outcomes, and answers that are late, by the results of `judged`."""
+    outcomes = Counter(outcome for outcome, _ in judgments)
+    seconds = [one for _, one in judgments]
+    counts = (outcomes[name] for name in ("error", "partial", "whole", "wrong"))
+    n_late = sum(one > ROUNDS * DEADLINE + 1 for one in seconds)
+    return FailureRow(fault, len(judgments), *counts, n_late, round(max(seconds), 2))
 
 
 @dataclass(frozen=True)
@@ -99,37 +93,22 @@ def judged(net: Net, truth: Result, *, is_partial: bool) -> tuple[str, float]:
 def failed(
     net: Net, truths: Iterator[Result], fault: str, spoil: Fault, n: int, prepare: Callable[[], None] = lambda: None
 ) -> FailureRow:
-    """Fail in one way, in each round of a query.
-
-    Args:
-        net: the net that is searched.
-        truths: results of one index; their queries are searched again.
-        fault: name of the failure.
-        spoil: the fault of the relay.
-        n: queries.
-        prepare: called before each query.
-    """
-    tally = Tally()
+    """Search `n` times with the queries of `truths`, after `prepare`; the relay fails in each round in turn."""
+    judgments = []
     for number in range(n):
         prepare()
         net.relay.spoil(spoil, number // 2 % ROUNDS)
-        outcome, seconds = judged(net, next(truths), is_partial=number % 2 == 1)
-        tally.outcomes[outcome] += 1
-        tally.seconds.append(seconds)
+        judgments.append(judged(net, next(truths), is_partial=number % 2 == 1))
     net.relay.spoil(Fault.NONE)
-    click.echo(str(tally.row(fault)), err=True)
-    return tally.row(fault)
+    row = row_of(fault, judgments)
+    log(str(row))
+    return row
 
 
 def examine(net: Net, truths: Sequence[Result], servers: Sequence[Served], folder: Path, n: int) -> list[FailureRow]:
     """Fail in every way except another encoder, `n` times each; the server of the partition is killed at the end.
 
-    Args:
-        net: of all partitions.
-        truths: results of one index, with more hits than are requested.
-        servers: of the partitions.
-        folder: of partition `LOST`.
-        n: queries of a kind.
+    The results of one index, `truths`, have more hits than are requested; `folder` is that of partition `LOST`.
     """
     queries, process, relay = cycle(truths), servers[LOST].process, net.relay
     plain = [fault for fault in Fault if fault not in (Fault.NONE, Fault.KILLED)]
@@ -177,25 +156,12 @@ def _environment() -> dict[str, str]:
 
 def failures_table(records: Sequence[FailureRecord]) -> str:
     """A row for each kind of failure."""
-    head = [
-        "Failure",
-        "Queries",
-        "Errors that name the partition",
-        "Partial",
-        "Complete",
-        "Wrong",
-        "Late",
-        "Longest (s)",
-    ]
-    rows = [
-        [
-            row.fault,
-            *map(str, (row.n_failures, row.n_errors, row.n_partial, row.n_whole, row.n_wrong, row.n_late)),
-            f"{row.longest_seconds:.1f}",
-        ]
-        for record in records
-        for row in record.rows
-    ]
+    head = ["Failure", "Queries", "Errors that name the partition", "Partial", "Complete", "Wrong", "Late"]
+    head += ["Longest (s)"]
+    rows = []
+    for row in (row for record in records for row in record.rows):
+        counts = row.n_failures, row.n_errors, row.n_partial, row.n_whole, row.n_wrong, row.n_late
+        rows.append([row.fault, *map(str, counts), f"{row.longest_seconds:.1f}"])
     return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
 
 
@@ -210,7 +176,6 @@ def main(run: Measurement, path: Path, n: int) -> None:
     Example:
         python -m benchmarks study partition_failures papers.lm
     """
-    started = time.perf_counter()
     with Index.open(path) as one:
         names = sampled_queries(one.snapshot.doc_ids(), max(n, N_ENCODED), run.seed)
         documents = [one.document(name) for name in names]
@@ -226,6 +191,5 @@ def main(run: Measurement, path: Path, n: int) -> None:
             with suppress(ProcessLookupError):
                 servers[LOST].process.send_signal(signal.SIGCONT)
         rows.append(other_encoder(documents, work, n))
-    seconds = round(time.perf_counter() - started, 1)
-    record = FailureRecord(path.stem.partition("@")[0], P, DEADLINE, rows, seconds, run.origin)
+    record = FailureRecord(path.stem.partition("@")[0], P, DEADLINE, rows, run.seconds, run.origin)
     run.publish([record], failures_table)

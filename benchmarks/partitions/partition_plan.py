@@ -17,6 +17,7 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import percentiles
+from benchmarks.options import log
 from benchmarks.partitions.records import PartitionPlanRecord, PlannedRow
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
@@ -34,6 +35,7 @@ from indexer.plan.partitioned import query_ms, ranking_ms
 
 K, WARM_UP = 10, 5
 NUMBERS = (1, 2, 4, 8, 16)  # of partitions
+_HELP = "Number of partitions to measure; may be repeated."
 _NOTE = (
     "One process on one machine, with one thread for each partition. Queries are documents of the index, one after "
     "another, warm. Planned: by the equation of `longmatch plan --partitions`, from the processor time of rankings in "
@@ -55,10 +57,7 @@ def search(path: Path, names: Sequence[str], exact: bool) -> dict[str, Any]:
     """Search with documents of the index, and rank in the first partition alone.
 
     Returns:
-        The milliseconds and hits of each search, and with `exact` the hits of exact searches; the mean processor
-        milliseconds of a search, and the median of a ranking in the first partition; the chunks of that partition; the
-        memory of the process after the searches; and the mean bytes of a query sent to all partitions, of the ranks
-        and of the documents sent back.
+        The milliseconds and hits of each search, with `exact` the hits of exact searches, and fields of `PlannedRow`.
     """
     footprint = Footprint()
     with Index.open(path) as index:
@@ -76,17 +75,20 @@ def search(path: Path, names: Sequence[str], exact: bool) -> dict[str, Any]:
         if exact:
             exactly = [[hit.doc_id for hit in index.search_id(name, k=K, exact=True)] for name in names]
         alone = [_alone(index, name) for name in [*warm_up, *names]][len(warm_up) :]
+        first = index.snapshot.parts[0]
     rank_ms, *sizes = zip(*alone, strict=True)
-    return {
-        "ms": times,
-        "cpu_ms": mean(cpu),
-        "found": found,
-        "exact": exactly,
+    query_bytes, rank_bytes, shown_bytes = (round(mean(column)) for column in sizes)
+    row = {
+        "factory": first.generation_row.factory if first.generation_row else "",
+        "n_chunks": int(first.n_chunks),
+        "cpu_ms": round(mean(cpu), 2),
+        "rank_ms": round(median(rank_ms), 2),
         "own_bytes": own,
-        "rank_ms": median(rank_ms),
-        "n_chunks": int(index.snapshot.parts[0].n_chunks),
-        "bytes": [round(mean(column)) for column in sizes],
+        "query_bytes": query_bytes,
+        "rank_bytes": rank_bytes,
+        "shown_bytes": shown_bytes,
     }
+    return {"ms": times, "found": found, "exact": exactly, "row": row}
 
 
 def _alone(index: Index, name: str) -> tuple[float, int, int, int]:
@@ -103,14 +105,7 @@ def _alone(index: Index, name: str) -> tuple[float, int, int, int]:
     return took, out, sum(len(pack(*pack_ranks(one))) for one in ranks), len(pack(*pack_shown(searcher.show(best))))
 
 
-def factory_of(path: Path) -> str:
-    """The FAISS factory string of the first partition; "" where its vectors are scanned."""
-    with open_snapshot(path) as snapshot:
-        row = snapshot.parts[0].generation_row
-        return "" if row is None else row.factory
-
-
-def measured(path: Path, names: Sequence[str], work: Path, numbers: Sequence[int] = NUMBERS) -> list[PlannedRow]:
+def measured(path: Path, names: Sequence[str], work: Path, numbers: Sequence[int]) -> list[PlannedRow]:
     """A row for each number of partitions."""
     rows: list[PlannedRow] = []
     exact: list[list[str]] = []
@@ -119,23 +114,17 @@ def measured(path: Path, names: Sequence[str], work: Path, numbers: Sequence[int
         made, memory = run_fresh(split, path, out, n_partitions)
         asked, _ = run_fresh(search, out, names, not exact, threads=1)
         exact = exact or asked["exact"]
-        rows.append(
-            PlannedRow(
-                n_partitions,
-                factory_of(out),
-                asked["n_chunks"],
-                round(made["seconds"], 1),
-                memory.peak_anonymous,
-                folder_bytes(out),
-                percentiles(asked["ms"]),
-                round(asked["cpu_ms"], 2),
-                round(asked["rank_ms"], 2),
-                asked["own_bytes"],
-                _recall(asked["found"], exact),
-                *asked["bytes"],
-            )
+        row = PlannedRow(
+            n_partitions=n_partitions,
+            split_seconds=round(made["seconds"], 1),
+            split_mib=memory.peak_anonymous,
+            disk_bytes=folder_bytes(out),
+            latency=percentiles(asked["ms"]),
+            recall=_recall(asked["found"], exact),
+            **asked["row"],
         )
-        click.echo(f"{n_partitions} partitions measured", err=True)
+        rows.append(row)
+        log(f"{n_partitions} partitions measured")
     return rows
 
 
@@ -156,9 +145,8 @@ def planned(record: PartitionPlanRecord) -> list[tuple[float, float]]:
     for row in record.rows:
         others = sorted((one for one in record.rows if one is not row), key=lambda one: one.n_chunks)
         points = [Point(one.n_chunks, one.rank_ms, record.name) for one in others]
-        ms = query_ms(
-            row.n_partitions, record.origin.machine.cores, ranking_ms(row.n_chunks, points), 0, once_ms(record)
-        )
+        alone = ranking_ms(row.n_chunks, points)
+        ms = query_ms(row.n_partitions, record.origin.machine.cores, alone, 0, once_ms(record))
         plans.append((ms, process + row.n_partitions * _held(row, record.width)))
     return plans
 
@@ -206,15 +194,7 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents to search with.")
-@click.option(
-    "-p",
-    "--partitions",
-    "numbers",
-    multiple=True,
-    default=NUMBERS,
-    type=click.IntRange(1),
-    help="Number of partitions to measure; may be repeated.",
-)
+@click.option("-p", "--partitions", "numbers", multiple=True, default=NUMBERS, type=click.IntRange(1), help=_HELP)
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...]) -> None:
     """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record the measured and the planned cost of each.
@@ -228,13 +208,11 @@ def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...])
     """
     if len(set(numbers)) < 2:
         raise click.UsageError(f"-p {numbers[0]} alone leaves nothing to plan its row from; give another number, too")
-    started = time.perf_counter()
     with open_snapshot(path) as snapshot:
         names = sampled_queries(snapshot.doc_ids(), n_queries, run.seed)
         n_documents, n_chunks, width = snapshot.n_documents, int(snapshot.n_chunks), snapshot.width
     with run.folder() as work:
         rows = measured(path, names, work, sorted(set(numbers)))
-    seconds = round(time.perf_counter() - started, 1)
     name = path.stem.partition("@")[0]
-    record = PartitionPlanRecord(name, n_documents, n_chunks, width, K, len(names), rows, seconds, run.origin)
+    record = PartitionPlanRecord(name, n_documents, n_chunks, width, K, len(names), rows, run.seconds, run.origin)
     run.publish([record], partition_plan_table)

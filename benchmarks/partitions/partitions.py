@@ -12,12 +12,14 @@ import click
 
 from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.partitions.processes import served
+from benchmarks.options import log
+from benchmarks.partitions.faults import served
 from benchmarks.partitions.records import PartitionRecord, PartitionRow
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from engine import Index, Result
 from engine.remote.exchange import Access, Channel
+from engine.result import Hit
 from engine.store.address import Address
 from indexer.cli.cluster import placed_partitions
 from indexer.partitions.connecting import connect
@@ -50,10 +52,8 @@ def compared(
     pairs = list(zip(results, truth[: len(results)], strict=True))
     hits = [(mine, theirs) for one, other in pairs for mine, theirs in zip(one, other, strict=False)]
     names = [([hit.doc_id for hit in one], [hit.doc_id for hit in other]) for one, other in pairs]
-    parts = [
-        [{(pair.query_section, pair.target_section): pair.contribution for pair in hit.pairs} for hit in both]
-        for both in hits
-    ]
+    parts = [(_parts(mine), _parts(theirs)) for mine, theirs in hits]
+    differences = [abs(a.get(key, 0.0) - b.get(key, 0.0)) for a, b in parts for key in a.keys() | b.keys()]
     return PartitionRow(
         way,
         n_partitions,
@@ -62,9 +62,7 @@ def compared(
         n_other_orders=sum(mine != theirs for mine, theirs in names),
         n_other_counts=sum(_counts(one) != _counts(other) for one, other in pairs),
         largest_score=max((abs(mine.score - theirs.score) for mine, theirs in hits), default=0.0),
-        largest_part=max(
-            (abs(a.get(key, 0.0) - b.get(key, 0.0)) for a, b in parts for key in a.keys() | b.keys()), default=0.0
-        ),
+        largest_part=max(differences, default=0.0),
         wall_ms=round(1000 * wall / len(results), 1),
         cpu_ms=round(1000 * cpu / len(results), 1),
     )
@@ -72,6 +70,10 @@ def compared(
 
 def _counts(result: Result) -> tuple[object, ...]:
     return result.n_found, result.n_evident, result.n_searched, result.status
+
+
+def _parts(hit: Hit) -> dict[tuple[str, str], float]:
+    return {(pair.query_section, pair.target_section): pair.contribution for pair in hit.pairs}
 
 
 def partitions_table(records: Sequence[PartitionRecord]) -> str:
@@ -82,10 +84,7 @@ def partitions_table(records: Sequence[PartitionRecord]) -> str:
         [
             f"{record.corpus}, exact" if record.is_exact else record.corpus,
             f"{row.n_partitions} {row.way}",
-            str(row.n_queries),
-            str(row.n_other_hits),
-            str(row.n_other_orders),
-            str(row.n_other_counts),
+            *map(str, (row.n_queries, row.n_other_hits, row.n_other_orders, row.n_other_counts)),
             f"{row.largest_score:.0e}",
             f"{row.largest_part:.0e}",
             f"{row.wall_ms:.1f} ({row.cpu_ms:.1f})",
@@ -99,23 +98,21 @@ def partitions_table(records: Sequence[PartitionRecord]) -> str:
 @contextmanager
 def schemas(database: str, folders: Sequence[Path]) -> Iterator[list[Address]]:
     """Copies of indexes in schemas of a database, which are dropped afterwards."""
+    from engine.store.postgres.writer import PostgresWriter
+
+    def drop(place: Address) -> None:
+        with PostgresWriter(place) as writer:
+            writer.drop()
+
     places = [Address.of(database).with_schema(f"longmatch_study_{number}") for number in range(len(folders))]
     try:
         for folder, place in zip(folders, places, strict=True):
-            remove_all(place)
+            drop(place)
             partition(folder, place, 1)
         yield places
     finally:
         for place in places:
-            remove_all(place)
-
-
-def remove_all(place: Address) -> None:
-    """Drop the tables of an index, if there are any."""
-    from engine.store.postgres.writer import PostgresWriter
-
-    with PostgresWriter(place) as writer:
-        writer.drop()
+            drop(place)
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class Trial:
         """The answers of an index at some place, compared with those of one index."""
         with Index.open(place, access=Access(300.0, channel=channel)) as index:
             row = compared(way, n_partitions, answers(index, self.queries, exact=self.exact), self.truth)
-        click.echo(str(row), err=True)
+        log(str(row))
         return row
 
     def rows(self, work: Path, database: str | None, *, on_ray: bool) -> Iterator[PartitionRow]:
@@ -160,9 +157,7 @@ class Trial:
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents to search with.")
 @click.option("--exact", is_flag=True, help="Score every document, as PostgreSQL always does; needed with vectors.")
-@click.option(
-    "--postgres", "database", metavar="URL", help="Database to create schemas in; they are dropped at the end."
-)
+@click.option("--postgres", "database", metavar="URL", help="Database for schemas, which are dropped at the end.")
 @click.option("--ray", "on_ray", is_flag=True, help="Search actors of Ray also.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, exact: bool, database: str | None, on_ray: bool) -> None:
@@ -172,14 +167,11 @@ def main(run: Measurement, path: Path, n_queries: int, exact: bool, database: st
     Example:
         python -m benchmarks study partitions papers.lm --exact --postgres postgresql:///papers
     """
-    started = time.perf_counter()
     with Index.open(path) as one:
         queries = sampled_queries(one.snapshot.doc_ids(), n_queries, run.seed)
-        found = answers(one, queries, exact=exact)
-        truth, n_documents = found[0], one.n_documents
-        rows = [compared("here", 1, found, truth)]
+        found, n_documents = answers(one, queries, exact=exact), one.n_documents
+        rows = [compared("here", 1, found, found[0])]
         with run.folder() as work:
-            rows += Trial(path, queries, exact, truth).rows(work, database, on_ray=on_ray)
-    seconds = round(time.perf_counter() - started, 1)
-    record = PartitionRecord(path.stem.partition("@")[0], n_documents, K, rows, seconds, run.origin, exact)
+            rows += Trial(path, queries, exact, found[0]).rows(work, database, on_ray=on_ray)
+    record = PartitionRecord(path.stem.partition("@")[0], n_documents, K, rows, run.seconds, run.origin, exact)
     run.publish([record], partitions_table)

@@ -31,10 +31,10 @@ class Job:
 
     def start(self) -> Running:
         """Start the run, or resume it."""
-        arguments = [str(self.index), str(self.corpus), self.encoder, str(self.n_workers), str(self.batch_chars)]
-        command = [sys.executable, "-m", "benchmarks.partitions.ray_job", *arguments]
-        log = self.index.with_suffix(".log").open("ab")
-        return Running(subprocess.Popen(command, stdout=log, stderr=log), self.index.with_suffix(".log"))
+        command = [sys.executable, "-m", "benchmarks.partitions.ray_job", *map(str, vars(self).values())]
+        path = self.index.with_suffix(".log")
+        log = path.open("ab")
+        return Running(subprocess.Popen(command, stdout=log, stderr=log), path)
 
 
 @dataclass

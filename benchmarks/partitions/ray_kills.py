@@ -21,7 +21,7 @@ from benchmarks.partitions.ray_job import ENCODER, WRITER, Job, Running
 from benchmarks.partitions.records import RayKillRecord, RayOverhead
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
-from benchmarks.store.contents import Seen, compare, look, read_contents
+from benchmarks.store.contents import compare, look, read_contents
 from benchmarks.tiny_encoder import tiny_encoder
 from engine.document import Document
 from engine.encoders.loading import DEFAULT_ENCODER
@@ -39,6 +39,7 @@ VICTIMS = (ENCODER, WRITER, ENCODER, WRITER, DRIVER)  # in turn
 _BATCH_CHARS = 1 << 14  # small, so that a run has many commits
 _LONGEST_SECONDS = 3600.0
 _QUERIES = 10
+_OVERHEAD_HELP = "Measure the overhead also, over this number of documents."
 _NAMES = {ENCODER: "encoders", WRITER: "writers", DRIVER: "driver"}
 _NOTE = (
     f"A job over {P} partitions with {N_WORKERS} encoders. Processes are killed (SIGKILL) one after another, each "
@@ -52,22 +53,17 @@ class Trial:
     """One index during kills: the documents committed so far, and the number encoded twice."""
 
     def __init__(self, path: Path) -> None:
-        """Take the folder of the index; `look` counts its documents."""
         self._path = path
         self._committed: dict[str, int] = {}  # the id of the first chunk of each document
         self.n_twice = 0
 
     def look(self) -> int:
         """Count the documents with vectors; those whose chunks have other ids than before were encoded twice."""
-        found = {doc_id: _first_chunk(seen) for doc_id, seen in look(self._path).items()}
+        found = {doc_id: seen.first_chunk for doc_id, seen in look(self._path).items()}
         encoded = {doc_id: first for doc_id, first in found.items() if first is not None}
         self.n_twice += sum(encoded.get(doc_id) != first for doc_id, first in self._committed.items())
         self._committed = encoded
         return len(encoded)
-
-
-def _first_chunk(seen: Seen) -> int | None:
-    return seen.first_chunk
 
 
 def disturb(job: Job, n_kills: int) -> tuple[Counter[str], Trial]:
@@ -81,10 +77,9 @@ def disturb(job: Job, n_kills: int) -> tuple[Counter[str], Trial]:
     n_before = trial.look()
     while killed.total() < n_kills:
         victim = VICTIMS[killed.total() % len(VICTIMS)]
-        n_now = _kill(running, victim, trial, n_before)
-        n_before = n_now
+        n_before = _kill(running, victim, trial, n_before)
         killed[victim] += 1
-        log(f"kill {killed.total()}: {_NAMES[victim]}, {n_now} documents encoded")
+        log(f"kill {killed.total()}: {_NAMES[victim]}, {n_before} documents encoded")
         if victim == DRIVER:
             running.process.wait()
             running = job.start()
@@ -146,18 +141,13 @@ def ray_kills_table(records: Sequence[RayKillRecord]) -> str:
             f"{record.n_chunks:,}",
             f"{record.n_encoder_kills} encoders, {record.n_writer_kills} writers, {record.n_driver_kills} driver",
             str(record.n_driver_kills + 1),
-            str(record.n_missing),
-            str(record.n_twice),
-            str(record.n_other_documents),
-            str(record.n_other_shards),
+            *map(str, (record.n_missing, record.n_twice, record.n_other_documents, record.n_other_shards)),
         ]
         for record in records
     ]
-    lines = [*markdown(head, rows), "", _NOTE, ""]
-    for record in records:
-        if record.overhead is not None:
-            lines += [_overhead_line(record.overhead), ""]
-    return "\n".join([*lines, *origins(records)])
+    overheads = [_overhead_line(record.overhead) for record in records if record.overhead is not None]
+    notes = "\n\n".join([_NOTE, *overheads])
+    return "\n".join([*markdown(head, rows), "", notes, "", *origins(records)])
 
 
 def _overhead_line(found: RayOverhead) -> str:
@@ -172,13 +162,7 @@ def _overhead_line(found: RayOverhead) -> str:
 @program
 @click.option("--corpus", type=click.Path(exists=True, path_type=Path), default=DEMO, help="Corpus to index.")
 @click.option("--kills", "n_kills", default=20, type=click.IntRange(1), help="Processes to kill.")
-@click.option(
-    "--overhead",
-    "n_overhead",
-    type=click.IntRange(1),
-    metavar="N_DOCS",
-    help="Measure the overhead also, over this number of documents.",
-)
+@click.option("--overhead", "n_overhead", type=click.IntRange(1), metavar="N_DOCS", help=_OVERHEAD_HELP)
 @click.option(
     "--overhead-corpus", type=click.Path(exists=True, path_type=Path), help="Corpus of the overhead, if another one."
 )
@@ -197,38 +181,35 @@ def main(
         python -m benchmarks study ray_kills --kills 20 --overhead 2000 --overhead-corpus articles
     """
     check_extra("ray", "ray_kills", "Ray", "ray")
-    started = time.perf_counter()
     with run.folder() as work:
         bert = str(tiny_encoder(corpus, work, run.seed))
         words = (one for one in read_corpus([str(corpus)]) if isinstance(one, Document))
         build(work / "words.lm", words, encode="none")
-        partition(work / "words.lm", work / "calm.parts", P)
-        shutil.copytree(work / "calm.parts", work / "killed.parts")
-        calm, killed_job = (
-            Job(work / f"{name}.parts", corpus, bert, N_WORKERS, _BATCH_CHARS) for name in ("calm", "killed")
-        )
-        calm.start().finish(_LONGEST_SECONDS)
-        killed, trial = disturb(killed_job, n_kills)
-        asked = sampled_queries(sorted(look(calm.index)), _QUERIES, run.seed)
-        expected = read_contents(calm.index, asked)
-        difference = compare(read_contents(killed_job.index, asked), expected)
-        mine, theirs = shard_digests(killed_job.index), shard_digests(calm.index)
+        calm, killed = work / "calm.parts", work / "killed.parts"
+        partition(work / "words.lm", calm, P)
+        shutil.copytree(calm, killed)
+        Job(calm, corpus, bert, N_WORKERS, _BATCH_CHARS).start().finish(_LONGEST_SECONDS)
+        kills, trial = disturb(Job(killed, corpus, bert, N_WORKERS, _BATCH_CHARS), n_kills)
+        queries = sampled_queries(sorted(look(calm)), _QUERIES, run.seed)
+        expected = read_contents(calm, queries)
+        difference = compare(read_contents(killed, queries), expected)
+        differing = set(shard_digests(killed).items()) ^ set(shard_digests(calm).items())
         record = RayKillRecord(
             corpus=name_of_corpus(corpus),
             n_documents=len(expected.documents),
             n_chunks=sum(len(one.spans) for one in expected.documents.values()),
             n_partitions=P,
-            n_encoder_kills=killed[ENCODER],
-            n_writer_kills=killed[WRITER],
-            n_driver_kills=killed[DRIVER],
+            n_encoder_kills=kills[ENCODER],
+            n_writer_kills=kills[WRITER],
+            n_driver_kills=kills[DRIVER],
             n_missing=len(expected.documents) - trial.look(),
             n_twice=trial.n_twice,
             n_other_documents=len({*difference.documents, *difference.vectors}),
-            n_other_shards=len(set(mine.items()) ^ set(theirs.items())),
+            n_other_shards=len(differing),
             n_other_hits=len(difference.hits),
             ray=version("ray"),
             overhead=None if n_overhead is None else overhead(overhead_corpus or corpus, n_overhead, encoder, work),
-            seconds=round(time.perf_counter() - started, 1),
+            seconds=run.seconds,
             origin=run.origin,
         )
     run.publish([record], ray_kills_table)

@@ -1,4 +1,4 @@
-"""A relay that passes responses on, or spoils them by the fault it is set to."""
+"""Servers that run while they are needed, and a relay that passes responses on, or spoils them by its fault."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
-from benchmarks.partitions.faults import Fault, Relay, spoiled
+from benchmarks.datasets import DatasetError
+from benchmarks.partitions.faults import Fault, Relay, served, spoiled
+from indexer.building.builder import build
+from tests.fakes import make_corpus
 
 BODY = bytes(range(1, 11))
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n" + BODY
@@ -81,3 +86,21 @@ def test_a_server_is_killed_when_it_has_the_request() -> None:
         relay.spoil(Fault.KILLED)
         send_request(relay)
         assert killed.is_set()
+
+
+@pytest.mark.slow
+def test_a_server_is_ready_and_then_gone(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", make_corpus(3), encode="none")
+    with served([tmp_path / "x.lm"]) as (one,):
+        with urlopen(f"{one.address}/health", timeout=60) as answer:
+            assert answer.status == 200
+        assert one.process.poll() is None and one.address.endswith(f":{one.port}")
+    assert one.process.poll() is not None
+
+
+def test_the_error_for_a_server_that_does_not_start_has_the_reason(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DatasetError, match=r"a server ended before it was ready: .*holds no index"),
+        served([tmp_path / "absent.lm"]),
+    ):
+        pass

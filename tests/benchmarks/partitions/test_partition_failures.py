@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.partitions import partition_failures
 from benchmarks.partitions.faults import Fault, Relay
-from benchmarks.partitions.partition_failures import LOST, ROUNDS, Net, Tally, failed, failures_table, judged
-from benchmarks.partitions.records import FailureRecord
+from benchmarks.partitions.partition_failures import LOST, ROUNDS, Net, failed, failures_table, judged, row_of
+from benchmarks.partitions.records import FailureRecord, FailureRow
 from engine.index import Index
 from engine.result import Result
 from engine.store.manifest import partition_of
@@ -71,11 +71,7 @@ def test_every_round_fails_with_and_without_partial(case: tuple[Net, Result]) ->
 
 
 def test_a_row_counts_outcomes_and_late_answers() -> None:
-    tally = Tally()
-    tally.outcomes.update(["error", "partial", "partial", "whole", "wrong"])
-    tally.seconds = [0.5, 1.0, 2.0, 92.0, 3.0]
-    row = tally.row("slow")
-    assert (row.n_failures, row.n_errors, row.n_partial, row.n_whole, row.n_wrong) == (5, 1, 2, 1, 1)
-    assert (row.n_late, row.longest_seconds) == (1, 92.0)
+    row = row_of("slow", [("error", 0.5), ("partial", 1.0), ("partial", 2.0), ("whole", 92.0), ("wrong", 3.0)])
+    assert row == FailureRow("slow", 5, 1, 2, 1, 1, n_late=1, longest_seconds=92.0)
     table = failures_table([FailureRecord("papers", 2, 30.0, [row], 1.0, ORIGIN)])
     assert "| slow | 5 | 1 | 2 | 1 | 1 | 1 | 92.0 |" in table

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.timing import Percentiles
 from benchmarks.partitions.partition_plan import (
-    factory_of,
     main,
     once_ms,
     partition_plan_table,
@@ -66,11 +65,11 @@ def test_a_search_of_partitions_is_measured(tmp_path: Path) -> None:
     names = ["doc001", "doc004", "doc007"]
     one, two = (search(tmp_path / name, names, True) for name in ("one.lm", "x.parts"))
     assert one["found"] == two["found"] == one["exact"] == two["exact"]
-    assert len(two["ms"]) == 3 and two["rank_ms"] > 0
-    out, ranks, shown = two["bytes"]
-    assert out == pytest.approx(2 * one["bytes"][0], rel=0.01)
-    assert ranks > one["bytes"][1] and shown == one["bytes"][2]
-    assert factory_of(tmp_path / "x.parts") == ""
+    assert len(two["ms"]) == 3
+    one, two = one["row"], two["row"]
+    assert (two["factory"], two["rank_ms"] > 0) == ("", True)
+    assert two["query_bytes"] == pytest.approx(2 * one["query_bytes"], rel=0.01)
+    assert two["rank_bytes"] > one["rank_bytes"] and two["shown_bytes"] == one["shown_bytes"]
 
 
 def test_the_points_of_the_program_are_those_of_the_records() -> None:

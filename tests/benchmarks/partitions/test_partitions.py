@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.partitions.partitions import Trial, answers, compared, partitions_table, remove_all, schemas
+from benchmarks.partitions.partitions import Trial, answers, compared, partitions_table, schemas
 from benchmarks.partitions.records import PartitionRecord
 from engine.index import Index
 from engine.store.manifest import holds_index
@@ -60,5 +60,4 @@ def test_the_table_names_the_way(folder: Path) -> None:
 def test_schemas_are_dropped_afterwards(folder: Path) -> None:
     with schemas(server_url(), [folder / "x.parts" / "0000.lm"]) as (place,):
         assert holds_index(place)
-    remove_all(place)
     assert not holds_index(place)
