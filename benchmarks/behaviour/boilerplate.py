@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -37,6 +36,7 @@ SHARES = (0.0, 0.001, 0.005, 0.02, 0.2)
 HITS = 10
 CROWD = 20  # M of the rule that was used before there was a reference
 _HEADING = "Licence"
+_SHARES = ("score", "passages", "crowd", "words")  # of a row
 _NOTE = (
     "Queries are documents that have the passage; values are means over their first 10 hits. Share of score, of "
     "words: share of the score, and of its word part, that comes from the section with the passage. Share of "
@@ -62,10 +62,9 @@ def planted(document: Document, text: str) -> Document:
 
 
 class PlantingEncoder(RecordedEncoder):
-    """Looks vectors up, and adds those of the passage to documents that end with it."""
+    """Looks vectors up, and adds those of the passage `text` to documents that end with it."""
 
     def __init__(self, indexes: Sequence[Index], text: str) -> None:
-        """Read from indexes that stay open; encode the passage."""
         super().__init__(*indexes)
         self._text = text
         (self._passage,) = self.encoder.encode(
@@ -95,18 +94,8 @@ class PlantingEncoder(RecordedEncoder):
         )
 
 
-@dataclass(frozen=True)
-class Taken:
-    """The shares of the passage in the scores of one query, means over its first hits, in [0, 1]."""
-
-    score: float  # share of the whole score
-    passages: float  # share of the chunk component under the reference
-    crowd: float  # share of the chunk component where thresholds are the (M+1)-th best of all documents
-    words: float  # share of the contribution of words
-
-
-def taken(index: Index, doc_id: str, result: Result) -> Taken:
-    """Measure one query, a document that ends with the passage."""
+def taken(index: Index, doc_id: str, result: Result) -> dict[str, float]:
+    """The shares of a row for one query, a document that ends with the passage; means over its first hits."""
     number = len(result.query.sections) - 1
     scores, words = [], []
     for hit in result.hits:
@@ -115,28 +104,26 @@ def taken(index: Index, doc_id: str, result: Result) -> Taken:
         all_words = sum(pair.words for pair in hit.breakdown.pairs)
         words.append(sum(pair.words for pair in mine) / all_words if all_words else 0.0)
     passages, crowd = _of_chunks(index, doc_id, number)
-    return Taken(_mean(scores), passages, crowd, _mean(words))
+    return {"score": _mean(scores), "passages": passages, "crowd": crowd, "words": _mean(words)}
 
 
 def _of_chunks(index: Index, doc_id: str, section: int) -> tuple[float, float]:
     """The share of the chunk component, under the reference and under the (M+1)-th best of all documents."""
     searcher = index.searcher()
-    query = index.stored_query(doc_id)
-    prepared = searcher.prepare(query)
+    prepared = searcher.prepare(index.stored_query(doc_id))
     others = np.flatnonzero(searcher.allowed(None, doc_id))
     blocks = np.array_split(others, max(1, len(others) // 500))
     best = np.concatenate(
         [best_chunks(prepared.vectors.chunks, *index.snapshot.chunk_vectors(block)) for block in blocks], axis=1
     )
-    is_planted = np.array([chunk.section == section for chunk in prepared.vectors.chunk_spans])
-    weights = chunk_weights(np.array([chunk.n_tokens for chunk in prepared.vectors.chunk_spans]))
+    spans = prepared.vectors.chunk_spans
+    is_planted = np.array([chunk.section == section for chunk in spans])
+    weights = chunk_weights(np.array([chunk.n_tokens for chunk in spans]))
     crowd = thresholds(reference_threshold(best, CROWD), 0.0, weights, searcher.scoring)
     shares = []
     for limits in (prepared.limits, crowd):
-        whole = chunk_component(best, limits, searcher.scoring)
-        part = chunk_component(
-            best, replace(limits, weights=np.where(is_planted, limits.weights, 0.0)), searcher.scoring
-        )
+        of_passage = replace(limits, weights=np.where(is_planted, limits.weights, 0.0))
+        whole, part = (chunk_component(best, one, searcher.scoring) for one in (limits, of_passage))
         top = np.argsort(-whole, kind="stable")[:HITS]
         top = top[whole[top] > 0]
         shares.append(_mean((part[top] / whole[top]).tolist()))
@@ -152,16 +139,10 @@ def measure(
 ) -> tuple[BoilerplateRow, dict[str, list[str]]]:
     """Plant, index and search; returns the row, and the hits of each query.
 
-    Args:
-        documents: of the corpus.
-        encoder: has the vectors of the documents, with and without the passage.
-        share: of the documents that get the passage.
-        queries: doc_ids of the queries; they have the passage if any document has it.
-        hosts: documents in the order in which they get the passage, the queries first.
+    Documents get the passage in the order of `hosts`, the queries first, up to the share of all documents.
     """
     text = passage()
     n_planted = max(len(queries), round(share * len(documents))) if share else 0
-    # The first hosts, the queries, have the passage, and further hosts up to the share of the documents.
     chosen = set(hosts[:n_planted].tolist())
     made = [planted(one, text) if number in chosen else one for number, one in enumerate(documents)]
     names = {documents[number].doc_id for number in chosen}
@@ -169,7 +150,7 @@ def measure(
         path = Path(folder) / "planted.lm"
         build(path, made, encoder=encoder, factory="scan")
         hits: dict[str, list[str]] = {}
-        rows: list[Taken] = []
+        shares: list[dict[str, float]] = []
         n_hosts = []
         with Index.open(path, encoder=encoder) as index:
             for doc_id in queries:
@@ -177,10 +158,8 @@ def measure(
                 hits[doc_id] = [hit.doc_id for hit in result.hits]
                 n_hosts.append(_mean([hit.doc_id in names for hit in result.hits]))
                 if share:
-                    rows.append(taken(index, doc_id, result))
-    means = {
-        name: round(_mean([getattr(row, name) for row in rows]), 4) for name in ("score", "passages", "crowd", "words")
-    }
+                    shares.append(taken(index, doc_id, result))
+    means = {name: round(_mean([one[name] for one in shares]), 4) for name in _SHARES}
     return BoilerplateRow(share, n_planted, round(_mean(n_hosts), 4), 1.0, **means), hits
 
 
@@ -194,24 +173,10 @@ def _read(name: str, data: Path) -> tuple[str, list[Document]]:
     return f"{dataset.name}@{checksum(dataset)}", list(read_documents(dataset))
 
 
-def _corpus(
-    names: Sequence[str], n_documents: int, encoder: str, data: Path, work: Path, stack: ExitStack
-) -> Iterator[tuple[str, Index, list[Document]]]:
-    """For each corpus its name with a checksum, its index, and its documents, up to `n_documents` in all."""
-    left = n_documents
-    for name in names:
-        label, everything = _read(name, data)
-        documents = everything[:left]
-        part = label if len(documents) == len(everything) else f"{label}-{len(documents)}"
-        ready = stack.enter_context(prepared_documents(part, documents, encoder, work, log))
-        left -= len(documents)
-        yield label, ready.index, documents
-
-
 def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
     """A row for each share of documents that have the passage."""
     head = ["Corpus", "Planted in", "Share of score", "Share of passages"]
-    head += ["Share of passages, (M+1)-th best of all", "Share of words"]
+    head += ["Share of passages, (M+1)-th best of all", "Share of words", "Hits with the passage", "Hits unchanged"]
     rows = [
         [
             f"{', '.join(record.corpora)} ({record.n_documents:,})",
@@ -223,9 +188,7 @@ def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
         for record in records
         for row in record.rows
     ]
-    return "\n".join(
-        [*markdown([*head, "Hits with the passage", "Hits unchanged"], rows), "", _NOTE, "", *origins(records)]
-    )
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
 
 
 @program
@@ -241,11 +204,17 @@ def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_queries: 
     Example:
         python -m benchmarks study boilerplate proposals clscisumm news20/corpus.jsonl.gz
     """
-    started = time.perf_counter()
     with ExitStack() as stack:
-        parts = list(_corpus(names, n_documents, encoder, run.data, run.work, stack))
-        documents = [one for _, _, some in parts for one in some]
-        looked_up = PlantingEncoder([index for _, index, _ in parts], passage())
+        labels, indexes, documents = list[str](), list[Index](), list[Document]()
+        for name in names:
+            label, everything = _read(name, run.data)
+            some = everything[: n_documents - len(documents)]
+            part = label if len(some) == len(everything) else f"{label}-{len(some)}"
+            ready = stack.enter_context(prepared_documents(part, some, encoder, run.work, log))
+            labels.append(label)
+            indexes.append(ready.index)
+            documents += some
+        looked_up = PlantingEncoder(indexes, passage())
         hosts = np.random.default_rng(run.seed).permutation(len(documents))
         rows: list[BoilerplateRow] = []
         before: Mapping[str, list[str]] = {}
@@ -258,12 +227,12 @@ def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_queries: 
             same = [len(set(hits[one]) & set(before[one])) / max(1, len(before[one])) for one in queries]
             rows.append(replace(row, overlap=round(_mean(same), 4)))
         record = BoilerplateRecord(
-            corpora=[label for label, _, _ in parts],
+            corpora=labels,
             n_documents=len(documents),
             n_queries=n_queries,
             encoder=encoder,
             rows=rows,
-            seconds=round(time.perf_counter() - started, 1),
+            seconds=run.seconds,
             origin=run.origin,
         )
     run.publish([record], boilerplate_table)

@@ -41,24 +41,13 @@ _NOTE = (
 )
 
 
-def near_duplicate(document: Document, share: float, words: Sequence[str], rng: np.random.Generator) -> Document:
-    """A document with a share of its words replaced, under another doc_id."""
-    text = replace_words(document.text, share, words, rng)
-    return replace(document, doc_id=_COPY + document.doc_id, text=text, sections=divide(text), pages=())
-
-
 def planted_duplicates(
     documents: Sequence[Document], n_planted: int, seed: int
 ) -> tuple[list[Document], list[tuple[str, float]]]:
-    """A corpus with near-duplicates in it.
-
-    Args:
-        documents: of the corpus.
-        n_planted: how many, each of another document.
-        seed: of the draw and the words.
+    """Documents with near-duplicates of some of them, in a random order.
 
     Returns:
-        The corpus in a random order, and for each near-duplicate the doc_id of its original and the share of words.
+        All documents, and for each near-duplicate the doc_id of its original and the share of words replaced.
 
     Raises:
         DatasetError: there are fewer documents than `n_planted`.
@@ -68,9 +57,12 @@ def planted_duplicates(
     rng = np.random.default_rng(seed)
     words = sorted({word for one in documents for word in one.text.split()})
     chosen = rng.permutation(len(documents))[:n_planted].tolist()
-    planted = [(documents[at].doc_id, REPLACED[number % len(REPLACED)]) for number, at in enumerate(chosen)]
-    made = [near_duplicate(documents[at], share, words, rng) for at, (_, share) in zip(chosen, planted, strict=True)]
-    whole = [*documents, *made]
+    whole, planted = list(documents), list[tuple[str, float]]()
+    for number, at in enumerate(chosen):
+        original, share = documents[at], REPLACED[number % len(REPLACED)]
+        text = replace_words(original.text, share, words, rng)
+        whole.append(replace(original, doc_id=_COPY + original.doc_id, text=text, sections=divide(text), pages=()))
+        planted.append((original.doc_id, share))
     return [whole[at] for at in rng.permutation(len(whole)).tolist()], planted
 
 
@@ -119,15 +111,9 @@ def _log_slowly() -> Callable[[str, int, int], None]:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option(
-    "--documents", "n_documents", default=5_000, type=click.IntRange(4), help="Documents to read from all DATASETs."
-)
-@click.option(
-    "--planted", "n_planted", default=100, type=click.IntRange(1), help="Documents to plant a near-duplicate of."
-)
-@measurement(
-    seed="Seed of the draw, the words and the order.", quick="40 documents at most, 4 of them planted", data=True
-)
+@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(4), help="Documents of all DATASETs.")
+@click.option("--planted", "n_planted", default=100, type=click.IntRange(1), help="Documents with a near-duplicate.")
+@measurement(seed="Seed of draw, words and order.", quick="40 documents at most, 4 of them planted", data=True)
 def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: int) -> None:
     """Plant near-duplicates in documents of one or more DATASETs, and find them by pairs of words alone.
 

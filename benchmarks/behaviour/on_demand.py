@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,17 +13,9 @@ import click
 import numpy as np
 
 from benchmarks.baselines.pretrained import load_given
-from benchmarks.behaviour.recorded import RecordedEncoder
+from benchmarks.behaviour.recorded import RecordedEncoder, is_indexed
 from benchmarks.behaviour.records import DemandRecord, DemandRow
-from benchmarks.datasets import (
-    Dataset,
-    DatasetError,
-    Qrels,
-    checksum,
-    read_documents,
-    read_qrels,
-    read_queries,
-)
+from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import evaluate, means
@@ -35,7 +26,6 @@ from benchmarks.significance import randomization_p
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
-from engine.errors import EngineError
 from engine.index import Index
 from engine.result import Hit
 from engine.scoring.evidence import Scoring
@@ -48,6 +38,9 @@ DEPTH = 100  # of rankings
 _DEEPER = 300  # hits that other rules order
 _MARKS = (1, 10, 100)  # tokens are counted after these numbers of queries, and after all queries
 _RULES = ("scaled", "candidates first")
+_QUERIES_HELP = (
+    f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors."
+)
 _NOTE = (
     "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where not all documents "
     "were encoded, adjusted by Holm's method within a corpus. The encoder is named if it is not the bundled one. "
@@ -104,14 +97,8 @@ def looked_up(dataset: Dataset, encoder: str, work: Path, documents: Sequence[Do
 def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Document], judged: Judged) -> Measured:
     """Measure words, and `FEWEST` candidates that are encoded; vectors stay in an index of the work folder.
 
-    Where that index is there already, tokens are counted after the last query only.
-
-    Args:
-        label: names the documents and queries; other documents or queries need another label.
-        encoder_name: as `load_given` takes it.
-        work: folder of the index; made where it is missing.
-        documents: of the corpus.
-        judged: the queries.
+    Where that index is there already, tokens are counted after the last query only. Other documents or queries need
+    another label.
 
     Raises:
         DatasetError: a document could not be indexed.
@@ -142,15 +129,13 @@ def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Docum
 def measure(index: Index, judged: Judged, way: str, candidates: int | None) -> DemandRow:
     """Search an index with all queries, one after another; vectors encoded for a query stay for the next ones."""
     runs: dict[str, dict[str, list[str]]] = {rule: {} for rule in ("", *(_RULES if candidates is not None else ()))}
-    tokens: dict[str, int] = {}
-    documents: dict[str, int] = {}
-    marks = {*_MARKS, len(judged.queries)}
+    tokens, documents = dict[str, int](), dict[str, int]()
     for number, query in enumerate(judged.queries, start=1):
         hits = _hits(index, query, DEPTH if candidates is None else _DEEPER, Allowance(candidates or 0))
         orders = {"": hits, "scaled": scaled(hits), "candidates first": candidates_first(hits)}
         for rule, run in runs.items():
             run[query.doc_id] = [hit.doc_id for hit in orders[rule][:DEPTH]]
-        if number in marks:
+        if number in (*_MARKS, len(judged.queries)):
             tokens[str(number)], documents[str(number)] = encoded_so_far(index)
     values = {rule: evaluate(judged.qrels, run, depth=DEPTH) for rule, run in runs.items()}
     rounded = {rule: {name: round(mean, 4) for name, mean in means(found).items()} for rule, found in values.items()}
@@ -178,11 +163,7 @@ def candidates_first(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _hits(index: Index, query: Document, k: int, allowance: Allowance) -> list[Hit]:
-    try:
-        is_indexed = index.document(query.doc_id).text == query.text
-    except EngineError:
-        is_indexed = False
-    if is_indexed:
+    if is_indexed(index, query):
         found = index.search_id(query.doc_id, k=k, allowance=allowance)
     else:
         found = index.search(query, k=k + 1, allowance=allowance)
@@ -213,6 +194,7 @@ def _judged(dataset: Dataset, split: str, seed: int, n_queries: int | None) -> J
 def demand_table(records: Sequence[DemandRecord]) -> str:
     """A row for each corpus and number of candidates."""
     head = ["Corpus", "Setting", "nDCG@10", "p", "Recall@100", "Tokens after 1 / 10 / 100 / all"]
+    head += [rule.capitalize() for rule in _RULES]
     rows: list[list[str]] = []
     for record in records:
         base = next((row for row in record.rows if row.way == "all"), record.rows[0])
@@ -223,18 +205,10 @@ def demand_table(records: Sequence[DemandRecord]) -> str:
         name = record.encoder.partition("@")[0]
         queries = f"{record.n_queries}{'' if name == BUNDLED_NAME else f', {name}'}"
         for row, p in zip(record.rows, p_cells(p_values), strict=True):
-            rows.append(
-                [
-                    f"{record.task} ({queries})",
-                    row.way,
-                    f"{row.metrics['nDCG@10']:.3f}",
-                    p,
-                    f"{row.metrics['Recall@100']:.3f}",
-                    " / ".join(f"{tokens / record.n_tokens:.0%}" for tokens in row.tokens.values()),
-                    *(_other(row.other_rules.get(rule)) for rule in _RULES),
-                ]
-            )
-    head += [rule.capitalize() for rule in _RULES]
+            ndcg, recall = (f"{row.metrics[measure]:.3f}" for measure in ("nDCG@10", "Recall@100"))
+            shares = " / ".join(f"{tokens / record.n_tokens:.0%}" for tokens in row.tokens.values())
+            others = (_other(row.other_rules.get(rule)) for rule in _RULES)
+            rows.append([f"{record.task} ({queries})", row.way, ndcg, p, recall, shares, *others])
     return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
 
 
@@ -246,12 +220,7 @@ def _other(found: dict[str, float] | None) -> str:
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the index.")
 @click.option("--split", default="test", help="Split to search with.")
-@click.option(
-    "--queries",
-    "n_queries",
-    type=click.IntRange(1),
-    help=f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors.",
-)
+@click.option("--queries", "n_queries", type=click.IntRange(1), help=_QUERIES_HELP)
 @measurement(seed="Seed of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
     """Measure encoding on demand on DATASET; vectors are looked up in an index that has them all.
@@ -264,7 +233,6 @@ def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int |
         python -m benchmarks study on_demand proposals
         python -m benchmarks study on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
     """
-    started = time.perf_counter()
     dataset = run.dataset(name, split)
     judged = _judged(dataset, split, run.seed, n_queries)
     documents = list(read_documents(dataset))
@@ -284,7 +252,7 @@ def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int |
         sample_documents=found.sample[1],
         sample_tokens=found.sample[0],
         rows=found.rows,
-        seconds=round(time.perf_counter() - started, 1),
+        seconds=run.seconds,
         origin=run.origin,
         is_encoded=n_queries is not None,
     )

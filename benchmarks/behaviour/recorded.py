@@ -7,14 +7,25 @@ from pathlib import Path
 
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.errors import EngineError
 from engine.index import Index
 
 
+def is_indexed(index: Index, document: Document) -> bool:
+    """Whether an index holds a document with this doc_id and text."""
+    try:
+        return index.document(document.doc_id).text == document.text
+    except EngineError:
+        return False
+
+
 class RecordedEncoder(Encoder):
-    """Returns the stored vectors of indexed documents; other documents go to the encoder of the first index."""
+    """Returns the stored vectors of documents by doc_id; other documents go to the encoder of the first index.
+
+    The indexes have all vectors, and stay open.
+    """
 
     def __init__(self, *indexes: Index) -> None:
-        """Read from indexes that have all vectors and stay open; a document is looked up by its doc_id."""
         self.encoder = indexes[0].encoder
         self.homes = {name: index for index in indexes for name in index.snapshot.doc_ids()}
         self.name, self.width = self.encoder.name, self.encoder.width
@@ -31,9 +42,7 @@ class RecordedEncoder(Encoder):
     def recorded(self, document: Document) -> EncodedDocument | None:
         """The stored vectors; None where there are none of this text."""
         home = self.homes.get(document.doc_id)
-        if home is None or home.document(document.doc_id).text != document.text:
-            return None
-        return home.stored_query(document.doc_id).vectors
+        return home.stored_query(document.doc_id).vectors if home and is_indexed(home, document) else None
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Segment a document; a recorded one gets no token ids, since nothing reads them."""

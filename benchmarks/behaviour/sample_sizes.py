@@ -1,14 +1,13 @@
 """Measures how many documents a reference needs: in corpora of one kind, and in one index that holds them all.
 
-Every query is compared with all documents once. A reference is some of these documents, so the
-scores under every size and m come from the same similarities.
+Every query is compared with all documents once. A reference is some of these documents, so the scores under every
+size and m come from the same similarities.
 
 Letters in shapes: I query chunks, N documents, R documents of a sample.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.behaviour.recorded import is_indexed
 from benchmarks.behaviour.records import SampleRecord, SampleRow
 from benchmarks.datasets import Qrels, checksum, read_qrels, read_queries
-from benchmarks.markdown import markdown, origins
+from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import evaluate
 from benchmarks.options import log
@@ -30,7 +30,6 @@ from benchmarks.significance import randomization_p
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Vectors
-from engine.errors import EngineError
 from engine.index import Index
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.evidence import reference_threshold as threshold
@@ -105,10 +104,14 @@ def _sum(parts: Sequence[TermStatistics]) -> TermStatistics:
 
 def compare(universe: Universe, home: Corpus, query: Document, scoring: Scoring) -> Compared:
     """Compare a query of one of the corpora with all documents."""
-    searcher = home.index.searcher(scoring)
-    prepared = searcher.prepare(_query(home.index, query))
+    index = home.index
+    if is_indexed(index, query):
+        encoded = index.stored_query(query.doc_id)
+    else:
+        encoded = Query(query, as_stored(index.encoder.encode([query])[0]))
+    prepared = index.searcher(scoring).prepare(encoded)
     chunks, documents, words, pairs = [], [], [], []
-    terms = segmenter_of(home.index.snapshot.language or "english").segment(prepared.text)
+    terms = segmenter_of(index.snapshot.language or "english").segment(prepared.text)
     tables = counted([terms], [title_span(query)])
     word_terms = query_terms(tables.words, universe.statistics.words)
     pair_terms = query_terms(tables.pairs, universe.statistics.pairs)
@@ -120,22 +123,8 @@ def compare(universe: Universe, home: Corpus, query: Document, scoring: Scoring)
         documents.append(snapshot.document_vectors @ prepared.vectors.document)
         words.append(scores(word_terms, corpus.words.words))
         pairs.append(scores(pair_terms, corpus.words.pairs))
-    return Compared(
-        prepared,
-        np.concatenate(chunks, axis=1),
-        np.concatenate(documents),
-        np.concatenate(words),
-        np.concatenate(pairs),
-    )
-
-
-def _query(index: Index, query: Document) -> Query:
-    try:
-        if index.document(query.doc_id).text == query.text:
-            return index.stored_query(query.doc_id)
-    except EngineError:
-        pass
-    return Query(query, as_stored(index.encoder.encode([query])[0]))
+    joined = (np.concatenate(parts) for parts in (documents, words, pairs))
+    return Compared(prepared, np.concatenate(chunks, axis=1), *joined)
 
 
 def rank(
@@ -143,13 +132,7 @@ def rank(
 ) -> list[str]:
     """The best documents by the whole score, with thresholds from a sample; those of other corpora get a prefix.
 
-    Args:
-        universe: the documents that are searched.
-        home: the corpus of the query, whose own document is left out of the sample and the ranking.
-        query: of the corpus `home`.
-        found: the result of `compare`.
-        sample: (R,) documents of the reference.
-        exceeding: m.
+    The query's own document in the corpus `home` is left out of the sample (R,) and the ranking; `exceeding` is m.
     """
     scoring = Scoring()
     own = universe.names.index((home.name, query.doc_id)) if (home.name, query.doc_id) in universe.names else -1
@@ -189,11 +172,6 @@ def rows_of(universe: Universe, home: Corpus, sizes: Sequence[tuple[int, int]]) 
         yield SampleRow(home.name, len(universe.corpora) > 1, n_sample, exceeding, per_query)
 
 
-def _opened(name: str, index: Index, queries: list[Document], qrels: Qrels) -> Corpus:
-    words = index.snapshot.words(np.arange(index.snapshot.n_documents))
-    return Corpus(name, index, queries, qrels, words)
-
-
 def samples_table(records: Sequence[SampleRecord]) -> str:
     """A row for each size and m, a column for each corpus alone and in the mixed index."""
     return "\n\n".join(_one(record) for record in records)
@@ -215,9 +193,8 @@ def _one(record: SampleRecord) -> str:
             figures += ["" if row is None else f"{np.mean(row.per_query):.3f}" for row in own]
             sums += _summary(own, default, record.origin.seed)
         rows.append([f"{n_sample:,}, {exceeding}", *figures, *sums])
-    counts = ", ".join(
-        f"{corpus} {next(len(row.per_query) for row in record.rows if row.corpus == corpus)}" for corpus in corpora
-    )
+    n_queries = {row.corpus: len(row.per_query) for row in record.rows}
+    counts = ", ".join(f"{corpus} {n_queries[corpus]}" for corpus in corpora)
     note = _NOTE.format(split=record.split, counts=counts, n_documents=record.n_documents, default=DEFAULT)
     return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
 
@@ -231,24 +208,17 @@ def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None
     before = [row for row in default if row is not None]
     if len(before) < len(rows) or rows == before:
         return [f"{mean:.3f}", ""]
-    p = randomization_p(
-        np.concatenate([row.per_query for row in rows]), np.concatenate([row.per_query for row in before]), seed=seed
-    )
-    return [f"{mean:.3f}", f"{p:.3f}" if p >= 0.001 else "< 0.001"]
+    mine, theirs = (np.concatenate([row.per_query for row in some]) for some in (rows, before))
+    return [f"{mean:.3f}", *p_cells([randomization_p(mine, theirs, seed=seed)])]
 
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
 @click.option("--encoder", default=BUNDLED_NAME, help="Encoder of the indexes.")
 @click.option("--split", default="valid", help="Split to search with.")
-@click.option(
-    "--queries",
-    "n_queries",
-    type=click.IntRange(1),
-    help="Search with the first N queries of each corpus; all by default.",
-)
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="First queries of each corpus; all by default.")
 @measurement(
-    seed="Seed of the tests in the table, and of --quick.", quick="A small seeded part of each DATASET", encodes=True
+    seed="Seed of the table's tests, and of --quick.", quick="A small seeded part of each DATASET", encodes=True
 )
 def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_queries: int | None) -> None:
     """Measure nDCG@10 by the size of the reference, in each DATASET alone and in all of them as one index.
@@ -257,7 +227,6 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
     Example:
         python -m benchmarks study sample_sizes proposals clscisumm --split valid
     """
-    started = time.perf_counter()
     with ExitStack() as stack:
         corpora, labels = [], []
         for name in names:
@@ -265,8 +234,9 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
             qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
             queries = list(read_queries(dataset, qrels).values())
             ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))
+            words = ready.index.snapshot.words(np.arange(ready.index.snapshot.n_documents))
             labels.append(f"{dataset.name}@{checksum(dataset)}")
-            corpora.append(_opened(dataset.name, ready.index, queries, qrels))
+            corpora.append(Corpus(dataset.name, ready.index, queries, qrels, words))
         rows = [row for corpus in corpora for row in rows_of(Universe.of([corpus]), corpus, SIZES)]
         mixed = Universe.of(corpora)
         for corpus in corpora if len(corpora) > 1 else []:
@@ -278,7 +248,7 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
             split=split,
             n_documents=len(mixed.names),
             rows=rows,
-            seconds=round(time.perf_counter() - started, 1),
+            seconds=run.seconds,
             origin=run.origin,
         )
     run.publish([record], samples_table)

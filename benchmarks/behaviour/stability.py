@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from engine import Index
-from indexer.origin import Origin
 
 Hits: TypeAlias = list[tuple[str, float]]
 
@@ -96,46 +94,26 @@ def examine(index: Index, queries: Sequence[str], where: str) -> Tally:
         QueryError: the filter does not parse.
     """
     tally = Tally()
+
+    def search(doc_id: str, k: int, *, offset: int = 0, where: str | None = None, exact: bool = False) -> Hits:
+        result = index.search_id(doc_id, k=k, offset=offset, where=where, exact=exact)
+        return [(hit.doc_id, hit.score) for hit in result.hits]
+
     for doc_id in queries:
-
-        def ask(
-            k: int, doc_id: str = doc_id, *, offset: int = 0, where: str | None = None, exact: bool = False
-        ) -> Hits:
-            result = index.search_id(doc_id, k=k, offset=offset, where=where, exact=exact)
-            return [(hit.doc_id, hit.score) for hit in result.hits]
-
         with threads(1):
-            head = ask(HEAD)
+            head = search(doc_id, HEAD)
             for k in DEPTHS[:-1]:
-                tally.compare(f"k = {k}", ask(k), head, is_ordered=True)
-            pages = [hit for offset in range(0, HEAD, PAGE) for hit in ask(PAGE, offset=offset)]
+                tally.compare(f"k = {k}", search(doc_id, k), head, is_ordered=True)
+            pages = [hit for offset in range(0, HEAD, PAGE) for hit in search(doc_id, PAGE, offset=offset)]
             tally.compare(f"pages of {PAGE}", pages, head, is_ordered=True)
-            tally.compare("filter", ask(HEAD, where=where), head, is_ordered=False)
-            scan = ask(HEAD, exact=True)
+            tally.compare("filter", search(doc_id, HEAD, where=where), head, is_ordered=False)
+            scan = search(doc_id, HEAD, exact=True)
             tally.compare("scan", scan, head, is_ordered=False)
             tally.drift(head, scan)
-            tally.rises(ask(DEEP))
+            tally.rises(search(doc_id, DEEP))
         with threads(2):
-            tally.compare("2 threads", ask(HEAD), head, is_ordered=True)
+            tally.compare("2 threads", search(doc_id, HEAD), head, is_ordered=True)
     return tally
-
-
-def record_of(index: Index, name: str, queries: Sequence[str], where: str, origin: Origin) -> StabilityRecord:
-    """Examine an index, and return the record."""
-    started = time.perf_counter()
-    tally = examine(index, queries, where)
-    row = index.snapshot.generation_row
-    return StabilityRecord(
-        index=name,
-        factory=row.factory if row is not None else "",
-        n_documents=index.n_documents,
-        n_chunks=index.n_chunks,
-        where=where,
-        n_queries=len(queries),
-        **vars(tally),
-        seconds=round(time.perf_counter() - started, 1),
-        origin=origin,
-    )
 
 
 def stability_table(records: Sequence[StabilityRecord]) -> str:
@@ -176,5 +154,17 @@ def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
     """
     with Index.open(path) as index:
         queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
-        record = record_of(index, path.stem.partition("@")[0], queries, where, run.origin)
+        generation = index.snapshot.generation_row
+        tally = examine(index, queries, where)
+        record = StabilityRecord(
+            index=path.stem.partition("@")[0],
+            factory=generation.factory if generation is not None else "",
+            n_documents=index.n_documents,
+            n_chunks=index.n_chunks,
+            where=where,
+            n_queries=len(queries),
+            **vars(tally),
+            seconds=run.seconds,
+            origin=run.origin,
+        )
     run.publish([record], stability_table)

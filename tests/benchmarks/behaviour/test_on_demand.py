@@ -51,9 +51,13 @@ def test_vectors_are_looked_up_and_other_texts_encoded(full: Path) -> None:
         assert len(other.chunks) == len(other.chunk_spans)
 
 
+def first_queries(n: int) -> Judged:
+    queries = CORPUS[:n]
+    return Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
+
+
 def test_tokens_grow_with_queries_up_to_those_of_all(full: Path) -> None:
-    queries = CORPUS[:12]
-    judged = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
+    judged = first_queries(12)
     with Index.open(full, encoder=FakeEncoder()) as index:
         with index_for_once(CORPUS, RecordedEncoder(index), "later") as later:
             row = measure(later, judged, "4 candidates", 4)
@@ -80,43 +84,33 @@ def test_other_rules_order_the_same_hits(full: Path) -> None:
     assert by_words == sorted(by_words, reverse=True)
 
 
-@pytest.mark.slow
-def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = [
-        "--quick",
-        "--encoder",
-        str(bert_folder),
-        "--work",
-        str(tmp_path / "work"),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+def run(*arguments: str, tmp_path: Path) -> tuple[DemandRecord, str]:
+    """The record of the command, and what it prints, which includes the table."""
+    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [*arguments, *places], catch_exceptions=False)
     assert done.exit_code == 0
     (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, DemandRecord)
+    assert isinstance(record, DemandRecord) and demand_table([record]) in done.output
+    return record, done.output
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
+    record, printed = run(str(folder), "--quick", "--encoder", str(bert_folder), tmp_path=tmp_path)
     assert [row.way for row in record.rows] == ["words", "20 candidates", "50 candidates", "200 candidates", "all"]
-    assert demand_table([record]) in done.output
-    assert f"| {record.task} (2, {bert_folder.name}) | all | " in done.output
+    assert f"| {record.task} (2, {bert_folder.name}) | all | " in printed
 
 
 def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = ["--encoder", str(bert_folder), "--queries", "1", "--work", str(tmp_path / "work")]
-    arguments = [str(folder), "--seed", "1", *options, "--out", str(tmp_path / "out")]
-    tables = []
     for _ in range(2):  # the second run finds the vectors of the first
-        done = CliRunner().invoke(main, arguments, catch_exceptions=False)
-        assert done.exit_code == 0
-        (record,) = read_records(tmp_path / "out")
-        assert isinstance(record, DemandRecord)
-        tables.append(demand_table([record]))
-        assert tables[-1] in done.output
+        options = ["--seed", "1", "--encoder", str(bert_folder), "--queries", "1"]
+        record, printed = run(str(folder), *options, tmp_path=tmp_path)
     words, later = record.rows
     assert (words.way, words.tokens["1"]) == ("words", 0)
     assert later.way == "20 candidates"
     assert 0 < later.tokens["1"] <= record.n_tokens
     assert record.name == f"demand-pets-test-{bert_folder.name}-first1"
-    assert f"| pets (1, {bert_folder.name}) | 20 candidates |" in tables[0]
+    assert f"| pets (1, {bert_folder.name}) | 20 candidates |" in printed
     (kept,) = (tmp_path / "work").glob("pets@*-seed1-first1-later-*.lm")
     with Index.open(kept) as index:
         assert index.snapshot.has_vectors.any()
@@ -124,10 +118,8 @@ def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_
 
 @pytest.mark.slow
 def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    queries = CORPUS[:3]
-    judged = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
     monkeypatch.setattr("benchmarks.behaviour.on_demand.load_given", lambda name: FakeEncoder())
-    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, judged) for _ in range(2))
+    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, first_queries(3)) for _ in range(2))
     build(tmp_path / "other.lm", CORPUS, encoder=FakeEncoder(), encode="later")
     with Index.open(tmp_path / "other.lm", encoder=FakeEncoder()) as index:
         assert fresh.sample == again.sample == encoded_so_far(index)
