@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.faults.calls import Change
 from benchmarks.faults.operations import ENCODER, INDEX, OPERATIONS, ORIGINALS, PARTS, UNSEALED
 from benchmarks.faults.recording import State, killed_state, queried, read_state, record, visible, write_state
+from benchmarks.faults.records import Case
 from benchmarks.measuring.isolation import ProcessFailed, described, in_child, limit_memory
 from benchmarks.store.contents import Contents, compare, read_contents
 from engine.encoders.loading import load_encoder  # noqa: F401 - repair needs it: loaded before any child is forked
-from engine.errors import EngineError
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage as Loss
 from indexer.upkeep.verify import verify
@@ -89,17 +89,6 @@ class Original:
         return [place for place, name in below.items() if fnmatch(name, _KINDS[kind])]
 
 
-@dataclass
-class Damaged:
-    """The result of one case."""
-
-    kind: str = ""
-    answer: str = ""  # right, earlier, refused or wrong
-    is_found: bool = False  # by `verify`
-    repaired: str = ""  # "", or one of `mended`, `lost`, `refused`
-    problems: list[str] = field(default_factory=list)  # empty if all is well
-
-
 def make_originals(work: Path) -> list[Original]:
     """Sealed indexes of each sort, and unsealed ones as left by a writer that is killed after a commit."""
     made = []
@@ -130,106 +119,87 @@ def _unsealed(name: str, work: Path) -> Original:
     return Original(f"{name}, unsealed", state, INDEX, truths, is_sealed=False)
 
 
-def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repaired: bool) -> Damaged:
-    """Damage a random file in a random way, each kind of file and of damage equally often, and check the result."""
+def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repaired: bool) -> tuple[str, Case]:
+    """Damage a random file in a random way, each kind of file and of damage equally often, and check the result.
+
+    Returns:
+        The kind of the file, and the result.
+    """
     kinds = [kind for kind in _KINDS if original.files(kind)]
     kind = kinds[int(rng.integers(len(kinds)))]
     places = original.files(kind)
     place, damage = places[int(rng.integers(len(places)))], list(Damage)[int(rng.integers(len(Damage)))]
     seed, with_encoder = int(rng.integers(2**32)), bool(rng.integers(2))
 
-    def case() -> Damaged:
+    def case() -> Case:
         limit_memory()  # a damaged length must not exhaust the memory
-        found = Damaged(kind)
+        found = Case()
         write_state(original.state, work)
         how = inflict(work / place, damage, np.random.default_rng(seed))
         _ask(found, original, work / original.index)
         _verify(found, original, work / original.index, Path(place).name)
         if is_repaired:
+            found.outcomes.add("repaired")
             _repair(found, original, work / original.index, kind, with_encoder=with_encoder)
         found.problems = [f"{original.name}, {place} {how}: {problem}" for problem in found.problems]
         return found
 
     try:
-        return in_child(case)
+        return kind, in_child(case)
     except ProcessFailed as error:
-        return Damaged(kind, problems=[f"{original.name}, {place} {damage.value}, seed {seed}: {error}"])
+        return kind, Case(problems=[f"{original.name}, {place} {damage.value}, seed {seed}: {error}"])
 
 
-def _guarded(found: Damaged, step: str, act: Callable[[], None]) -> bool:
-    """Do a step; False where the engine refused. Other errors are problems."""
-    try:
-        act()
-    except EngineError:
-        return False
-    except Exception as error:  # noqa: BLE001 - whatever is not the engine's error is what we look for
-        found.problems.append(f"{step}: {described(error)}")
-    return True
-
-
-def _ask(found: Damaged, original: Original, index: Path) -> None:
-    def ask() -> None:
-        matches = [number for number, truth in enumerate(original.truths) if _is_as(index, truth)]
-        last = len(original.truths) - 1
-        found.answer = "right" if last in matches else "earlier" if matches else "wrong"
-        if not matches:
+def _ask(found: Case, original: Original, index: Path) -> None:
+    with found.guarded("a query", "refused"):
+        matches = [_is_as(index, truth) for truth in original.truths]
+        found.outcomes.add("right" if matches[-1] else "earlier" if any(matches) else "wrong")
+        if not any(matches):
             found.problems.append("a silently different answer")
-
-    if not _guarded(found, "a query", ask):
-        found.answer = "refused"
 
 
 def _is_as(index: Path, truth: Contents) -> bool:
     return compare(read_contents(index, list(truth.hits)), truth).is_none
 
 
-def _verify(found: Damaged, original: Original, index: Path, file: str) -> None:
-    def check() -> None:
-        findings = verify(index)
-        found.is_found = bool(findings)
-        is_row = any(one.damage is Loss.DOCUMENT for one in findings)  # it names the document, not the file
-        if findings and not is_row and not any(file in f"{one.where} {one.what}" for one in findings):
-            found.problems.append(f"verify does not name the file: {findings}")
-
-    if not _guarded(found, "verify", check):
-        found.is_found = True
+def _verify(found: Case, original: Original, index: Path, file: str) -> None:
+    with found.guarded("verify", "found"):
+        if findings := verify(index):
+            found.outcomes.add("found")
+            is_row = any(one.damage is Loss.DOCUMENT for one in findings)  # it names the document, not the file
+            if not is_row and not any(file in f"{one.where} {one.what}" for one in findings):
+                found.problems.append(f"verify does not name the file: {findings}")
     # Damage can lose what a killed writer left in the log, as a kill a moment earlier would.
-    is_harmless = not original.is_sealed and found.answer in ("right", "earlier")
-    if not found.is_found and not is_harmless:
-        found.problems.append(f"verify found nothing, and the answer was {found.answer}")
+    is_harmless = not original.is_sealed and found.outcomes & {"right", "earlier"}
+    if "found" not in found.outcomes and not is_harmless:
+        found.problems.append(f"verify found nothing, and the outcome was {found.outcomes}")
 
 
-def _repair(found: Damaged, original: Original, index: Path, kind: str, *, with_encoder: bool) -> None:
+def _repair(found: Case, original: Original, index: Path, kind: str, *, with_encoder: bool) -> None:
     lost: list[str] = []
-
-    def mend() -> None:
-        lost.extend(repair(index, encode=with_encoder, encoder=ENCODER).lost)
-
-    if not _guarded(found, "repair", mend):
-        found.repaired = "refused"
+    with found.guarded("repair", "given_up"):
+        lost = repair(index, encode=with_encoder, encoder=ENCODER).lost
+    if "given_up" in found.outcomes:
         if kind in ("shard", "reference", "FAISS", "postings of words"):
             found.problems.append("repair refused what can be derived or dropped")
         return
-    found.repaired = "lost" if lost else "mended"
-
-    def check() -> None:
+    found.outcomes.add("lost" if lost else "mended")
+    try:
         if findings := verify(index):
             found.problems.append(f"after repair verify finds {findings}")
         # Another reference has other thresholds, so that scores differ, as `repair` reports.
-        is_same_score = not lost and kind != "reference"
-        is_well = any(_is_as(index, truth) for truth in original.truths) if is_same_score else False
-        if not is_well and (is_same_score or not _is_without(index, original.truths, lost)):
+        if lost or kind == "reference":
+            is_well = _is_without(index, original.truths, lost)
+        else:
+            is_well = any(_is_as(index, truth) for truth in original.truths)
+        if not is_well:
             found.problems.append(f"after repair, which lost {lost}, the index holds something else")
-
-    if not _guarded(found, "after repair", check):
-        found.problems.append("after repair the index is refused")
+    except Exception as error:  # noqa: BLE001 - the index is refused, or worse
+        found.problems.append(f"after repair: {described(error)}")
 
 
 def _is_without(index: Path, truths: Sequence[Contents], lost: list[str]) -> bool:
     """Whether an index holds its earlier documents except the lost ones; hits depend on them, and are not compared."""
-    present = read_contents(index, []).documents
-    for truth in truths:
-        kept = {name: one for name, one in truth.documents.items() if name not in lost}
-        if compare(Contents(present, {}), Contents(kept, {})).is_none:
-            return True
-    return False
+    present = Contents(read_contents(index, []).documents, {})
+    kept = [{name: one for name, one in truth.documents.items() if name not in lost} for truth in truths]
+    return any(compare(present, Contents(documents, {})).is_none for documents in kept)

@@ -13,11 +13,11 @@ from typing import TypeVar
 import click
 import numpy as np
 
-from benchmarks.faults.damaged_copies import Damaged, damaged, make_originals
-from benchmarks.faults.interruptions import Fault, Interrupted, injected, replayed
+from benchmarks.faults.damaged_copies import damaged, make_originals
+from benchmarks.faults.interruptions import Fault, injected, replayed
 from benchmarks.faults.operations import OPERATIONS
 from benchmarks.faults.recording import record
-from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
+from benchmarks.faults.records import Case, DamagedCounts, FaultsRecord, InterruptionCounts
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
@@ -65,7 +65,11 @@ class Faults:
                 found = replayed(expected, fault, at, self._rng, self._work / "case")
             else:
                 found = injected(expected, fault, at, self._work / "case")
-            self._count_interrupted(expected.operation.name, fault, at, found)
+            operation = expected.operation.name
+            found.problems = [f"{operation}, {fault.value} at call {at}: {problem}" for problem in found.problems]
+            self.operations[operation] += 1
+            self._count(found, self.interruptions[fault.value])
+            self._note("interruptions", self.operations.total())
 
     def _moments(self, n_calls: int, n: float) -> list[int]:
         """One random call in each of `n` equal parts of a run; a fraction is rounded up or down at random."""
@@ -73,41 +77,26 @@ class Faults:
         parts = (np.arange(n_moments) + self._rng.random(n_moments)) / max(1, n_moments)
         return [int(at) for at in parts * (n_calls + 1)]
 
-    def _count_interrupted(self, operation: str, fault: Fault, at: int, found: Interrupted) -> None:
-        self.operations[operation] += 1
-        counter = self.interruptions[fault.value]
-        counter["n_cases"] += 1
-        counter["n_refused"] += found.is_refused
-        counter["n_named"] += found.is_named
-        counter["n_passed"] += found.is_passed
-        counter["n_problems"] += bool(found.problems)
-        self.problems += [f"{operation}, {fault.value} at call {at}: {problem}" for problem in found.problems]
-        self._note("interruptions", self.operations.total())
-
     def damage(self, n_copies: int) -> None:
         """Damage copies, equally many of each index; every third copy is repaired."""
         originals = make_originals(self._work / "clean")
         gc.freeze()
         for number in range(n_copies):
             original = originals[number % len(originals)]
-            found = damaged(original, self._rng, self._work / "case", is_repaired=number // len(originals) % 3 == 0)
-            self._count_damaged(original.name, found)
+            is_repaired = number // len(originals) % 3 == 0
+            kind, found = damaged(original, self._rng, self._work / "case", is_repaired=is_repaired)
+            self._count(found, self.copies[original.name], self.by_kind[kind])
             self._note("copies", number + 1)
+
+    def _count(self, found: Case, *counters: Counter[str]) -> None:
+        for counter in counters:
+            counter.update(["n_cases", *(f"n_{outcome}" for outcome in found.outcomes)])
+            counter["n_problems"] += bool(found.problems)
+        self.problems += found.problems
 
     def _note(self, what: str, n: int) -> None:
         if n % _NOTED == 0:
             self._noted(f"{n} {what}, {len(self.problems)} problems")
-
-    def _count_damaged(self, original: str, found: Damaged) -> None:
-        for counter in (self.copies[original], self.by_kind[found.kind]):
-            counter.update(["n_cases", f"n_{found.answer}"])
-            counter["n_found"] += found.is_found
-            counter["n_repaired"] += bool(found.repaired)
-            counter["n_mended"] += found.repaired == "mended"
-            counter["n_lost"] += found.repaired == "lost"
-            counter["n_given_up"] += found.repaired == "refused"
-            counter["n_problems"] += bool(found.problems)
-        self.problems += found.problems
 
 
 def _counts(kind: type[CountsT], tallies: Mapping[str, Counter[str]]) -> dict[str, CountsT]:

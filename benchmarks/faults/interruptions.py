@@ -8,7 +8,6 @@ import resource
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from benchmarks.faults.recording import (
     visible,
     write_state,
 )
+from benchmarks.faults.records import Case
 from benchmarks.measuring.isolation import ProcessFailed, described, in_child
 from benchmarks.store.contents import Seen, compare, look, read_contents
 from engine.errors import EngineError
@@ -42,24 +42,14 @@ class Fault(StrEnum):
     VANISHED = "vanished file"  # another program deletes a file of the index
 
 
-@dataclass
-class Interrupted:
-    """The result of one case."""
-
-    problems: list[str] = field(default_factory=list)  # empty if all is well
-    is_refused: bool = False  # a reader got an error of the engine until the command was run again
-    is_named: bool = False  # the operation ended with an error of the engine
-    is_passed: bool = False  # the operation ended well in spite of the fault
-
-
-def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator, work: Path) -> Interrupted:
+def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator, work: Path) -> Case:
     """Lay out the state of a kill or a loss of power before call `at`, check it, and run the command again."""
     recording = expected.recording
     state = crashed_state(recording, at, rng) if fault is Fault.CRASH else killed_state(recording, at)
     n_calls = int(rng.integers(len(recording.calls) + 1))
 
-    def case() -> Interrupted:
-        found = Interrupted()
+    def case() -> Case:
+        found = Case()
         write_state(state, work)
         _check_seen(found, visible(work / expected.operation.index), expected.allowed(at))
         if fault is Fault.SECOND_KILL:
@@ -70,7 +60,7 @@ def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator
     return _answer(case)
 
 
-def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: Path) -> None:
+def _kill_next_run(found: Case, expected: Expected, n_calls: int, work: Path) -> None:
     """Run the command again in a child, which is killed before its call `n_calls`, if it makes that many."""
     before = _kept(expected, work)
     left = iter(range(n_calls))
@@ -88,22 +78,18 @@ def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: P
     _check_kept(found, before, _kept(expected, work))
 
 
-def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupted:
+def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Case:
     """Run the operation with a fault at call `at`, check the result, and run it again in the same process."""
 
-    def case() -> Interrupted:
-        found, hook = Interrupted(), _Injection(fault, at, expected, work)
+    def case() -> Case:
+        found, hook = Case(), _Injection(fault, at, expected, work)
         write_state(expected.recording.before, work)
         watch(work, hook)
         acknowledge(hook.acknowledge)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        try:
+        with found.guarded("the operation", "named"):
             expected.operation.act(work)
-            found.is_passed = True
-        except EngineError:
-            found.is_named = True
-        except Exception as error:  # noqa: BLE001 - whatever is not the engine's error is what we look for
-            found.problems.append(described(error))
+            found.outcomes.add("passed")
         hook.is_over = True
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         if fault is Fault.VANISHED:
@@ -117,11 +103,11 @@ def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupt
     return _answer(case)
 
 
-def _answer(case: Callable[[], Interrupted]) -> Interrupted:
+def _answer(case: Callable[[], Case]) -> Case:
     try:
         return in_child(case)
     except ProcessFailed as error:
-        return Interrupted([str(error)])
+        return Case(problems=[str(error)])
 
 
 class _Injection:
@@ -156,9 +142,9 @@ class _Injection:
                     sorted(files)[self._at % len(files)].unlink()
 
 
-def _check_seen(found: Interrupted, seen: Visible, allowed: list[Visible]) -> None:
+def _check_seen(found: Case, seen: Visible, allowed: list[Visible]) -> None:
     if seen is None and None not in allowed:
-        found.is_refused = True
+        found.outcomes.add("refused")
     elif seen not in allowed:
         found.problems.append(f"a reader saw {_count(seen)} documents, not {' or '.join(map(_count, allowed))}")
 
@@ -167,7 +153,7 @@ def _count(seen: Visible) -> str:
     return "no" if seen is None else str(len(seen))
 
 
-def _finish(found: Interrupted, expected: Expected, work: Path) -> None:
+def _finish(found: Case, expected: Expected, work: Path) -> None:
     """Run the command again; the index must be as if nothing had happened."""
     index = work / expected.operation.index
     before = _kept(expected, work)
@@ -192,7 +178,7 @@ def _kept(expected: Expected, work: Path) -> dict[str, Seen]:
         return {}
 
 
-def _check_kept(found: Interrupted, before: dict[str, Seen], after: dict[str, Seen]) -> None:
+def _check_kept(found: Case, before: dict[str, Seen], after: dict[str, Seen]) -> None:
     """No document may be lost, indexed or encoded again."""
     for doc_id, seen in before.items():
         now = after.get(doc_id)
@@ -200,20 +186,13 @@ def _check_kept(found: Interrupted, before: dict[str, Seen], after: dict[str, Se
             found.problems.append(f"lost or encoded twice: {doc_id} was {seen} and is {now}")
 
 
-def _check_loss(found: Interrupted, expected: Expected, work: Path) -> None:
+def _check_loss(found: Case, expected: Expected, work: Path) -> None:
     """After a file vanished, answers must be right or refused, and `verify` must not crash."""
     index = work / expected.operation.index
-    seen = visible(index)
-    try:
-        verify(index)
-        answered = None if seen is None else read_contents(index, [])
-    except EngineError:
-        found.is_refused = True
-        return
-    except Exception as error:  # noqa: BLE001 - as above
-        found.problems.append(f"with a file gone: {described(error)}")
-        return
     known = {content_hash for state in expected.visible for _, content_hash, _ in state or ()}
-    documents = answered.documents if answered else {}
-    if wrong := [name for name, one in documents.items() if one.content_hash not in known]:
-        found.problems.append(f"with a file gone, documents that nobody indexed: {wrong}")
+    with found.guarded("with a file gone", "refused"):
+        is_there = visible(index) is not None
+        verify(index)
+        documents = read_contents(index, []).documents if is_there else {}
+        if wrong := [name for name, one in documents.items() if one.content_hash not in known]:
+            found.problems.append(f"with a file gone, documents that nobody indexed: {wrong}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import indexer.generation.reference as drawing
 from benchmarks.faults.encoder import WordEncoder
@@ -22,7 +23,9 @@ from indexer.upkeep.backup import backup, restore
 from indexer.upkeep.removal import remove
 from indexer.upkeep.repair import repair
 
-INDEX, PARTS, FILE = "x.lm", "parts.lm", "x.backup"
+Step: TypeAlias = Callable[[Path], object]  # in a folder
+
+INDEX, PARTS, FILE, RESTORED = "x.lm", "parts.lm", "x.backup", "back.lm"
 ENCODER = WordEncoder()
 IVF = "IVF4,Flat"
 _ALL = list(documents(SHORT, 20))
@@ -37,64 +40,48 @@ class Operation:
     """A command that may be interrupted and run again."""
 
     name: str
-    begin: Callable[[Path], None]  # makes the state before the operation, in a folder
-    act: Callable[[Path], object]  # runs the command; a second run finishes it
+    begin: Step  # makes the state before the operation
+    act: Step  # runs the command; a second run finishes it
     index: str = INDEX  # whose contents are compared
     keeps: bool = False  # documents that are there unchanged keep their ids and those of their chunks
 
 
 def _index(
-    folder: Path, which: Iterable[Document], encode: EncodeNow = "all", *, factory: str = "Flat", name: str = INDEX,
+    *batches: Sequence[Document], encode: EncodeNow = "all", factory: str = "Flat", name: str = INDEX,
     prune: bool = False,
-) -> None:  # fmt: skip
-    encoder = None if encode == "none" else ENCODER
-    build(
-        folder / name, which, encoder=encoder, encode=encode, factory=factory, recall_floor=_FLOOR, language="english",
-        prune=prune,
-    )  # fmt: skip
+) -> Step:  # fmt: skip
+    """A step that indexes batches of documents one after another."""
+
+    def act(folder: Path) -> None:
+        for batch in batches:
+            build(
+                folder / name, batch, encoder=None if encode == "none" else ENCODER, encode=encode, factory=factory,
+                recall_floor=_FLOOR, language="english", prune=prune,
+            )  # fmt: skip
+
+    return act
 
 
-def _nothing(_folder: Path) -> None:
-    return
+def _once(place: str, step: Step) -> Step:
+    """A step that does nothing where its result is there already."""
+    return lambda folder: None if (folder / place).exists() else step(folder)
 
 
-def _words(folder: Path) -> None:
-    _index(folder, _ALL[:9], "none")
-    _index(folder, _ALL[9:14], "none")
-
-
-def _vectors(folder: Path) -> None:
-    _index(folder, _ALL[:9])
-    _index(folder, _ALL[9:14])
-
-
-def _ivf(folder: Path) -> None:
-    _index(folder, _ALL[:14], factory=IVF)
-
-
-def _later(folder: Path) -> None:
-    _index(folder, _ALL[:14], "none")
-    _index(folder, _ALL[:14])
+def _in_turn(*steps: Step) -> Step:
+    return lambda folder: [step(folder) for step in steps]
 
 
 def _sample(folder: Path) -> None:
     """Words of all documents and vectors of a few, as for a corpus that is too large to encode at once."""
     drawing.ALL_TOKENS, drawing.FIRST_DOCUMENTS, drawing.FEWEST_FIRST = 0, _FIRST, _FIRST
-    _index(folder, _ALL[:14], "later")
+    _index(_ALL[:14], encode="later")(folder)
 
 
 def _query_and_encode(folder: Path) -> None:
     for query in _ALL[:2]:
         with Index.open(folder / INDEX, encoder=ENCODER) as index:
             index.search_id(query.doc_id, allowance=_ON_DEMAND)
-    _index(folder, [])
-
-
-def _update(folder: Path) -> None:
-    """Change the metadata of documents, and the text of every second one; leave some out, and add others."""
-    changed = [replace(one, metadata={**one.metadata, "year": 1990 + at}) for at, one in enumerate(_ALL[:8])]
-    changed[1::2] = [replace(one, text=f"{one.text}!") for one in changed[1::2]]
-    _index(folder, changed + _ALL[10:18], prune=True)
+    _index([])(folder)
 
 
 def _remove(folder: Path) -> None:
@@ -103,62 +90,48 @@ def _remove(folder: Path) -> None:
         remove(folder / INDEX, present)
 
 
-def _with_removed(folder: Path) -> None:
-    _vectors(folder)
-    _remove(folder)
-
-
-def _damaged(folder: Path) -> None:
-    _ivf(folder)
+def _damage(folder: Path) -> None:
     for path in [*(folder / INDEX).glob("shards/*"), *(folder / INDEX).glob("ann/*/*.faiss")]:
         path.write_bytes(path.read_bytes()[:-9])
 
 
-def _partitioned(folder: Path) -> None:
-    _vectors(folder)
-    partition(folder / INDEX, folder / PARTS, 2)
+def _reencode(folder: Path) -> None:
+    reencode(folder / INDEX, encoder=WordEncoder(1), recall_floor=_FLOOR)
 
 
-def _split(folder: Path) -> None:
-    if not (folder / PARTS).exists():
-        partition(folder / INDEX, folder / PARTS, 2)
+# The documents with other metadata, and every second one with another text.
+_CHANGED = [replace(one, metadata={**one.metadata, "year": 1990 + at}) for at, one in enumerate(_ALL)]
+_CHANGED[1::2] = [replace(one, text=f"{one.text}!") for one in _CHANGED[1::2]]
 
-
-def _back_up(folder: Path) -> None:
-    if not (folder / FILE).exists():
-        backup(folder / INDEX, folder / FILE)
-
-
-def _backed_up(folder: Path) -> None:
-    _ivf(folder)
-    _back_up(folder)
-
-
-def _restore(folder: Path) -> None:
-    if not (folder / "back.lm").exists():
-        restore(folder / FILE, folder / "back.lm")
-
+_NOTHING = _in_turn()
+_WORDS = _index(_ALL[:9], _ALL[9:14], encode="none")
+_VECTORS = _index(_ALL[:9], _ALL[9:14])
+_LATER = _in_turn(_index(_ALL[:14], encode="none"), _index(_ALL[:14]))
+_IVF = _index(_ALL[:14], factory=IVF)
+_SPLIT = _once(PARTS, lambda folder: partition(folder / INDEX, folder / PARTS, 2))
+_BACK_UP = _once(FILE, lambda folder: backup(folder / INDEX, folder / FILE))
+_RESTORE = _once(RESTORED, lambda folder: restore(folder / FILE, folder / RESTORED))
+_WITH_REMOVED = _in_turn(_VECTORS, _remove)
+_PARTITIONED = _in_turn(_VECTORS, _SPLIT)
 
 OPERATIONS = (
-    Operation("index words", _nothing, _words, keeps=True),
-    Operation("index vectors", _nothing, _vectors, keeps=True),
-    Operation("index words, encode later", _nothing, _later, keeps=True),
+    Operation("index words", _NOTHING, _WORDS, keeps=True),
+    Operation("index vectors", _NOTHING, _VECTORS, keeps=True),
+    Operation("index words, encode later", _NOTHING, _LATER, keeps=True),
     Operation("queries that encode", _sample, _query_and_encode, keeps=True),
-    Operation("index under IVF", _nothing, _ivf, keeps=True),
-    Operation("extend IVF", _ivf, lambda folder: _index(folder, _ALL, factory=IVF)),
-    Operation("update and prune", _vectors, _update),
-    Operation("remove", _vectors, _remove),
-    Operation("compact", _with_removed, lambda folder: compact(folder / INDEX)),
-    Operation("rebase", _with_removed, lambda folder: rebase(folder / INDEX)),
-    Operation("repair", _damaged, lambda folder: repair(folder / INDEX, encode=True, encoder=ENCODER)),
-    Operation(
-        "encode again", _ivf, lambda folder: reencode(folder / INDEX, encoder=WordEncoder(1), recall_floor=_FLOOR)
-    ),
-    Operation("partition", _vectors, _split, PARTS),
-    Operation("index partitions", _partitioned, lambda folder: _index(folder, _ALL, name=PARTS), PARTS),
-    Operation("backup", _ivf, _back_up),
-    Operation("restore", _backed_up, _restore, "back.lm"),
+    Operation("index under IVF", _NOTHING, _IVF, keeps=True),
+    Operation("extend IVF", _IVF, _index(_ALL, factory=IVF)),
+    Operation("update and prune", _VECTORS, _index(_CHANGED[:8] + _ALL[10:18], prune=True)),
+    Operation("remove", _VECTORS, _remove),
+    Operation("compact", _WITH_REMOVED, lambda folder: compact(folder / INDEX)),
+    Operation("rebase", _WITH_REMOVED, lambda folder: rebase(folder / INDEX)),
+    Operation("repair", _in_turn(_IVF, _damage), lambda folder: repair(folder / INDEX, encode=True, encoder=ENCODER)),
+    Operation("encode again", _IVF, _reencode),
+    Operation("partition", _VECTORS, _SPLIT, PARTS),
+    Operation("index partitions", _PARTITIONED, _index(_ALL, name=PARTS), PARTS),
+    Operation("backup", _IVF, _BACK_UP),
+    Operation("restore", _in_turn(_IVF, _BACK_UP), _RESTORE, RESTORED),
 )
 # Undamaged indexes whose copies are damaged; and operations during which a killed writer leaves an unsealed index.
-ORIGINALS = {"words": _words, "vectors": _vectors, "IVF": _ivf, "partitions": _partitioned}
+ORIGINALS = {"words": _WORDS, "vectors": _VECTORS, "IVF": _IVF, "partitions": _PARTITIONED}
 UNSEALED = ("index words", "update and prune", "extend IVF")

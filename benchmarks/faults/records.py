@@ -1,11 +1,33 @@
-"""The record of `study faults`, and its results as lines of Markdown."""
+"""The result of a case and the record of `study faults`, and its results as lines of Markdown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from benchmarks.measuring.isolation import described
 from benchmarks.record_file import Recorded
+from engine.errors import EngineError
 from indexer.origin import Origin
+
+
+@dataclass
+class Case:
+    """The result of one interrupted operation or damaged copy."""
+
+    outcomes: set[str] = field(default_factory=set)  # "x" is counted as `n_x` below
+    problems: list[str] = field(default_factory=list)  # empty if all is well
+
+    @contextmanager
+    def guarded(self, step: str, refused: str) -> Iterator[None]:
+        """Add the outcome `refused` where the engine refuses a step; any other error is a problem."""
+        try:
+            yield
+        except EngineError:
+            self.outcomes.add(refused)
+        except Exception as error:  # noqa: BLE001 - whatever is not the engine's error is what we look for
+            self.problems.append(f"{step}: {described(error)}")
 
 
 @dataclass(frozen=True)

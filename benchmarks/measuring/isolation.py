@@ -58,7 +58,7 @@ class Ended:
         return self.exit_code == 0 and not self.is_late
 
 
-def start(target: Callable[..., None], *arguments: Any, output: Path | None = None) -> ForkServerProcess:  # noqa: ANN401
+def start(target: Callable[..., object], *arguments: Any, output: Path | None = None) -> ForkServerProcess:  # noqa: ANN401
     """Run a function of a module in a process of its own; `output` is a file for what it prints."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -71,7 +71,7 @@ def start(target: Callable[..., None], *arguments: Any, output: Path | None = No
 
 def warm_up() -> None:
     """Import everything now, so that processes started later need no time and no memory for it."""
-    finish(start(_nothing), 600.0)
+    finish(start(os.getpid), 600.0)
 
 
 def finish(process: ForkServerProcess, timeout_seconds: float) -> Ended:
@@ -94,15 +94,12 @@ def run_forked(
 ) -> Any:  # noqa: ANN401 - what JSON holds
     """Run a function of a module in a process of its own, and read its result from a file.
 
-    Args:
-        target: its last argument is the path of a file, for its result as JSON.
-        arguments: all others; they must pickle.
-        name: of the process, for the message of a failure.
-        place: prefix of two files, for the result and for the printed output.
-        advice: end of that message.
+    The last argument of the function is the path of that file, which gets the result as JSON; `place` is the prefix of
+    its name, and of that of a file for the printed output.
 
     Raises:
-        ProcessFailed: the process was killed, crashed or raised; the message quotes its last output.
+        ProcessFailed: the process was killed, crashed or raised; the message has the name of the process, its last
+            output and the advice.
     """
     answer, printed = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
     ended = finish(start(target, *arguments, answer, output=printed), _LONGEST_SECONDS)
@@ -118,11 +115,11 @@ def run_fresh(
     cap_bytes: int | None = None,
     threads: int | None = None,
 ) -> tuple[dict[str, Any], Memory]:
-    """Call a function of a module in a process that starts with nothing else imported.
+    """Call a function of a module, whose result goes through JSON, in a process with nothing else imported.
 
     Args:
-        target: its result must go through JSON.
-        arguments: they must pickle.
+        target: the function.
+        arguments: its arguments, which must pickle.
         cap_bytes: cap on private writable memory, that of libraries included.
         threads: of matrix products and FAISS; by default the number of cores.
 
@@ -152,12 +149,8 @@ def run_fresh(
 def in_child(function: Callable[[], Value], seconds: float = 60.0) -> Value:
     """Call a function in a fork of this process, which inherits everything that was imported and created.
 
-    Args:
-        function: its return value must pickle.
-        seconds: after which the child is killed.
-
     Raises:
-        ProcessFailed: the child raised, was killed, or did not end in time.
+        ProcessFailed: the child raised, was killed, or did not end within these seconds.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -177,8 +170,7 @@ def in_child(function: Callable[[], Value], seconds: float = 60.0) -> Value:
         receiver.close()
     if not is_well:
         raise ProcessFailed(value)
-    result: Value = value
-    return result
+    return value  # type: ignore[no-any-return]
 
 
 def described(error: BaseException) -> str:
@@ -193,10 +185,6 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _nothing() -> None:
-    return
-
-
 def _send_result(function: Callable[[], object], sender: Connection) -> None:
     try:
         sender.send((True, function()))
@@ -205,7 +193,7 @@ def _send_result(function: Callable[[], object], sender: Connection) -> None:
     os._exit(0)  # without flushing the buffers or running the exit handlers of the parent
 
 
-def _run(target: Callable[..., None], arguments: tuple[Any, ...], output: Path | None) -> None:
+def _run(target: Callable[..., object], arguments: tuple[Any, ...], output: Path | None) -> None:
     if output is not None:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         for channel in (1, 2):
