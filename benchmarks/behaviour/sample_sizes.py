@@ -178,38 +178,33 @@ def samples_table(records: Sequence[SampleRecord]) -> str:
 
 
 def _one(record: SampleRecord) -> str:
-    corpora = list(dict.fromkeys(row.corpus for row in record.rows))
-    cells = {(row.n_sample, row.exceeding, row.is_mixed, row.corpus): row for row in record.rows}
-    sizes = sorted({(row.n_sample, row.exceeding) for row in record.rows})
-    places = [("alone", False), ("mixed", True)]
-    head = ["Documents, m", *(f"{corpus}, {name}" for name, _ in places for corpus in corpora)]
-    head += [f"{what}, {name}" for name, _ in places for what in ("mean", "p")]
-    rows = []
-    for n_sample, exceeding in sizes:
-        figures, sums = [], []
-        for _, is_mixed in places:
-            own = [cells.get((n_sample, exceeding, is_mixed, corpus)) for corpus in corpora]
-            default = [cells.get((*DEFAULT, is_mixed, corpus)) for corpus in corpora]
-            figures += ["" if row is None else f"{np.mean(row.per_query):.3f}" for row in own]
-            sums += _summary(own, default, record.origin.seed)
-        rows.append([f"{n_sample:,}, {exceeding}", *figures, *sums])
     n_queries = {row.corpus: len(row.per_query) for row in record.rows}
-    counts = ", ".join(f"{corpus} {n_queries[corpus]}" for corpus in corpora)
+    found = {(row.n_sample, row.exceeding, row.is_mixed, row.corpus): row.per_query for row in record.rows}
+    head = ["Documents, m", *(f"{corpus}, {name}" for name in ("alone", "mixed") for corpus in n_queries)]
+    head += [f"{what}, {name}" for name in ("alone", "mixed") for what in ("mean", "p")]
+    rows = []
+    for size in sorted({(row.n_sample, row.exceeding) for row in record.rows}):
+        figures, sums = list[str](), list[str]()
+        for is_mixed in (False, True):
+            own, default = (
+                [found.get((*one, is_mixed, corpus), []) for corpus in n_queries] for one in (size, DEFAULT)
+            )
+            figures += [f"{np.mean(values):.3f}" if values else "" for values in own]
+            sums += _summary(own, [] if size == DEFAULT else default, record.origin.seed)
+        rows.append([f"{size[0]:,}, {size[1]}", *figures, *sums])
+    counts = ", ".join(f"{corpus} {n}" for corpus, n in n_queries.items())
     note = _NOTE.format(split=record.split, counts=counts, n_documents=record.n_documents, default=DEFAULT)
     return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
 
 
-def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None], seed: int) -> list[str]:
+def _summary(own: Sequence[Sequence[float]], default: Sequence[Sequence[float]], seed: int) -> list[str]:
     """The mean over corpora, and p over all queries; "" where a corpus is too small for the sample."""
-    rows = [row for row in own if row is not None]
-    if len(rows) < len(own):
+    if not all(own):
         return ["", ""]
-    mean = float(np.mean([np.mean(row.per_query) for row in rows]))
-    before = [row for row in default if row is not None]
-    if len(before) < len(rows) or rows == before:
-        return [f"{mean:.3f}", ""]
-    mine, theirs = (np.concatenate([row.per_query for row in some]) for some in (rows, before))
-    return [f"{mean:.3f}", *p_cells([randomization_p(mine, theirs, seed=seed)])]
+    mean = f"{np.mean([np.mean(values) for values in own]):.3f}"
+    if not default or not all(default):
+        return [mean, ""]
+    return [mean, *p_cells([randomization_p(np.concatenate(own), np.concatenate(default), seed=seed)])]
 
 
 @program

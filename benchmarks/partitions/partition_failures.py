@@ -52,9 +52,9 @@ def row_of(fault: str, judgments: Sequence[tuple[str, float]]) -> FailureRow:
     """Count outcomes, and answers that are late, by the results of `judged`."""
     outcomes = Counter(outcome for outcome, _ in judgments)
     seconds = [one for _, one in judgments]
-    counts = (outcomes[name] for name in ("error", "partial", "whole", "wrong"))
+    errors, partial, whole, wrong = (outcomes[name] for name in ("error", "partial", "whole", "wrong"))
     n_late = sum(one > ROUNDS * DEADLINE + 1 for one in seconds)
-    return FailureRow(fault, len(judgments), *counts, n_late, round(max(seconds), 2))
+    return FailureRow(fault, len(judgments), errors, partial, whole, wrong, n_late, round(max(seconds), 2))
 
 
 @dataclass(frozen=True)

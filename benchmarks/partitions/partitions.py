@@ -72,7 +72,7 @@ def _counts(result: Result) -> tuple[object, ...]:
     return result.n_found, result.n_evident, result.n_searched, result.status
 
 
-def _parts(hit: Hit) -> dict[tuple[str, str], float]:
+def _parts(hit: Hit) -> dict[tuple[int, int], float]:
     return {(pair.query_section, pair.target_section): pair.contribution for pair in hit.pairs}
 
 

@@ -93,7 +93,7 @@ def _kill(running: Running, victim: str, trial: Trial, n_before: int) -> int:
     deadline, n_now = time.monotonic() + _LONGEST_SECONDS, n_before
     while time.monotonic() < deadline:
         if running.process.poll() is not None:
-            raise EngineError(f"the run ended before all kills; see {running.log}, or take a larger corpus")
+            raise EngineError(f"the run ended before all kills; see {running.log}, or pass fewer --kills")
         n_now = trial.look() if n_now == n_before else n_now
         found = [running.process.pid] if victim == DRIVER else running.workers(victim)
         if n_now > n_before and found:
@@ -102,7 +102,7 @@ def _kill(running: Running, victim: str, trial: Trial, n_before: int) -> int:
     raise EngineError(f"nothing was committed for {_LONGEST_SECONDS:.0f} s; see {running.log}")
 
 
-def overhead(corpus: Path, n_documents: int, encoder: str, work: Path) -> RayOverhead:
+def overhead(corpus: Path, n_documents: int, work: Path) -> RayOverhead:
     """Processor and wall seconds of `build` and of a job on Ray over the same documents, one after the other."""
     some = work / "some"
     some.mkdir()
@@ -112,16 +112,12 @@ def overhead(corpus: Path, n_documents: int, encoder: str, work: Path) -> RayOve
     spent = []
     for name, n_workers in (("build", 0), ("ray", N_WORKERS)):
         started = time.perf_counter()
-        job = Job(work / f"{name}.lm", some, encoder, n_workers)
+        job = Job(work / f"{name}.lm", some, DEFAULT_ENCODER, n_workers)
         cpu = job.start().finish(24 * 3600.0)
         spent.append((round(cpu, 1), round(time.perf_counter() - started, 1)))
         log(f"{name}: {cpu:.1f} s of processors")
-    return RayOverhead(len(files), encoder, *spent[0], *spent[1], corpus=name_of_corpus(corpus))
-
-
-def name_of_corpus(folder: Path) -> str:
-    """The name of a folder of documents; for a folder "corpus", the name of its parent."""
-    return folder.parent.name if folder.name == "corpus" else folder.stem
+    name = corpus.parent.name if corpus.name == "corpus" else corpus.stem
+    return RayOverhead(len(files), DEFAULT_ENCODER, *spent[0], *spent[1], corpus=name)
 
 
 def shard_digests(path: Path) -> dict[str, str]:
@@ -160,17 +156,13 @@ def _overhead_line(found: RayOverhead) -> str:
 
 
 @program
-@click.option("--corpus", type=click.Path(exists=True, path_type=Path), default=DEMO, help="Corpus to index.")
 @click.option("--kills", "n_kills", default=20, type=click.IntRange(1), help="Processes to kill.")
 @click.option("--overhead", "n_overhead", type=click.IntRange(1), metavar="N_DOCS", help=_OVERHEAD_HELP)
 @click.option(
-    "--overhead-corpus", type=click.Path(exists=True, path_type=Path), help="Corpus of the overhead, if another one."
+    "--overhead-corpus", type=click.Path(exists=True, path_type=Path), help="Corpus of the overhead, if not the demo's."
 )
-@click.option("--encoder", default=DEFAULT_ENCODER, help="Encoder of the overhead.")
 @measurement(seed="Seed of the tiny encoder.", work="Folder for the indexes; a temporary one by default.")
-def main(
-    run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, overhead_corpus: Path | None, encoder: str
-) -> None:
+def main(run: Measurement, n_kills: int, n_overhead: int | None, overhead_corpus: Path | None) -> None:
     """Kill encoders, writers and the driver of a job on Ray with a tiny encoder, and compare the index.
 
     The overhead is measured without kills, with the real encoder; the first N_DOCS files of a folder are indexed.
@@ -182,20 +174,20 @@ def main(
     """
     check_extra("ray", "ray_kills", "Ray", "ray")
     with run.folder() as work:
-        bert = str(tiny_encoder(corpus, work, run.seed))
-        words = (one for one in read_corpus([str(corpus)]) if isinstance(one, Document))
+        bert = str(tiny_encoder(DEMO, work, run.seed))
+        words = (one for one in read_corpus([str(DEMO)]) if isinstance(one, Document))
         build(work / "words.lm", words, encode="none")
         calm, killed = work / "calm.parts", work / "killed.parts"
         partition(work / "words.lm", calm, P)
         shutil.copytree(calm, killed)
-        Job(calm, corpus, bert, N_WORKERS, _BATCH_CHARS).start().finish(_LONGEST_SECONDS)
-        kills, trial = disturb(Job(killed, corpus, bert, N_WORKERS, _BATCH_CHARS), n_kills)
+        Job(calm, DEMO, bert, N_WORKERS, _BATCH_CHARS).start().finish(_LONGEST_SECONDS)
+        kills, trial = disturb(Job(killed, DEMO, bert, N_WORKERS, _BATCH_CHARS), n_kills)
         queries = sampled_queries(sorted(look(calm)), _QUERIES, run.seed)
         expected = read_contents(calm, queries)
         difference = compare(read_contents(killed, queries), expected)
         differing = set(shard_digests(killed).items()) ^ set(shard_digests(calm).items())
         record = RayKillRecord(
-            corpus=name_of_corpus(corpus),
+            corpus=DEMO.parent.name,
             n_documents=len(expected.documents),
             n_chunks=sum(len(one.spans) for one in expected.documents.values()),
             n_partitions=P,
@@ -208,7 +200,7 @@ def main(
             n_other_shards=len(differing),
             n_other_hits=len(difference.hits),
             ray=version("ray"),
-            overhead=None if n_overhead is None else overhead(overhead_corpus or corpus, n_overhead, encoder, work),
+            overhead=None if n_overhead is None else overhead(overhead_corpus or DEMO, n_overhead, work),
             seconds=run.seconds,
             origin=run.origin,
         )

@@ -41,6 +41,8 @@ _FACTORIES = ("Flat", "IVF8,Flat")
 _FLOOR = 0.3  # vectors of random words are separated badly
 _MOST_ERRORS = 5  # that are kept of one process
 _SUM_ERROR = 1e-5
+_N_DOCUMENTS, _N_READERS = 200, 8
+_PAUSE = 1.0  # mean seconds between two steps of each process
 _LAST_STEP_SECONDS = 120.0  # that a step may take after the end of the run
 
 
@@ -188,11 +190,8 @@ def percentiles(times: Sequence[float]) -> tuple[float, float]:
 @program
 @click.option("--minutes", default=30.0, type=click.FloatRange(min=0, min_open=True))
 @click.option("--idle-minutes", default=3.0, help="Duration of the same readers without a writer, before the run.")
-@click.option("--readers", "n_readers", default=8, type=click.IntRange(1), help="Processes that read.")
-@click.option("--documents", "n_documents", default=200, type=click.IntRange(30))
-@click.option("--pause", default=1.0, help="Mean seconds between two steps of each process.")
 @measurement(seed="Seed of documents, queries and changes.", work="Folder to work in; by default a temporary one.")
-def main(run: Measurement, minutes: float, idle_minutes: float, n_readers: int, n_documents: int, pause: float) -> None:
+def main(run: Measurement, minutes: float, idle_minutes: float) -> None:
     """Let readers query an index while a writer updates, removes, compacts, repairs and publishes.
 
     \b
@@ -200,21 +199,21 @@ def main(run: Measurement, minutes: float, idle_minutes: float, n_readers: int, 
         python -m benchmarks study concurrency --minutes 30
     """
     with tempfile.TemporaryDirectory(prefix="longmatch-", dir=run.given_work) as folder:
-        path, texts = Path(folder) / "x.lm", list(documents(SHORT, n_documents, run.seed))
+        path, texts = Path(folder) / "x.lm", list(documents(SHORT, _N_DOCUMENTS, run.seed))
         build(path, texts, encoder=WordEncoder(), factory=_FACTORIES[0], recall_floor=_FLOOR)
-        readers = [(read, (path, run.seed + number, pause)) for number in range(n_readers)]
+        readers = [(read, (path, run.seed + number, _PAUSE)) for number in range(_N_READERS)]
         idle = together(readers, idle_minutes * 60)
         log(f"idle: {sum(len(one.query_ms) for one in idle):,} queries")
-        writer, *beside = together([(write, (path, texts, run.seed, pause)), *readers], minutes * 60)
+        writer, *beside = together([(write, (path, texts, run.seed, _PAUSE)), *readers], minutes * 60)
         n_findings = len(verify(path))
     everyone = [*idle, writer, *beside]
     idle_p50, idle_p99 = percentiles([ms for one in idle for ms in one.query_ms])
     p50, p99 = percentiles([ms for one in beside for ms in one.query_ms])
     refresh_p50, refresh_p99 = percentiles([ms for one in beside for ms in one.refresh_ms])
     record = ConcurrencyRecord(
-        n_documents=n_documents,
+        n_documents=_N_DOCUMENTS,
         minutes=minutes,
-        n_readers=n_readers,
+        n_readers=_N_READERS,
         changes=dict(writer.changes),
         n_queries=sum(len(one.query_ms) for one in beside),
         n_refreshes=sum(len(one.refresh_ms) for one in beside),

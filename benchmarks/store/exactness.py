@@ -11,10 +11,11 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, log1p
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 import numpy as np
@@ -35,7 +36,10 @@ from engine.words.statistics import TermStatistics
 from engine.words.titles import title_span
 from indexer.generation.new_generation import publish_generation
 
+Counted: TypeAlias = tuple[Counter[int], int]  # terms, and the number of their occurrences, those in the title once
+
 EXACT, APPROXIMATE = "Flat", "auto"
+K = 10  # targets of a query
 ALPHA = 0.05  # of the words
 TITLE_SHARE = 0.15  # of the occurrences in a text, by which its title counts more
 ROUNDING = 1e-6  # a similarity above its threshold by less counts as not above it
@@ -54,16 +58,6 @@ class Tally:
     largest_score_error: float = 0.0  # of certified hits, against the truth
 
 
-@dataclass(frozen=True)
-class Text:
-    """The terms of a document, counted in plain dictionaries."""
-
-    words: Counter[int]
-    pairs: Counter[int]
-    n_words: int  # occurrences, those in the title once
-    n_pairs: int
-
-
 class DoubleLoop:
     """The scores of an index by the equation; holds its vectors and words in memory."""
 
@@ -76,7 +70,7 @@ class DoubleLoop:
         reference = snapshot.reference
         self._whole = {name: index.document(name).text for name in names}
         self._stretches = {name: common_stretches(text, reference.common) for name, text in self._whole.items()}
-        self._texts: dict[str, Text] = {}
+        self._texts: dict[str, dict[str, Counted]] = {}
         self._segmenter = None if snapshot.language is None else WordSegmenter(snapshot.language)
         if self._segmenter is not None:
             self._titles = {name: title_span(index.document(name)) for name in names}
@@ -85,8 +79,8 @@ class DoubleLoop:
         ends = np.append(reference.starts[1:], len(reference.rows))
         chunks = [reference.vectors[start:end] for start, end in zip(reference.starts, ends, strict=True)]
         self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
-        self._words = _probabilities(reference.statistics.words)
-        self._pairs = _probabilities(reference.statistics.pairs)
+        statistics = reference.statistics
+        self._probability = {"words": _probabilities(statistics.words), "pairs": _probabilities(statistics.pairs)}
 
     def scores(self, doc_id: str) -> dict[str, float]:
         """The score of every other document."""
@@ -97,20 +91,16 @@ class DoubleLoop:
             (scoring.document_weight, self._documents(doc_id, targets)),
         ]
         if own is not None:
-            texts = [self._texts[name] for name in targets]
-            words = likelihood(own.words, own.n_words, self._words)
-            pairs = likelihood(own.pairs, own.n_pairs, self._pairs)
-            components += [
-                (scoring.word_weight, [words(text.words, text.n_words) for text in texts]),
-                (scoring.pair_weight, [pairs(text.pairs, text.n_pairs) for text in texts]),
-            ]
+            for kind, weight in (("words", scoring.word_weight), ("pairs", scoring.pair_weight)):
+                score = likelihood(own[kind], self._probability[kind])
+                components.append((weight, [score(self._texts[name][kind]) for name in targets]))
         total = sum(weight for weight, _ in components)
         return {
             name: sum(weight / total * values[number] ** scoring.root for weight, values in components)
             for number, name in enumerate(targets)
         }
 
-    def _query_text(self, doc_id: str) -> Text | None:
+    def _query_text(self, doc_id: str) -> dict[str, Counted] | None:
         """The terms of a query without its common sentences."""
         if self._segmenter is None or not self._stretches[doc_id]:
             return self._texts.get(doc_id)
@@ -147,37 +137,30 @@ class DoubleLoop:
         return min(1.0, max(0.0, float(np.sort(similarities)[-m - 1]))) if m else 0.0
 
 
-def text_of(found: Terms, title: Span | None) -> Text:
+def text_of(found: Terms, title: Span | None) -> dict[str, Counted]:
     """Count the terms of a text; those of the title count more, so that it adds `TITLE_SHARE` of all occurrences."""
-
-    def counter(terms: list[int], spans: list[list[int]]) -> Counter[int]:
-        inside = [title is not None and title.start <= start and stop <= title.stop for start, stop in spans]
+    counted = {}
+    for kind, terms, spans in (("words", found.words, found.word_spans), ("pairs", found.pairs, found.pair_spans)):
+        inside = [title is not None and title.start <= start and stop <= title.stop for start, stop in spans.tolist()]
         more = round(TITLE_SHARE * len(terms) / max(1, sum(inside)))
         counts: Counter[int] = Counter()
-        for term, is_inside in zip(terms, inside, strict=True):
+        for term, is_inside in zip(terms.tolist(), inside, strict=True):
             counts[term] += 1 + more * is_inside
-        return counts
-
-    return Text(
-        counter(found.words.tolist(), found.word_spans.tolist()),
-        counter(found.pairs.tolist(), found.pair_spans.tolist()),
-        len(found.words),
-        len(found.pairs),
-    )
+        counted[kind] = counts, len(terms)
+    return counted
 
 
-def likelihood(
-    query: Counter[int], n_query: int, probability: Callable[[int], float]
-) -> Callable[[Counter[int], int], float]:
+def likelihood(query: Counted, probability: Callable[[int], float]) -> Callable[[Counted], float]:
     """s(q, d) of `engine.words.likelihood` for the counts and length of any d, by a loop over the terms both have."""
 
-    def summed(terms: Iterable[int], counts: Counter[int], length: int) -> float:
+    def summed(counts: Counter[int], length: int) -> float:
         return sum(
-            (1 + log(query[term])) * log1p(ALPHA * counts[term] / (length * probability(term))) for term in terms
+            (1 + log(query[0][term])) * log1p(ALPHA * counts[term] / (length * probability(term)))
+            for term in query[0].keys() & counts.keys()
         )
 
-    own = summed(query, query, n_query) or 1.0
-    return lambda target, n_target: min(1.0, summed(query.keys() & target.keys(), target, n_target) / own)
+    own = summed(*query) or 1.0
+    return lambda target: min(1.0, summed(*target) / own)
 
 
 def _probabilities(statistics: TermStatistics) -> Callable[[int], float]:
@@ -199,12 +182,12 @@ def _excess(similarities: NDArray[np.float64], theta: float) -> NDArray[np.float
     return np.where(above > ROUNDING, above, 0.0)
 
 
-def examine(index: Index, queries: list[str], k: int, n_truth: int) -> Tally:
+def examine(index: Index, queries: list[str], n_truth: int) -> Tally:
     """Search with every query; compare scores with sums of parts, and `n_truth` certified rankings with the truth."""
     tally, scoring = Tally(), Scoring()
     truth = DoubleLoop(index, scoring) if n_truth else None
     for number, doc_id in enumerate(queries):
-        result = index.search_id(doc_id, k=k, scoring=scoring)
+        result = index.search_id(doc_id, k=K, scoring=scoring)
         tally.n_queries += 1
         for hit in result.hits:
             document = hit.breakdown.document
@@ -215,12 +198,12 @@ def examine(index: Index, queries: list[str], k: int, n_truth: int) -> Tally:
             tally.n_hits += 1
             tally.largest_sum_error = max(tally.largest_sum_error, *errors)
         if result.status is Status.CERTIFIED and truth is not None and number < n_truth:
-            _compare(tally, [(hit.doc_id, hit.score) for hit in result.hits], truth.scores(doc_id), k)
+            _compare(tally, [(hit.doc_id, hit.score) for hit in result.hits], truth.scores(doc_id))
     return tally
 
 
-def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, float], k: int) -> None:
-    expected = sorted((score for score in truth.values() if score > 0), reverse=True)[:k]
+def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, float]) -> None:
+    expected = sorted((score for score in truth.values() if score > 0), reverse=True)[:K]
     errors = [abs(score - truth[doc_id]) for doc_id, score in found]
     tally.n_certified += 1
     tally.largest_score_error = max(tally.largest_score_error, *errors, 0.0)
@@ -234,9 +217,8 @@ def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, floa
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents to search with.")
 @click.option("--truth", "n_truth", default=500, help="Documents of these that are compared with the double loop.")
-@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
 @measurement()
-def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> None:
+def main(run: Measurement, path: Path, n_queries: int, n_truth: int) -> None:
     """Check INDEX under an exact and an approximate generation; it is copied, not changed.
 
     \b
@@ -251,13 +233,13 @@ def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> 
             started = time.perf_counter()
             with Index.open(copy) as index:
                 queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
-                tally = examine(index, queries, k, n_truth if published.is_exact else 0)
+                tally = examine(index, queries, n_truth if published.is_exact else 0)
                 n_documents = index.n_documents
             record = ExactnessRecord(
                 index=path.stem.partition("@")[0],
                 factory=published.factory,
                 n_documents=n_documents,
-                k=k,
+                k=K,
                 **vars(tally),
                 seconds=round(time.perf_counter() - started, 1),
                 origin=run.origin,

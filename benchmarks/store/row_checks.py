@@ -23,7 +23,7 @@ from engine.store.catalog import CATALOG_FILE
 from engine.store.seal import break_seal
 from indexer.building.builder import build
 
-_N_QUERIES = 5
+_N_QUERIES, _N_ROUNDS = 5, 15
 
 
 @contextmanager
@@ -62,9 +62,8 @@ def compared(path: Path, doc_ids: list[str], n_rounds: int) -> dict[str, tuple[f
 
 @program
 @click.option("--documents", "n_documents", default=1000, type=click.IntRange(_N_QUERIES))
-@click.option("--rounds", "n_rounds", default=15, type=click.IntRange(1), help="Rounds of both ways, alternating.")
 @measurement(seed="Seed of the synthetic documents.", work="Folder to work in; by default a temporary one.")
-def main(run: Measurement, n_documents: int, n_rounds: int) -> None:
+def main(run: Measurement, n_documents: int) -> None:
     """Measure what checksums of catalog rows cost an index of words, sealed and unsealed, in processor time.
 
     \b
@@ -82,9 +81,9 @@ def main(run: Measurement, n_documents: int, n_rounds: int) -> None:
         record = RowChecksRecord(
             n_documents=n_documents,
             catalog_bytes=(sealed / CATALOG_FILE).stat().st_size,
-            n_rounds=n_rounds,
-            sealed=compared(sealed, doc_ids, n_rounds),
-            unsealed=compared(unsealed, doc_ids, n_rounds),
+            n_rounds=_N_ROUNDS,
+            sealed=compared(sealed, doc_ids, _N_ROUNDS),
+            unsealed=compared(unsealed, doc_ids, _N_ROUNDS),
             origin=run.origin,
         )
     run.keep(record)

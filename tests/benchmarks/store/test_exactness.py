@@ -18,7 +18,7 @@ def index(built_folder: Path) -> Iterator[Index]:
 
 
 def test_certified_rankings_of_a_small_index_are_the_true_ones(index: Index) -> None:
-    tally = examine(index, index.snapshot.doc_ids()[:10], 10, n_truth=8)
+    tally = examine(index, index.snapshot.doc_ids()[:10], n_truth=8)
     assert (tally.n_queries, tally.n_certified, tally.n_ranked_otherwise) == (10, 8, 0)
     assert tally.largest_score_error < 1e-6 and tally.largest_sum_error < 1e-6
 
@@ -47,8 +47,8 @@ def test_each_component_is_that_of_the_search(index: Index, scoring: Scoring) ->
 def test_missing_and_swapped_hits_are_counted() -> None:
     truth = {"a": 0.5, "b": 0.3, "c": 0.0}
     tally = Tally()
-    _compare(tally, [("a", 0.5), ("b", 0.3)], truth, 10)
+    _compare(tally, [("a", 0.5), ("b", 0.3)], truth)
     assert tally.n_ranked_otherwise == 0
-    _compare(tally, [("b", 0.3), ("a", 0.5)], truth, 10)
-    _compare(tally, [("a", 0.5)], truth, 10)
+    _compare(tally, [("b", 0.3), ("a", 0.5)], truth)
+    _compare(tally, [("a", 0.5)], truth)
     assert (tally.n_certified, tally.n_ranked_otherwise) == (3, 2)
