@@ -90,14 +90,10 @@ def measurement(
     work: str = "",
     encodes: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a program --seed, --out and the options described below, and a `Measurement` as its first argument.
+    """Give a program options of these names with these texts as help, and a `Measurement` as its first argument.
 
-    Args:
-        seed: help of --seed.
-        quick: help of --quick, which writes results only with --out.
-        data: whether there is --data.
-        work: help of --work.
-        encodes: whether a dataset is encoded, so that there is --data, and --work for indexes and vectors.
+    All programs have --seed and --out. With --quick, results are written only with --out. A program that encodes a
+    dataset has --data, and --work for indexes and vectors.
     """
     data, work = data or encodes, _KEPT if encodes else work
     folder = click.Path(path_type=Path)
