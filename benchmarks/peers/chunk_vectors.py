@@ -1,4 +1,4 @@
-"""Chunks of documents, their vectors, and rankings of documents by nearest chunks, for peers without these."""
+"""Chunks of documents, their vectors in FAISS, and rankings of documents by nearest chunks, for peers without these."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import faiss
 import numpy as np
@@ -20,6 +20,9 @@ from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 BLOCK_DOCUMENTS = 256
 
@@ -37,7 +40,6 @@ class Chunker:
     """Cuts texts into consecutive windows of tokens without overlap; all but the last are full."""
 
     def __init__(self, config: PeerConfig) -> None:
-        """Load the tokenizer of the shared backbone; it or the configuration limits the length of windows."""
         self._tokenizer = Tokenizer(config.backbone)
         self.max_tokens = min(config.window_tokens, config.max_tokens)  # of a chunk, special tokens counted
 
@@ -74,17 +76,14 @@ _BLOCK_CHUNKS = 8192  # most chunks in one product
 
 
 def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n_own: int, n_chunks: int) -> Ranking:
-    """Rank documents by their best pair of a document chunk and a query chunk, searching deeper until there are `k`.
+    """Rank at most `k` documents by their best pair of chunks, searching deeper until there are `k`.
 
     Args:
         ask: maps a depth to the nearest chunks of the index for each chunk of the query, in the form of `grouped`.
         without: a document to leave out.
         k: the number of targets.
         n_own: chunks of `without` in the index, which can be in the results; 0 if the index leaves them out.
-        n_chunks: the number of chunks of the index.
-
-    Returns:
-        At most `k` targets, best first.
+        n_chunks: of the index.
     """
     depth = DEPTH
     while True:
@@ -95,16 +94,10 @@ def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n
 
 
 def grouped(lists: Sequence[Ranking], without: str, k: int) -> Ranking:
-    """Rank documents by their best chunk among the found ones.
+    """Rank at most `k` documents by their best chunk among the found ones, equal ones by first occurrence.
 
-    Args:
-        lists: for each chunk of the query the documents of the found chunks, with their
-            similarities in [-1, 1]; a document can be in a list several times.
-        without: a document to leave out.
-        k: the number of targets.
-
-    Returns:
-        At most `k` targets, best first; equal ones in the order of their first occurrence.
+    `lists` has, for each chunk of the query, the documents of the found chunks with their similarities in [-1, 1];
+    a document can be in a list several times.
     """
     scores: dict[str, float] = {}
     for found in lists:
@@ -114,11 +107,17 @@ def grouped(lists: Sequence[Ranking], without: str, k: int) -> Ranking:
     return heapq.nlargest(k, scores.items(), key=lambda item: item[1])
 
 
-def summed(queries: Vectors, chunks: Vectors, starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Score every document by the sum, over the query's chunks, of the best match in it.
+def best_targets(doc_ids: Sequence[str], scores: NDArray[np.floating], without: str, k: int) -> Ranking:
+    """The `k` targets of highest score; equal ones in the order of `doc_ids`."""
+    order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
+    found = [(doc_ids[row], float(scores[row])) for row in order]
+    return [(doc_id, score) for doc_id, score in found if doc_id != without][:k]
 
-    MaxSim of ColBERT (Khattab & Zaharia 2020, arXiv:2004.12832, eq. 3) over chunks
-    instead of tokens, s(q, t) = sum_i max_j <q_i, t_j>, over all chunks of the index.
+
+def summed(queries: Vectors, chunks: Vectors, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """MaxSim of ColBERT (Khattab & Zaharia 2020, arXiv:2004.12832, eq. 3) over chunks instead of tokens.
+
+    s(q, t) = sum_i max_j <q_i, t_j>, over all chunks of the index.
 
     Args:
         queries: (I, D) unit rows.
@@ -143,6 +142,43 @@ _OWNERS_FILE = "owners.npy"
 _NAMES_FILE = "doc_ids.json"
 
 
+class FlatVectors:
+    """Vectors of texts cut from documents, in an exact FAISS index of inner products."""
+
+    keeps_text = False
+    _model: SentenceTransformer
+
+    def _cut(self, text: str) -> list[str]:
+        return [text]
+
+    def build(self, documents: Iterable[Document], folder: Path) -> None:
+        """As `Peer.build`."""
+        doc_ids: list[str] = []
+        owners: list[int] = []  # the row of the document of each text
+        index = faiss.IndexFlatIP(self._model.get_embedding_dimension())
+        for block in blocks(documents):
+            cut = [self._cut(document.text) for document in block]
+            owners += [len(doc_ids) + row for row, texts in enumerate(cut) for _ in texts]
+            doc_ids += [document.doc_id for document in block]
+            index.add(self._model.encode_document([text for texts in cut for text in texts], show_progress_bar=False))
+        faiss.write_index(index, str(folder / _INDEX_FILE))
+        np.save(folder / _OWNERS_FILE, np.array(owners, np.int64))
+        (folder / _NAMES_FILE).write_text(json.dumps(doc_ids), "utf-8")
+
+    def open(self, folder: Path) -> None:
+        """As `Peer.open`."""
+        self._index: Any = faiss.read_index(str(folder / _INDEX_FILE))
+        self._owners: NDArray[np.int64] = np.load(folder / _OWNERS_FILE, allow_pickle=False)
+        self._doc_ids: list[str] = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
+
+    def _nearest(self, vectors: Vectors, depth: int) -> list[Ranking]:
+        similarities, texts = self._index.search(vectors, depth)
+        return [
+            [(self._doc_ids[owner], similarity) for owner, similarity in zip(owners, row, strict=True)]
+            for owners, row in zip(self._owners[texts].tolist(), similarities.tolist(), strict=True)
+        ]
+
+
 class Aggregate(StrEnum):
     """The aggregation of chunk similarities to the score of a target."""
 
@@ -150,24 +186,17 @@ class Aggregate(StrEnum):
     SUM = "sum"  # the sum over query chunks of the best match in the target: MaxSim over chunks
 
 
-class ChunkVectors:
-    """Reads whole documents in chunks; the vectors are in an exact FAISS index.
+class ChunkVectors(FlatVectors):
+    """Reads whole documents in chunks; `aggregate` is one of `Aggregate`.
 
     For MAX, the index is searched with each chunk of the query. The depth is increased by the number of chunks of the
     query's own document: FAISS could leave these out with a selector, but then multiplies without BLAS. SUM needs
     every chunk of every document, and is one product with the vectors in the index.
     """
 
-    keeps_text = False
     reads = None
 
     def __init__(self, config: PeerConfig, *, aggregate: str) -> None:
-        """Load the encoder.
-
-        Args:
-            config: the configuration of the run.
-            aggregate: one of `Aggregate`.
-        """
         self._aggregate = Aggregate(aggregate)
         self.name = "st-chunks" if self._aggregate is Aggregate.MAX else f"st-chunks-{aggregate}"
         self.encoder = config.label
@@ -180,28 +209,13 @@ class ChunkVectors:
         }
         if self._aggregate is Aggregate.MAX:
             self.settings["depth"] = DEPTH
-        self._doc_ids: list[str] = []
 
-    def build(self, documents: Iterable[Document], folder: Path) -> None:
-        """As `Peer.build`."""
-        doc_ids: list[str] = []
-        owners: list[int] = []  # the row of the document of each chunk
-        index = faiss.IndexFlatIP(self._model.get_embedding_dimension())
-        for block in blocks(documents):
-            cut = [self._chunker.cut(document.text) for document in block]
-            owners += [len(doc_ids) + row for row, chunks in enumerate(cut) for _ in chunks]
-            doc_ids += [document.doc_id for document in block]
-            texts = [chunk for chunks in cut for chunk in chunks]
-            index.add(self._model.encode_document(texts, show_progress_bar=False))
-        faiss.write_index(index, str(folder / _INDEX_FILE))
-        np.save(folder / _OWNERS_FILE, np.array(owners, np.int64))
-        (folder / _NAMES_FILE).write_text(json.dumps(doc_ids), "utf-8")
+    def _cut(self, text: str) -> list[str]:
+        return self._chunker.cut(text)
 
     def open(self, folder: Path) -> None:
         """As `Peer.open`."""
-        self._index: Any = faiss.read_index(str(folder / _INDEX_FILE))
-        self._owners: NDArray[np.int64] = np.load(folder / _OWNERS_FILE, allow_pickle=False)
-        self._doc_ids = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
+        super().open(folder)
         self._starts = np.searchsorted(self._owners, np.arange(len(self._doc_ids)))
         self._n_chunks = dict(zip(self._doc_ids, np.bincount(self._owners).tolist(), strict=True))
 
@@ -215,16 +229,7 @@ class ChunkVectors:
             lambda depth: self._nearest(vectors, depth), query.doc_id, k, n_own=n_own, n_chunks=self._index.ntotal
         )
 
-    def _nearest(self, vectors: Vectors, depth: int) -> list[Ranking]:
-        similarities, chunks = self._index.search(vectors, depth)
-        return [
-            [(self._doc_ids[owner], similarity) for owner, similarity in zip(owners, row, strict=True)]
-            for owners, row in zip(self._owners[chunks].tolist(), similarities.tolist(), strict=True)
-        ]
-
     def _summed(self, vectors: Vectors, without: str, k: int) -> Ranking:
         rows = faiss.rev_swig_ptr(self._index.get_xb(), self._index.ntotal * self._index.d)  # a view
         scores = summed(vectors, rows.reshape(-1, self._index.d), self._starts)
-        order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
-        found = [(self._doc_ids[row], float(scores[row])) for row in order]
-        return [(doc_id, score) for doc_id, score in found if doc_id != without][:k]
+        return best_targets(self._doc_ids, scores, without, k)

@@ -9,6 +9,7 @@ left out by a filter before the search (https://docs.lancedb.com/search/filterin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import lancedb
@@ -35,12 +36,6 @@ class LancedbChunks:
     reads = None
 
     def __init__(self, config: PeerConfig, *, scan_below: int = SCAN_BELOW_VECTORS) -> None:
-        """Load the encoder.
-
-        Args:
-            config: the configuration of the run.
-            scan_below: the number of vectors below which the table has no index.
-        """
         self.encoder = config.label
         self._chunker = Chunker(config)
         self._model = sentence_encoder(config, self._chunker.max_tokens)
@@ -77,13 +72,8 @@ class LancedbChunks:
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""
         vectors = self._model.encode_query(self._chunker.cut(query.text), show_progress_bar=False)
-        return deepened(
-            lambda depth: self._nearest(vectors, query.doc_id, depth),
-            query.doc_id,
-            k,
-            n_own=0,
-            n_chunks=self._n_chunks,
-        )
+        nearest = partial(self._nearest, vectors, query.doc_id)
+        return deepened(nearest, query.doc_id, k, n_own=0, n_chunks=self._n_chunks)
 
     def _nearest(self, vectors: Vectors, without: str, depth: int) -> list[Ranking]:
         quoted = without.replace("'", "''")

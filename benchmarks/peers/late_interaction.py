@@ -12,11 +12,10 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from benchmarks.peers.chunk_vectors import blocks
+from benchmarks.peers.chunk_vectors import best_targets, blocks
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import token_encoder, token_label
 from benchmarks.systems import Ranking, Settings
@@ -34,7 +33,6 @@ class LateInteraction:
     keeps_text = False
 
     def __init__(self, config: PeerConfig) -> None:
-        """Load the encoder."""
         self.encoder = token_label(config)
         self._model = token_encoder(config, MAX_TOKENS)
         read = int(self._model.max_seq_length or MAX_TOKENS)
@@ -44,7 +42,6 @@ class LateInteraction:
             "trained_for_it": config.late_interaction is not None,
             "score": self._model.similarity_fn_name,
         }
-        self._doc_ids: list[str] = []
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
         """As `Peer.build`."""
@@ -63,12 +60,10 @@ class LateInteraction:
         kept = load_file(folder / _VECTORS_FILE)
         # Processors multiply half precision several times slower than float32.
         self._vectors = list(kept["vectors"].float().split(kept["n_tokens"].tolist()))
-        self._doc_ids = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
+        self._doc_ids: list[str] = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
 
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""
         (asked,) = self._model.encode_query([query.text], show_progress_bar=False)
         scores = self._model.similarity([asked.half().float()], self._vectors)[0].numpy()  # (N,)
-        order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
-        found = [(self._doc_ids[row], float(scores[row])) for row in order]
-        return [(doc_id, score) for doc_id, score in found if doc_id != query.doc_id][:k]
+        return best_targets(self._doc_ids, scores, query.doc_id, k)

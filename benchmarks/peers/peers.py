@@ -26,6 +26,7 @@ from benchmarks.peers.stages import build_in_process, search_in_process
 from benchmarks.peers.table import PeerDetails, peers_table
 from benchmarks.program import program
 from benchmarks.quick import Size, quick_part, sized_part
+from benchmarks.record_file import failure_text
 from benchmarks.runs import Run, ranked_case, read_run, run_path
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.backbone.weights import MINILM_NAME
@@ -33,7 +34,6 @@ from engine.errors import EngineError
 from indexer.origin import Origin
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
-_DEFAULT_WINDOW = str(PeerConfig.window_tokens)
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,7 @@ def kept_run(begun: Run, out: Path) -> Run | None:
 
 
 def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
-    """Build and search with a peer in separate processes; nothing else of the study runs in that time.
-
-    Raises:
-        ProcessFailed: the peer did not finish.
-    """
+    """Build and search with a peer in separate processes; nothing else of the study runs in that time."""
     begun, peer, folder = begun_run(name, config, trial), name.partition("@")[0], trial.work / name
     log(f"{trial.dataset.name}: {name} builds")
     built = build_in_process(peer, config, trial.dataset, folder)
@@ -131,10 +127,10 @@ def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
     )
 
 
-def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measurement) -> tuple[list[Run], list[str]]:
-    """Measure peers one by one, and write each run when it is finished; returns the runs, and the failures."""
+def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measurement) -> tuple[list[Run], dict[str, str]]:
+    """Measure peers one by one, and write each run when it is finished; returns the runs, and the failures by peer."""
     warm_up()
-    runs, failed = list[Run](), list[str]()
+    runs, failed = list[Run](), dict[str, str]()
     for name, config in asked.items():
         run = kept_run(begun_run(name, config, trial), call.out) if call.out else None
         if run is not None:
@@ -143,7 +139,7 @@ def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measuremen
             try:
                 run = measure(name, config, trial)
             except EngineError as error:
-                failed.append(str(error))
+                failed[name] = str(error)
                 continue
             call.keep(run)
         runs.append(run)
@@ -168,7 +164,7 @@ def _token_counts(dataset: Dataset, config: PeerConfig) -> np.ndarray:
 @click.option(
     "--window-tokens",
     "windows",
-    default=_DEFAULT_WINDOW,
+    default=str(PeerConfig.window_tokens),
     callback=read_numbers,
     help="Length of the chunks that peers read, one or several; choose among them with --split valid.",
 )
@@ -236,7 +232,4 @@ def main(
         runs, failed = measure_each(variants(peers, config, windows), trial, call)
     click.echo(peers_table(runs))
     if failed:
-        raise click.ClickException(
-            f"{' | '.join(failed)}. {len(failed)} of {len(failed) + len(runs)} failed; the same command measures "
-            "those alone again"
-        )
+        raise click.ClickException(failure_text(failed, len(failed) + len(runs)))

@@ -7,6 +7,7 @@ to 5,000, above that inverted lists, for which it also chooses the number of lis
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from txtai import Embeddings
@@ -28,7 +29,6 @@ class TxtaiChunks:
     reads = None
 
     def __init__(self, config: PeerConfig) -> None:
-        """Load the encoder."""
         self.encoder = config.label
         self._chunker = Chunker(config)
         self._embeddings = Embeddings(
@@ -37,10 +37,7 @@ class TxtaiChunks:
             gpu=False,
             vectors={"dtype": config.dtype, "use_safetensors": True},
         )
-        self.settings: Settings = {
-            "window_tokens": self._chunker.max_tokens,
-            "depth": DEPTH,
-        }
+        self.settings: Settings = {"window_tokens": self._chunker.max_tokens, "depth": DEPTH}
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
         """As `Peer.build`."""
@@ -61,10 +58,5 @@ class TxtaiChunks:
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""
         chunks = self._chunker.cut(query.text)
-        return deepened(
-            lambda depth: self._embeddings.batchsearch(chunks, depth),
-            query.doc_id,
-            k,
-            n_own=len(chunks),
-            n_chunks=self._embeddings.count(),
-        )
+        nearest = partial(self._embeddings.batchsearch, chunks)
+        return deepened(nearest, query.doc_id, k, n_own=len(chunks), n_chunks=self._embeddings.count())

@@ -26,14 +26,9 @@ def test_chunks_lie_one_after_another_and_all_but_the_last_are_full(config: Peer
     assert 0 < tokens[-1] <= 9
 
 
-def test_no_word_is_cut_in_two(config: PeerConfig) -> None:
-    text = " ".join(["xylophone", "dog"] * 6)  # nine tokens, and one
-    chunks = Chunker(replace(config, window_tokens=14)).cut(text)
-    assert chunks == ["xylophone dog"] * 6
-    assert sum(n_tokens(config, chunk) for chunk in chunks) == n_tokens(config, text)
-
-
 def test_only_a_word_that_is_longer_than_a_window_is_cut(config: PeerConfig) -> None:
+    text = " ".join(["xylophone", "dog"] * 6)  # nine tokens, and one
+    assert Chunker(replace(config, window_tokens=14)).cut(text) == ["xylophone dog"] * 6
     assert Chunker(replace(config, window_tokens=5)).cut("qqqqqqqq") == ["qqq", "qqq", "qq"]
 
 
@@ -50,25 +45,10 @@ def test_a_text_without_a_token_is_one_chunk(config: PeerConfig) -> None:
 LISTS = [[("a", 0.9), ("b", 0.8), ("a", 0.7)], [("b", 0.6), ("c", 0.95)], []]
 
 
-def test_a_target_has_the_score_of_its_best_pair() -> None:
+def test_a_target_has_the_score_of_its_best_pair_and_the_query_is_left_out_before_the_cut() -> None:
     assert grouped(LISTS, "", 10) == [("c", 0.95), ("a", 0.9), ("b", 0.8)]
-
-
-def test_the_query_is_left_out_before_the_cut() -> None:
     assert grouped(LISTS, "c", 1) == [("a", 0.9)]
-
-
-def test_negative_similarities_count_where_nothing_better_was_found() -> None:
     assert grouped([[("a", -0.2), ("a", -0.1)]], "", 1) == [("a", -0.1)]
-
-
-def test_grouping_equals_a_table_of_all_pairs() -> None:
-    rng = np.random.default_rng(0)
-    similarities = rng.random((4, 30))
-    owners = rng.integers(0, 6, 30)
-    lists = [[(f"d{owner}", value) for owner, value in zip(owners, row, strict=True)] for row in similarities]
-    scores = np.array([[row[owners == owner].max() for owner in range(6)] for row in similarities]).max(0)
-    assert grouped(lists, "", 6) == [(f"d{row}", pytest.approx(scores[row])) for row in np.argsort(-scores)]
 
 
 def test_more_chunks_are_requested_until_there_are_enough_documents() -> None:

@@ -8,10 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.datasets import open_dataset, read_documents
+from benchmarks.peers import peer
+from benchmarks.peers.peer import PEERS, Entry, check_packages, versions
 from benchmarks.peers.peers import main
 from benchmarks.peers.table import PeerDetails
 from benchmarks.runs import Run, read_run, run_files
 from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.errors import MissingExtra
 
 
 def run(*arguments: object) -> Result:
@@ -23,26 +26,16 @@ def read(folder: Path) -> dict[str, Run]:
 
 
 @pytest.mark.slow
-def test_ours_is_measured_alone_without_other_packages(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "longmatch", "--quick", *common)
-    assert done.exit_code == 0, done.output
-    (one,) = read(tmp_path / "out").values()
-    assert (one.name, len(one.cases)) == ("pets_quick-longmatch-bert-float32-threads1-k100-test", 2)
-    assert "| pets_quick, test (2) | longmatch* |" in done.output
-
-
-@pytest.mark.slow
-def test_a_part_of_whole_documents_is_recorded_under_its_own_name(
-    folder: Path, bert_folder: Path, tmp_path: Path
+@pytest.mark.parametrize(("part", "name"), [("--quick", "pets_quick"), ("--documents=20", "pets_20documents")])
+def test_ours_is_measured_alone_on_a_part_without_other_packages(
+    part: str, name: str, folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "longmatch", "--documents", "20", *common)
+    done = run(folder, "--peers", "longmatch", part, *common)
     assert done.exit_code == 0, done.output
     (one,) = read(tmp_path / "out").values()
-    assert (one.corpus, len(one.cases)) == ("pets_20documents", 2)
-    refused = run(folder, "--documents", "20", "--quick", *common)
-    assert refused.exit_code == 2 and "--documents goes with neither --quick nor --limit" in refused.output
+    assert (one.name, len(one.cases)) == (f"{name}-longmatch-bert-float32-threads1-k100-test", 2)
+    assert f"| {name}, test (2) | longmatch* |" in done.output
 
 
 @pytest.mark.slow
@@ -107,5 +100,20 @@ def test_a_run_of_more_queries_is_not_replaced(folder: Path, bert_folder: Path, 
 def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None:
     unknown = run(folder, "--peers", "longmatch,elastic")
     assert "'elastic' is not one of longmatch, st-first-256" in unknown.output
+    refused = run(folder, "--documents", "20", "--quick")
+    assert "--documents goes with neither --quick nor --limit" in refused.output
     nowhere = run(tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")
     assert nowhere.output.startswith("Error: ")
+
+
+def test_the_error_for_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Entry("nowhere", "Nothing", {"no_such_module": "no-such-package"})
+    monkeypatch.setattr(peer, "PEERS", {**PEERS, "absent": absent})
+    with pytest.raises(MissingExtra, match=r"the peer absent needs no-such-package; .*'longmatch\[peers\]'"):
+        check_packages(["longmatch", "absent"])
+
+
+def test_versions_are_those_of_the_distributions() -> None:
+    assert versions("longmatch") == {}
+    pytest.importorskip("sentence_transformers")
+    assert set(versions("st-chunks")) == {"sentence-transformers"}

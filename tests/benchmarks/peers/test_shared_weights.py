@@ -51,15 +51,12 @@ def test_a_given_model_is_named_by_its_folder_and_weights(config: PeerConfig, tm
     assert labels[0].startswith("given@") and labels[0] != labels[1]
 
 
-def test_a_folder_with_pickled_weights_is_refused(config: PeerConfig, tmp_path: Path) -> None:
+def test_folders_with_pickled_weights_or_without_a_model_are_refused(config: PeerConfig, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
+    given = replace(config, late_interaction=tmp_path)
+    with pytest.raises(EncoderError, match="is no late-interaction model"):
+        token_encoder(given, 512)
     (tmp_path / "1_Dense").mkdir()
     (tmp_path / "1_Dense" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(EncoderError, match=r"is not a folder of safetensors \(pytorch_model.bin\); save the model"):
-        token_encoder(replace(config, late_interaction=tmp_path), 512)
-
-
-def test_a_folder_that_is_no_model_is_refused(config: PeerConfig, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    with pytest.raises(EncoderError, match="is no late-interaction model"):
-        token_encoder(replace(config, late_interaction=tmp_path), 512)
+        token_encoder(given, 512)
