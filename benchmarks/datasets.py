@@ -7,7 +7,7 @@ A folder holds
     splits.json       {"valid": [query ids], "test": [query ids], ...}
     queries.jsonl.gz  where queries have texts of their own: as the corpus, one query a line
 
-or it is a folder of BEIR, see `benchmarks.formats.beir`, or an id of ir_datasets, see `benchmarks.formats.irds`.
+or it is a folder of BEIR, see `benchmarks.formats.beir`, or an id of ir_datasets, see `open_irds` there.
 A query is read from the file of queries, or else from the corpus. Every document is a target, except the one with
 the query's own id. `python -m benchmarks fetch` makes the folders of `TASKS` from public sources.
 """
@@ -84,8 +84,8 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
     if name not in TASKS and not folder.is_dir():
         raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(TASKS)}; pass one of these, or irds:ID")
     if name not in TASKS and beir.is_beir(folder):
-        found = beir.open_beir(folder)
-        return Dataset(folder.resolve().name, found.corpus, folder / "qrels", folder / "qrels", found.queries)
+        corpus, queries = beir.open_beir(folder)
+        return Dataset(folder.resolve().name, corpus, folder / "qrels", folder / "qrels", queries)
     task = TASKS.get(name) or Task(folder.resolve().name, queries=QUERIES if (folder / QUERIES).is_file() else "")
     name_of = {known: task_name for task_name, known in TASKS.items()}
     dataset = Dataset(

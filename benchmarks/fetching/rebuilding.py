@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 
 from benchmarks.datasets import QUERIES, TASKS, checksum, open_dataset
@@ -27,6 +25,7 @@ from benchmarks.fetching.sources import (
     read_recorded,
     source_digest,
 )
+from benchmarks.formats.lines import write_json_lines
 
 CITE = "[CITE]"
 
@@ -198,8 +197,8 @@ def _write(
             HEADER + "".join(pairs), "utf-8"
         )
     if queries is not None:
-        write_lines(folder / QUERIES, queries)
-    write_lines(folder / "corpus.jsonl.gz", documents)
+        write_json_lines(folder / QUERIES, queries)
+    write_json_lines(folder / "corpus.jsonl.gz", documents)
 
 
 def train_pairs(judged: Judged, splits: Mapping[str, Sequence[str]]) -> list[str]:
@@ -216,15 +215,3 @@ def _kept(judged: Judged, query_ids: Collection[str], ids: Collection[str]) -> J
         for query_id, by in judged.items()
         if query_id in query_ids
     }
-
-
-def write_lines(path: Path, documents: Sequence[CorpusDocument]) -> None:
-    """Write documents into a gzip file whose bytes depend only on the documents, not on the time."""
-    part = path.with_name(path.name + ".unfinished")
-    with (
-        part.open("wb") as file,
-        gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
-        TextIOWrapper(packed, "utf-8", newline="\n") as text,
-    ):
-        text.writelines(json.dumps(document, ensure_ascii=False) + "\n" for document in documents)
-    part.replace(path)

@@ -1,11 +1,12 @@
-"""Lines of text files, plain or gzipped, each with its place; does not interpret lines."""
+"""Lines of text files, plain or gzipped: read with their places, and written as JSON; does not interpret lines."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
-from collections.abc import Iterator, Sequence
-from io import BufferedReader
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from engine.errors import EngineError
@@ -26,7 +27,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     """
     number = 0
     try:
-        with _opened(path) as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 if text.strip():
@@ -40,11 +41,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def columns(place: str, line: str, names: Sequence[str], separator: str | None = "\t") -> list[str]:
-    """Split a line into as many columns as there are names; the separator None is white space.
-
-    Raises:
-        FormatError: the line has more or fewer columns.
-    """
+    """Split a line into as many columns as there are names, or raise a `FormatError`; None is white space."""
     found = line.split(separator)
     if len(found) != len(names):
         between = "tabs" if separator else "white space"
@@ -55,16 +52,20 @@ def columns(place: str, line: str, names: Sequence[str], separator: str | None =
 
 
 def whole_number(place: str, name: str, text: str) -> int:
-    """The integer in a column.
-
-    Raises:
-        FormatError: the text is not an integer.
-    """
+    """The integer in a column, or a `FormatError`."""
     try:
         return int(text)
     except ValueError:
         raise FormatError(f"{place} has the {name} {text!r}; it must be a whole number") from None
 
 
-def _opened(path: Path) -> gzip.GzipFile | BufferedReader:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+def write_json_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
+    """Write a gzip file, one value a line, whose bytes depend only on the values, not on the time."""
+    part = path.with_name(path.name + ".unfinished")
+    with (
+        part.open("wb") as file,
+        gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
+        TextIOWrapper(packed, "utf-8", newline="\n") as text,
+    ):
+        text.writelines(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+    part.replace(path)

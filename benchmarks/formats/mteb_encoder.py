@@ -11,7 +11,7 @@ mteb.evaluate(MtebEncoder(load_encoder("longmatch-minilm")), tasks)
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -35,11 +35,7 @@ class MtebEncoder:
 
     @property
     def mteb_model_meta(self) -> object:
-        """Name, revision and width, as mteb writes them into its results.
-
-        Raises:
-            MissingExtra: mteb is not installed.
-        """
+        """Name, revision and width, as mteb writes them into its results."""
         require("evaluation by mteb", {"mteb": "mteb"}, "mteb")
         model_meta = importlib.import_module("mteb.models.model_meta").ModelMeta
         name = self._encoder.name.rpartition("/")[2]
@@ -53,25 +49,20 @@ class MtebEncoder:
         return meta
 
     def encode(self, inputs: Iterable[str] | Iterable[Batch], **_options: object) -> Vectors:
-        """Encode texts of any length.
-
-        Args:
-            inputs: texts, or batches of texts from mteb's loader.
-            _options: task, split and prompt of mteb; documents and queries are both encoded without a prompt.
+        """Encode texts of any length, or batches of texts from mteb's loader, all without a prompt.
 
         Returns:
             (n texts, D) float32, unit rows in the order of the texts; zeros for a text without a token.
         """
         rows: list[Vectors] = []
-        texts = _texts(inputs)
+        texts = (text for item in inputs for text in ([item] if isinstance(item, str) else item["text"]))
         while batch := list(islice(texts, self._batch_size)):
             rows += self._rows(batch)
         return np.stack(rows) if rows else np.empty((0, self._encoder.width), np.float32)
 
     def similarity(self, queries: Vectors, targets: Vectors) -> Vectors:
         """Cosines of every query with every target: (Q, D) and (T, D) to (Q, T) in [-1, 1]."""
-        cosines: Vectors = np.asarray(queries) @ np.asarray(targets).T
-        return cosines
+        return np.asarray(queries) @ np.asarray(targets).T
 
     def similarity_pairwise(self, queries: Vectors, targets: Vectors) -> Vectors:
         """Cosines of query i with target i: two arrays (N, D) to (N,)."""
@@ -89,11 +80,3 @@ class MtebEncoder:
         encoded = dict(zip(segmented, self._encoder.encode_segmented(list(segmented.values())), strict=True))
         empty = EncodedDocument.unencoded(self._encoder.width)
         return [encoded.get(place, empty).document for place in range(len(texts))]
-
-
-def _texts(inputs: Iterable[str] | Iterable[Batch]) -> Iterator[str]:
-    for item in inputs:
-        if isinstance(item, str):
-            yield item
-        else:
-            yield from item["text"]

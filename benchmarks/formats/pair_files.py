@@ -12,7 +12,7 @@ These are not the pairs of AAN104K (SMITH) or of CoLDE: papers and numbers diffe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,15 +28,6 @@ FILES: Mapping[str, str] = {
     "test": "new_aan_pairs.test.tsv",
 }
 _COLUMNS = ("label", "id1", "id2", "text1", "text2")
-
-
-@dataclass(frozen=True, slots=True)
-class TextPair:
-    """A line of the file: the pair, and the texts of its two documents."""
-
-    place: str  # FILE:NUMBER
-    pair: Pair
-    texts: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -65,32 +56,22 @@ def read_folder(folder: Path) -> PairFolder:
     for split, name in FILES.items():
         pairs[split], n_blank[split] = [], 0
         # Line by line, since the text of a document is repeated in every line of its pairs.
-        for row in read_pairs(folder / name):
-            if all(text.strip() for text in row.texts):
-                _remember(row, texts)
-                pairs[split].append(row.pair)
-            else:
+        for place, line in read_lines(folder / name):
+            label, id1, id2, *written = columns(place, line, _COLUMNS)
+            pair = Pair(id1, id2, _is_match(place, label))
+            text1, text2 = (_text(place, text) for text in written)
+            if not text1.strip() or not text2.strip():
                 n_blank[split] += 1
+                continue
+            pairs[split].append(pair)
+            for doc_id, text in ((id1, text1), (id2, text2)):
+                first, known = texts.setdefault(doc_id, (place, text))
+                if known != text:
+                    raise FormatError(
+                        f"{place} gives {doc_id!r} another text than {first}; an id must name one document"
+                    )
     documents = {doc_id: _document(place, doc_id, text) for doc_id, (place, text) in texts.items()}
     return PairFolder(pairs, n_blank, documents)
-
-
-def read_pairs(path: Path) -> Iterator[TextPair]:
-    """Stream the pairs of a file, including those with a blank text.
-
-    Raises:
-        FormatError: a line has other columns, its label is not 0 or 1, or a text cannot be read.
-    """
-    for place, line in read_lines(path):
-        label, id1, id2, text1, text2 = columns(place, line, _COLUMNS)
-        yield TextPair(place, Pair(id1, id2, _is_match(place, label)), (_text(place, text1), _text(place, text2)))
-
-
-def _remember(row: TextPair, texts: dict[str, tuple[str, str]]) -> None:
-    for doc_id, text in zip((row.pair.first, row.pair.second), row.texts, strict=True):
-        place, known = texts.setdefault(doc_id, (row.place, text))
-        if known != text:
-            raise FormatError(f"{row.place} gives {doc_id!r} another text than {place}; an id must name one document")
 
 
 def _is_match(place: str, label: str) -> bool:

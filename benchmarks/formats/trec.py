@@ -23,14 +23,10 @@ _SECTION = re.compile(r"(.+)#([0-9]+)", re.DOTALL)
 
 
 def write_run(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
-    """Write the six columns of a run: query, Q0, target, rank from 1, score, tag.
+    """Write a run; raises a `FormatError` for an id with white space.
 
-    trec_eval sorts by the score as float32, sorts equal scores by name in descending
-    order, and ignores the rank. So that every tool sees our order, a score that is not
-    below the previous one is written one step of float32 below it.
-
-    Raises:
-        FormatError: an id contains white space, which columns cannot contain.
+    trec_eval sorts by the score as float32, sorts equal scores by name in descending order, and ignores the rank. So
+    that every tool sees our order, a score that is not below the previous one is written one step of float32 below it.
     """
     lines = []
     for query_id, ranking in run.items():
@@ -58,11 +54,7 @@ def read_run(path: Path) -> dict[str, Ranking]:
 
 
 def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
-    """Write the four columns of judgments: query, 0, target, relevance.
-
-    Raises:
-        FormatError: an id contains white space, which columns cannot contain.
-    """
+    """Write judgments; raises a `FormatError` for an id with white space."""
     rows = ((query_id, target, relevance) for query_id in qrels for target, relevance in qrels[query_id].items())
     lines = [f"{_id(query_id)} 0 {_id(target)} {relevance}\n" for query_id, target, relevance in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,11 +83,7 @@ def section_target(doc_id: str, section: int) -> str:
 
 
 def parse_section_target(target: str) -> tuple[str, int]:
-    """The document, whose name can contain "#", and the position of the section in it.
-
-    Raises:
-        FormatError: the target names no section.
-    """
+    """The document, whose name can contain "#", and the position of the section in it, or a `FormatError`."""
     found = _SECTION.fullmatch(target)
     if not found:
         raise FormatError(f"the target {target!r} names no section; it must be DOC#SEC, SEC a number from 0")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from benchmarks import fetch
 from benchmarks.datasets import TASKS, open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.fetching import sources as recorded
-from benchmarks.fetching.rebuilding import train_pairs, write_lines
+from benchmarks.fetching.rebuilding import train_pairs
 from benchmarks.fetching.sources import (
     CorpusDocument,
     Files,
@@ -24,6 +24,7 @@ from benchmarks.fetching.sources import (
     source_digest,
     write_recorded,
 )
+from benchmarks.formats.lines import write_json_lines
 
 TEXTS = {"a": "alpha beta", "b": "gamma", "c": "delta", "d": "epsilon"}
 
@@ -60,7 +61,9 @@ def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (first / "qrels.tsv").write_text(recorded.HEADER + "".join(f"{q}\t{t}\t{r}\n" for q, t, r in judged))
     (first / "splits.json").write_text(json.dumps({"train": ["a", "d"], "test": ["c"]}, indent=1) + "\n")
     ids = Recorded(list(TEXTS), [], {}, {}, [], {}, {}, "")
-    write_lines(first / "corpus.jsonl.gz", list(documents(ids, {name: text.encode() for name, text in TEXTS.items()})))
+    write_json_lines(
+        first / "corpus.jsonl.gz", list(documents(ids, {name: text.encode() for name, text in TEXTS.items()}))
+    )
     source = source_digest({name: text.encode() for name, text in TEXTS.items()})
     write_recorded("proposals", record(first, source=source))
     folder = tmp_path / "downloads"

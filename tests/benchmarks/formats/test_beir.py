@@ -13,12 +13,7 @@ HEADER = "query-id\tcorpus-id\tscore\n"
 
 def test_a_folder_is_known_by_its_judgments(beir_folder: Path, folder: Path) -> None:
     assert (is_beir(beir_folder), is_beir(folder)) == (True, False)
-    found = open_beir(beir_folder)
-    assert (found.corpus.name, found.queries.name, list(found.qrels)) == (
-        "corpus.jsonl",
-        "queries.jsonl",
-        ["dev", "test"],
-    )
+    assert [path.name for path in open_beir(beir_folder)] == ["corpus.jsonl", "queries.jsonl"]
 
 
 def test_title_and_text_are_read_and_documents_without_either_are_passed_over(tmp_path: Path) -> None:

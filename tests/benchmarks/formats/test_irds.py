@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -15,62 +13,34 @@ from benchmarks.formats.lines import FormatError
 from engine.errors import MissingExtra
 
 
-class Document(NamedTuple):
-    doc_id: str
-    text: str
-    title: str
-
-    def default_text(self) -> str:
-        return f"{self.title} {self.text}"
-
-
-class Query(NamedTuple):
-    query_id: str
-    text: str
-
-    def default_text(self) -> str:
-        return self.text
-
-
-class Judgment(NamedTuple):
-    query_id: str
-    doc_id: str
-    relevance: int
-
-
-class Collection:
+def collection(*, has_qrels: bool = True) -> SimpleNamespace:
     """A dataset with the interface of ir_datasets."""
-
-    def __init__(self, *, has_qrels: bool = True) -> None:
-        self._has_qrels = has_qrels
-
-    def has_docs(self) -> bool:
-        return True
-
-    def has_queries(self) -> bool:
-        return True
-
-    def has_qrels(self) -> bool:
-        return self._has_qrels
-
-    def docs_iter(self) -> Iterator[Document]:
-        yield Document("d1", "Cats purr.", "Cats")
-        yield Document("d2", "Dogs bark.", "")
-
-    def queries_iter(self) -> Iterator[Query]:
-        yield Query("1", "who purrs")
-        yield Query("2", "who sings")
-
-    def qrels_iter(self) -> Iterator[Judgment]:
-        yield Judgment("1", "d1", 2)
-        yield Judgment("1", "d2", 0)
-        yield Judgment("2", "d1", 0)
+    documents = [
+        SimpleNamespace(doc_id="d1", text="Cats purr.", title="Cats"),
+        SimpleNamespace(doc_id="d2", text="Dogs bark.", title=""),
+    ]
+    queries = [
+        SimpleNamespace(query_id="1", default_text=lambda: "who purrs "),
+        SimpleNamespace(query_id="2", text="who sings"),
+    ]
+    judgments = [
+        SimpleNamespace(query_id=query_id, doc_id=doc_id, relevance=relevance)
+        for query_id, doc_id, relevance in (("1", "d1", 2), ("1", "d2", 0), ("2", "d1", 0))
+    ]
+    return SimpleNamespace(
+        has_docs=lambda: True,
+        has_queries=lambda: True,
+        has_qrels=lambda: has_qrels,
+        docs_iter=lambda: documents,
+        queries_iter=lambda: queries,
+        qrels_iter=lambda: judgments,
+    )
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Collection]:
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, SimpleNamespace]:
     """The package ir_datasets with the collections of a dictionary."""
-    collections = {"pets/test": Collection(), "pets": Collection(has_qrels=False)}
+    collections = {"pets/test": collection(), "pets": collection(has_qrels=False)}
     module = ModuleType("ir_datasets")
     module.load = collections.__getitem__  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ir_datasets", module)
@@ -79,7 +49,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Collection]:
 
 
 def test_an_id_of_ir_datasets_is_opened_as_a_dataset(
-    installed: dict[str, Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installed: dict[str, SimpleNamespace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(datasets, "IRDS", tmp_path)
     dataset = open_dataset("irds:pets/test")
@@ -93,23 +63,17 @@ def test_an_id_of_ir_datasets_is_opened_as_a_dataset(
     assert open_dataset("irds:pets/test") == dataset  # written once, then read from the folder
 
 
-def test_an_id_without_judgments_is_refused(installed: dict[str, Collection], tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="irds:pets has no qrels; name a subset that has, as pets/test"):
-        open_irds("pets", tmp_path)
-
-
-def test_an_unknown_id_is_refused(installed: dict[str, Collection], tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"irds:cars is not an id of ir_datasets; see https://ir-datasets\.com"):
-        open_irds("cars", tmp_path)
-
-
-def test_a_failed_download_raises_an_error_and_writes_no_corpus(
-    installed: dict[str, Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_ids_that_cannot_be_used_are_refused_and_no_corpus_is_written(
+    installed: dict[str, SimpleNamespace], tmp_path: Path
 ) -> None:
-    def broken(self: Collection) -> Iterator[Document]:
+    def broken() -> None:
         raise OSError("no route to host")
 
-    monkeypatch.setattr(Collection, "docs_iter", broken)
+    with pytest.raises(FormatError, match="irds:pets has no qrels; name a subset that has, as pets/test"):
+        open_irds("pets", tmp_path)
+    with pytest.raises(FormatError, match=r"irds:cars is not an id of ir_datasets; see https://ir-datasets\.com"):
+        open_irds("cars", tmp_path)
+    installed["pets/test"].docs_iter = broken
     with pytest.raises(FormatError, match=r"irds:pets/test cannot be read \(no route to host\); check the network"):
         open_irds("pets/test", tmp_path)
     assert not (tmp_path / "pets-test" / "corpus.jsonl.gz").exists()

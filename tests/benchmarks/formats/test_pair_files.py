@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.formats.lines import FormatError
-from benchmarks.formats.pair_files import FILES, is_pair_folder, read_folder, read_pairs
+from benchmarks.formats.pair_files import FILES, is_pair_folder, read_folder
 from benchmarks.pairs.scorer import Pair
 
 ROWS = [
@@ -16,31 +16,17 @@ ROWS = [
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "new_aan_pairs.test.tsv"
-    path.write_text("".join("\t".join(row) + "\n" for row in ROWS))
-    return path
-
-
-@pytest.fixture
-def folder(path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A folder of all three files, with the same pairs in each."""
     for name in FILES.values():
-        (path.parent / name).write_text(path.read_text())
-    return path.parent
-
-
-def test_pairs_are_read_with_their_texts(path: Path) -> None:
-    first, second, blank = read_pairs(path)
-    assert (first.pair, second.pair) == (Pair("A1", "B2", True), Pair("A1", "C3", False))
-    assert (first.texts, second.texts[1]) == (("A ä paper\nof two lines", 'Cites "it.'), "b'unlike")
-    assert (blank.texts, blank.place) == (("Anything", " "), f"{path}:3")
+        (tmp_path / name).write_text("".join("\t".join(row) + "\n" for row in ROWS))
+    return tmp_path
 
 
 def test_a_folder_gives_each_document_once_and_drops_blank_texts(folder: Path) -> None:
     read = read_folder(folder)
     assert tuple(read.pairs) == ("train", "valid", "test")
-    assert [[pair.is_match for pair in pairs] for pairs in read.pairs.values()] == [[True, False]] * 3
+    assert list(read.pairs.values()) == [[Pair("A1", "B2", True), Pair("A1", "C3", False)]] * 3
     assert read.n_blank == dict.fromkeys(("train", "valid", "test"), 1)
     assert {doc_id: document.text for doc_id, document in read.documents.items()} == {
         "A1": "A ä paper\nof two lines",
@@ -58,22 +44,17 @@ def test_a_folder_is_known_by_its_files_and_all_of_them_are_needed(folder: Path,
     assert not is_pair_folder(tmp_path / "elsewhere")
 
 
-def test_an_id_with_two_texts_is_refused(folder: Path) -> None:
-    (folder / FILES["train"]).write_text("1\tA\tB\tone\ttwo\n0\tC\tA\tthree\tfour\n")
-    with pytest.raises(FormatError, match=r"tsv:2 gives 'A' another text than .*tsv:1; an id must name one document"):
-        read_folder(folder)
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("1\tA\tB\tone", "tsv:1 has 4 columns, not 5; it must be label, id1, id2, text1, text2 by tabs"),
         ("2\tA\tB\tone\ttwo", "tsv:1 has the label '2'; it must be 0 or 1"),
         ("yes\tA\tB\tone\ttwo", "tsv:1 has the label 'yes'; it must be 0 or 1"),
+        ("1\tA\tB\tone\ttwo\n0\tC\tA\tthree\tfour", r"tsv:2 gives 'A' another text than .*tsv:1; an id must name"),
         ("1\tA\tB\tb'\\xg'\ttwo", "tsv:1 holds bytes that are not written as Python writes them"),
     ],
 )
-def test_a_damaged_line_is_refused(path: Path, line: str, said: str) -> None:
-    path.write_text(line + "\n")
+def test_a_damaged_line_is_refused(folder: Path, line: str, said: str) -> None:
+    (folder / FILES["train"]).write_text(line + "\n")
     with pytest.raises(FormatError, match=said):
-        list(read_pairs(path))
+        read_folder(folder)
