@@ -14,6 +14,7 @@ from benchmarks.fetching.sources import (
     Recipe,
     Recorded,
     corpus_document,
+    decoded,
     github_archive,
     one_line,
 )
@@ -44,14 +45,6 @@ def parse_summary(text: str) -> list[str]:
     """The non-empty lines of a summary; if the file has tags of sentences, the sentences."""
     lines = _SENTENCE.findall(text) if "<S" in text else text.split("\n")
     return [line for line in map(_unescaped, lines) if line]
-
-
-def decode_paper(data: bytes) -> str:
-    """The text of a file: UTF-8, or Latin-1 if the file is not UTF-8."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def _sentences(markup: str) -> str:
@@ -89,14 +82,14 @@ def _documents(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
             paths.setdefault(_paper_id(path), path)
     for doc_id in recorded.ids:
         if doc_id in paths:
-            paper = parse_paper(decode_paper(files[paths[doc_id]]))
+            paper = parse_paper(decoded(files[paths[doc_id]]))
             given = {"roles": [], "sets": [], **recorded.given[doc_id]}
             yield corpus_document(doc_id, paper.title, iter(paper.sections), {**paper.meta, **given})
 
 
 def _queries(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
     summaries = {path: data for path, data in files.items() if not path.endswith(_PAPER)}
-    titles = {_paper_id(path): parse_paper(decode_paper(data)) for path, data in files.items() if _is_net_paper(path)}
+    titles = {_paper_id(path): parse_paper(decoded(data)) for path, data in files.items() if _is_net_paper(path)}
     for query_id in recorded.query_ids:
         _, subset, paper_id, *annotator = query_id.split(":")
         folder = _FOLDERS[subset]
@@ -104,7 +97,7 @@ def _queries(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
         path = min((path for path in summaries if path.startswith(start)), default=None)
         if path is None:
             continue
-        lines = parse_summary(decode_paper(summaries[path]))
+        lines = parse_summary(decoded(summaries[path]))
         text = " ".join(_without_title(lines, titles.get(paper_id)) if subset == "net" else lines)
         meta = {"ref": paper_id, "kind": "human", "set": _SETS.get(subset, subset)}
         yield corpus_document(query_id, "", iter([("", text)]), meta)

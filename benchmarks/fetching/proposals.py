@@ -8,8 +8,8 @@ from functools import partial
 
 from lxml import etree
 
-from benchmarks.fetching.rebuilding import mask_proposals
 from benchmarks.fetching.sources import (
+    CITE,
     CorpusDocument,
     Files,
     ParsedDocument,
@@ -203,6 +203,22 @@ def _collect(element: etree._Element, sections: list[tuple[str, list[str]]]) -> 
 def _header(root: etree._Element, name: str) -> str:
     found = root.find(f"header/{name}")
     return one_line("".join(found.itertext())) if found is not None else ""
+
+
+_FAMILY = r"(?:PEP|EIP|ERC|XEP)"
+_SERIES = rf"{_FAMILY}s?(?:[\s:#-]*\d+|[\s:-]*`\d+`)"
+_MORE = rf"(?:,?\s*(?:and/or|and|or|/|,)\s*(?:and\s+|or\s+)?)(?:{_FAMILY}s?[\s-]*)?\d{{2,}}\b"
+_URL = r"https?://\S*(?:(?:pep|eip|erc|xep)s?[-/]?\d+|EIPs/(?:issues|pull)/\d+)\S*"
+_PROPOSAL = re.compile(rf"{_URL}|\b{_SERIES}(?:{_MORE})*", re.IGNORECASE)
+_ONE_XEP = re.compile(rf"{_URL}|\b{_SERIES}", re.IGNORECASE)
+
+
+def mask_proposals(text: str, *, lists: bool = True) -> str:
+    """Mask the numbers of PEPs, EIPs, ERCs and XEPs and the addresses of such pages.
+
+    With `lists`, "PEP 1 and PEP 2" becomes one mask rather than two.
+    """
+    return (_PROPOSAL if lists else _ONE_XEP).sub(CITE, text)
 
 
 _PARSERS = {"pep": parse_pep, "eip": parse_eip, "xep": parse_xep}

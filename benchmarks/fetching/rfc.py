@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from benchmarks.fetching.rebuilding import mask_rfcs
 from benchmarks.fetching.sources import (
+    CITE,
     CorpusDocument,
     FetchError,
     Files,
@@ -18,6 +18,7 @@ from benchmarks.fetching.sources import (
     SectionBuilder,
     Source,
     corpus_document,
+    decoded,
     one_line,
 )
 
@@ -94,14 +95,6 @@ def parse_rfc(text: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     return builder.sections(1), frozenset(labels)
 
 
-def decode_rfc(data: bytes) -> str:
-    """The text of a file: UTF-8, or Latin-1 if an old file is not UTF-8."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
-
-
 def _without_pages(text: str) -> list[str]:
     """Join the pages without running heads and feet; paragraphs that a page break cut are joined."""
     lines: list[str] = []
@@ -165,6 +158,27 @@ def _is_title(number: str, title: str, *, is_indented: bool) -> bool:
     return not is_indented and (not word[0].isalpha() or any(map(str.isupper, word)))
 
 
+_AND_RFC = r"(?:,\s*(?:and/or\s+|and\s+|or\s+)?|\s+(?:and/or|and|or)\s+|/)(?:RFCs?[\s-]*)?\d{3,4}\b"
+_RFCS = rf"RFC(?:s?\s*|-)\d+(?:bis)?(?:{_AND_RFC})*"
+_RFC = rf"https?://\S*rfc\S*|\b(?:{_RFCS}|(?:STD|BCP|IEN)(?:\s*|-)\d{{1,4}}\b)"
+_BRACKET_OR_RFC = re.compile(rf"\[([^\]\[]{{1,60}})\](?=[\s.,;:)\]'\"]|$)|{_RFC}", re.IGNORECASE)
+_RFC_ALONE = re.compile(_RFC, re.IGNORECASE)
+_RFC_LABEL = re.compile(r"(?:RFC|STD|BCP|IEN)s?[ -]?\d", re.IGNORECASE)
+_NAMED = re.compile(r"[A-Za-z]|\d{1,3}$")  # a label that is a date or the number of a standard is left alone
+
+
+def mask_rfcs(text: str, labels: Collection[str]) -> str:
+    """Mask RFC, STD, BCP and IEN numbers, their addresses, and references to `labels`, given without brackets."""
+
+    def masked(found: re.Match[str]) -> str:
+        inside = found[1]
+        if inside is None or _RFC_LABEL.match(inside) or (inside in labels and _NAMED.match(inside)):
+            return CITE
+        return f"[{_RFC_ALONE.sub(CITE, inside)}]"
+
+    return _BRACKET_OR_RFC.sub(masked, text)
+
+
 _INDEX = "rfc-index.xml"
 _FILE = re.compile(r"(?:^|/)rfc0*(\d+)\.(txt|json)$")
 _NAMESPACE = "{https://www.rfc-editor.org/rfc-index}"
@@ -190,7 +204,7 @@ def _documents(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
                 f"the title of {doc_id} is in neither {doc_id}.json nor {_INDEX}; "
                 f"put https://www.rfc-editor.org/{_INDEX} beside the texts"
             )
-        yield _document(doc_id, decode_rfc(text), meta)
+        yield _document(doc_id, decoded(text, "utf-8-sig"), meta)
 
 
 def _document(doc_id: str, text: str, page: Mapping[str, object]) -> CorpusDocument:
@@ -222,25 +236,24 @@ def _read_index(data: bytes) -> dict[str, Mapping[str, object]]:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as error:
         raise FetchError(f"{_INDEX} cannot be read ({error}); delete it and download it again") from error
-    entries = root.iter(f"{_NAMESPACE}rfc-entry")
-    return {_doc_id(_text(entry, "doc-id")): _entry(entry) for entry in entries}
+    return {_doc_id(_text(entry, "doc-id")): _entry(entry) for entry in root.iter(f"{_NAMESPACE}rfc-entry")}
 
 
 def _entry(entry: ElementTree.Element) -> Mapping[str, object]:
     date = " ".join(_text(entry, f"date/{_NAMESPACE}{part}") for part in ("month", "year"))
-    listed = {name: [found.text or "" for found in _all(entry, name)] for name in ("obsoletes", "updates")}
     return {
         "title": _text(entry, "title"),
         "pub_date": date,
         "pub_status": _text(entry, "publication-status"),
         "source": _text(entry, "wg_acronym"),
-        "keywords": [found.text or "" for found in entry.iterfind(f"{_NAMESPACE}keywords/{_NAMESPACE}kw")],
-        **listed,
+        "keywords": _texts(entry, "keywords", "kw"),
+        "obsoletes": _texts(entry, "obsoletes", "doc-id"),
+        "updates": _texts(entry, "updates", "doc-id"),
     }
 
 
-def _all(entry: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    return entry.iterfind(f"{_NAMESPACE}{name}/{_NAMESPACE}doc-id")
+def _texts(entry: ElementTree.Element, name: str, part: str) -> list[str]:
+    return [found.text or "" for found in entry.iterfind(f"{_NAMESPACE}{name}/{_NAMESPACE}{part}")]
 
 
 def _text(entry: ElementTree.Element, name: str) -> str:

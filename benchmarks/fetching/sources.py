@@ -19,10 +19,14 @@ from typing import IO, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from benchmarks.datasets import TASKS, checksum, open_dataset
+from benchmarks.datasets import QUERIES, TASKS, checksum, open_dataset
+from benchmarks.options import log
 from engine.errors import EngineError
 
-Files = Mapping[str, bytes]  # by key, see `Recipe.key`
+Files: TypeAlias = Mapping[str, bytes]  # by key, see `Recipe.key`
+CorpusDocument: TypeAlias = Mapping[str, object]  # id, title, sections, meta: one line of a corpus
+Judged: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]  # from query id and relevance to the ids of targets
+CITE = "[CITE]"  # in place of a masked citation
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ _TIMEOUT_S = 60.0
 _PARTIAL, _RANGE_REFUSED = 206, 416
 
 
-def download(source: Source, folder: Path, log: Callable[[str], None]) -> Path:
+def download(source: Source, folder: Path) -> Path:
     """Download a file unless the folder has it; an interrupted download is resumed at its last byte.
 
     Raises:
@@ -88,7 +92,8 @@ def download(source: Source, folder: Path, log: Callable[[str], None]) -> Path:
     try:
         _continue(source.url, part)
     except (URLError, HTTPException, OSError) as error:
-        raise FetchError(f"{source.url} could not be downloaded ({_reason(error)})") from error
+        reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+        raise FetchError(f"{source.url} could not be downloaded ({reason})") from error
     part.replace(path)
     return path
 
@@ -124,12 +129,6 @@ def _save(response: HTTPResponse, part: Path, *, is_rest: bool) -> None:
         raise URLError(f"{received} of {expected} bytes came; run the same command again to go on")
 
 
-def _reason(error: Exception) -> str:
-    reason = getattr(error, "reason", None) or error
-    return str(reason) or type(error).__name__
-
-
-Member = tuple[str, bytes]  # its name inside the archive, and its bytes
 _AR_MAGIC, _AR_HEADER = b"!<arch>\n", 60
 _TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 SUFFIXES = (*_TAR_SUFFIXES, ".zip", ".deb")
@@ -139,14 +138,10 @@ class FetchError(EngineError):
     """Raised when a source cannot be downloaded or read; names the file and the next step."""
 
 
-def read_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
-    """Stream the members of an archive, or the files below a folder, that `wanted` selects.
+def read_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """Stream names and bytes of the members of an archive, or of the files below a folder, whose name is `wanted`.
 
     A member that ends with ".gz" is decompressed, and ".gz" is removed from its name.
-
-    Args:
-        path: a folder, or an archive that ends with one of `SUFFIXES`.
-        wanted: whether to read the member with a name, without a final ".gz".
 
     Raises:
         FetchError: the archive is damaged or of an unknown kind.
@@ -250,26 +245,22 @@ class SectionBuilder:
         return tuple((heading, text) for heading, text in joined if len(text.split()) >= min_words)
 
 
+def decoded(data: bytes, encoding: str = "utf-8") -> str:
+    """The text of a file, or its text as Latin-1 if an old file is not UTF-8."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 def one_line(text: str) -> str:
     """The text with each run of white space replaced by one blank."""
     return _SPACE.sub(" ", text).strip()
 
 
-CorpusDocument: TypeAlias = Mapping[str, object]  # id, title, sections, meta: one line of a corpus
-
-
-Judged: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]  # from query id and relevance to the ids of targets
-
-
 FOLDER = Path(__file__).resolve().parent / "recorded"
-
-
 HEADER = "query_id\tdoc_id\trelevance\n"
-
-
 _DIGEST = 6  # hex digits of a document's digest; one in 16 million other texts has the same digest
-
-
 _SOURCE_DIGEST = 12
 
 
@@ -299,20 +290,16 @@ def write_recorded(name: str, recorded: Recorded) -> None:
 
 
 def record(folder: Path, given: Sequence[str] = (), source: str = "") -> Recorded:
-    """Collect the facts about a corpus in the project's layout.
-
-    Args:
-        folder: the folder of the corpus, with the name of the corpus.
-        given: fields of the metadata that are in no source file.
-        source: digest of the source files.
-    """
+    """Collect the facts about a corpus in the project's layout; `given` are fields of metadata in no source file."""
     documents = _read_lines(folder / "corpus.jsonl.gz")
     tasks = {name: task for name, task in TASKS.items() if task.folder == folder.name}
-    queries = folder / "queries.jsonl.gz"
+    queries = folder / QUERIES
+    # The citation sentences are not rebuilt.
+    judgments = sorted(path for path in folder.glob("qrels*.tsv") if path.name != "qrels_citances.tsv")
     return Recorded(
         ids=[str(document["id"]) for document in documents],
         digests=[document_digest(document) for document in documents],
-        judgments={path.name: _read_judgments(path) for path in sorted(folder.glob("qrels*.tsv")) if _ships(path)},
+        judgments={path.name: _read_judgments(path) for path in judgments},
         splits={path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("splits*.json"))},
         query_ids=[str(query["id"]) for query in _read_lines(queries)] if queries.is_file() else [],
         given={str(document["id"]): _some_meta(document, given) for document in documents} if given else {},
@@ -328,7 +315,7 @@ def document_digest(document: CorpusDocument) -> str:
 
 
 def source_digest(files: Mapping[str, bytes]) -> str:
-    """The first hex digits of a SHA-256 of names and contents; independent of the archive of the files."""
+    """The first hex digits of a SHA-256 of names and contents, whatever the archive of the files."""
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())
@@ -353,10 +340,6 @@ def _read_judgments(path: Path) -> Judged:
         query_id, target, relevance = line.split("\t")
         judged.setdefault(query_id, {}).setdefault(relevance, []).append(target)
     return judged
-
-
-def _ships(path: Path) -> bool:
-    return path.name != "qrels_citances.tsv"  # the citation sentences are not rebuilt
 
 
 def _some_meta(document: CorpusDocument, names: Sequence[str]) -> Mapping[str, object]:

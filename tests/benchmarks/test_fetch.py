@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from benchmarks import fetch
 from benchmarks.datasets import TASKS, open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.fetching import sources as recorded
-from benchmarks.fetching.rebuilding import train_pairs
 from benchmarks.fetching.sources import (
     CorpusDocument,
     Files,
@@ -93,7 +92,7 @@ def test_the_same_sources_give_the_recorded_corpus_byte_for_byte(downloads: Path
 def test_a_target_that_is_a_query_of_test_is_no_training_pair(downloads: Path, tmp_path: Path) -> None:
     run("proposals", "--to", tmp_path / "new", "--from", downloads)
     assert (tmp_path / "new/proposals/train_pairs.tsv").read_text() == recorded.HEADER + "a\tb\t2\n"
-    assert train_pairs({"a": {"1": ["b"]}}, {"train": [], "test": ["a"]}) == []
+    assert fetch.train_pairs({"a": {"1": ["b"]}}, {"train": [], "test": ["a"]}) == []
 
 
 def test_other_sources_are_reported_document_by_document(downloads: Path, tmp_path: Path) -> None:

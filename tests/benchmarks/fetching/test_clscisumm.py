@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.fetching.clscisumm import RECIPE, decode_paper, parse_paper, parse_summary
+from benchmarks.fetching.clscisumm import RECIPE, parse_paper, parse_summary
 from tests.benchmarks.fetching.test_rfc_text import recorded
 
 PAPER = """\
@@ -37,10 +37,6 @@ def test_a_section_named_abstract_is_the_abstract() -> None:
 def test_summaries_are_plain_or_tagged_lines() -> None:
     assert parse_summary("A Tagger\n\n It tags. \n") == ["A Tagger", "It tags."]
     assert parse_summary('<PAPER><S sid="1">It tags.</S></PAPER>') == ["It tags."]
-
-
-def test_a_file_that_is_not_utf8_is_read_as_latin_1() -> None:
-    assert (decode_paper("é".encode()), decode_paper(b"\xe9")) == ("é", "é")
 
 
 def test_only_papers_and_human_summaries_count() -> None:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.fetching.proposals import RECIPE, parse_proposal
-from benchmarks.fetching.rebuilding import mask_proposals
+from benchmarks.fetching.proposals import RECIPE, mask_proposals, parse_proposal
 from tests.benchmarks.fetching.unmasking import unmasked_parts
 
 PEP = """\

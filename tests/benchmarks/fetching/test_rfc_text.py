@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.fetching.rebuilding import mask_rfcs
-from benchmarks.fetching.rfc import RECIPE, decode_rfc, parse_rfc
+from benchmarks.fetching.rfc import RECIPE, mask_rfcs, parse_rfc
 from benchmarks.fetching.sources import FetchError, Recorded
 from tests.benchmarks.fetching.unmasking import unmasked_parts
 
@@ -71,10 +70,6 @@ def test_pages_are_joined_and_only_the_body_is_read() -> None:
         ("2 Security Considerations", "None, see [2]."),
     ]
     assert labels == {"KEY"}
-
-
-def test_an_old_file_that_is_not_utf8_is_read_as_latin_1() -> None:
-    assert (decode_rfc(b"\xef\xbb\xbfnew \xe2\x80\x93"), decode_rfc(b"caf\xe9")) == ("new –", "café")
 
 
 @pytest.mark.parametrize(
