@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import click
 import numpy as np
@@ -73,8 +74,9 @@ class LayersRecord(Recorded, kind="document_layers", file="document-layers-{enco
 def untrained_rows(corpus: FrozenCorpus) -> Iterator[LayerRow]:
     """The mean of the chunks, also whitened, and also with half of the mean of the first three chunks added."""
     means = corpus.means
+    spans = pairwise(corpus.starts.tolist())
     leads = np.stack(
-        [corpus.chunks[first : min(first + 3, end)].astype(np.float32).mean(axis=0) for first, end in _spans(corpus)]
+        [corpus.chunks[first : min(first + 3, end)].astype(np.float32).mean(axis=0) for first, end in spans]
     )
     ways = {
         BASE: corpus.whitening(means),
@@ -100,10 +102,6 @@ def trained_rows(corpora: Sequence[FrozenCorpus], *, steps: int, seed: int) -> I
             )
             log(f"{row.name}, without {left_out.name}: {np.mean(row.per_query):.3f}, loss {losses[0]} to {losses[1]}")
             yield row
-
-
-def _spans(corpus: FrozenCorpus) -> list[tuple[int, int]]:
-    return list(zip(corpus.starts[:-1].tolist(), corpus.starts[1:].tolist(), strict=True))
 
 
 def _whitened(vectors: np.ndarray) -> np.ndarray:

@@ -95,15 +95,12 @@ def second_stage_table(records: Sequence[SecondStageRecord]) -> str:
 
 def _one(record: SecondStageRecord) -> str:
     note = _NOTE.format(split=record.split, depth=record.depth, steps=record.steps)
-    columns = {"ms per query": _milliseconds}
-    table = attempts_table(
-        "Second stage", record.rows, BASE, seed=record.origin.seed, untested=(IDEAL,), columns=columns
-    )
+    times: dict[str, list[float]] = {}
+    for row in record.rows:
+        times.setdefault(row.name, []).extend([row.ms_per_query] if row.n_parameters else [])
+    ms = {"ms per query": {name: f"{np.mean(own):.0f}" if own else "" for name, own in times.items()}}
+    table = attempts_table("Second stage", record.rows, BASE, seed=record.origin.seed, untested=(IDEAL,), columns=ms)
     return "\n".join([f"Chunk vectors of {record.encoder}.", "", *table, "", note, "", *origins([record])])
-
-
-def _milliseconds(rows: Sequence[RerankerRow]) -> str:
-    return f"{np.mean([row.ms_per_query for row in rows]):.0f}" if rows[0].n_parameters else ""
 
 
 @program
