@@ -22,7 +22,6 @@ class Programs(click.Group):
     """The programs under one decorator, found by their source without importing them."""
 
     def __init__(self, name: str, decorator: str, help: str) -> None:
-        """Collect the programs under `decorator`, which is `task` or `program`."""
         super().__init__(name, help=help)
         self._decorator = decorator
 

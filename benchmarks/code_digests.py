@@ -14,15 +14,11 @@ NO_CODE = "nothing"  # in place of a digest, where the code does not exist
 
 
 def digests(paths: Sequence[str], root: Path) -> dict[str, str]:
-    """The digest of the code of each file and folder of a checkout, by path.
+    """The digest of the Python of each file and folder below `root`, by path.
 
     File names do not count, so that code that only moves keeps its digest.
-
-    Args:
-        paths: of files and folders with Python.
-        root: of the checkout.
     """
-    return {path: _of_all(_code_of_file(file) for file in _files(root / path)) for path in paths}
+    return {path: _of_all(_code(file.read_text("utf-8", "replace")) for file in _files(root / path)) for path in paths}
 
 
 def digests_at(commit: str, paths: Sequence[str], root: Path) -> dict[str, str]:
@@ -51,10 +47,6 @@ def _below(path: str, blobs: Mapping[str, str]) -> list[str]:
 def _of_all(codes: Iterable[str]) -> str:
     found = sorted(codes)
     return _digest("\0".join(found)) if found else NO_CODE
-
-
-def _code_of_file(file: Path) -> str:
-    return _code(file.read_text("utf-8", errors="replace"))
 
 
 @cache

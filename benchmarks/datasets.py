@@ -75,8 +75,6 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
 
     Raises:
         DatasetError: there is no such task or folder, or a file is missing; the message names what to pass.
-        FormatError: a file of a BEIR folder is missing, or a dataset of ir_datasets cannot be read.
-        MissingExtra: an id of ir_datasets is named, and ir_datasets is not installed.
     """
     if name.startswith(beir.PREFIX):
         name = str(beir.open_irds(name.removeprefix(beir.PREFIX), IRDS))
@@ -106,12 +104,7 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
 
 
 def read_documents(dataset: Dataset) -> Iterator[Document]:
-    """Stream the corpus in the order of its file.
-
-    Raises:
-        DatasetError: a document cannot be read; without it this would be another corpus.
-        FormatError: a document of a BEIR folder cannot be read.
-    """
+    """Stream the corpus in the order of its file; an unreadable document is an error, as it makes another corpus."""
     yield from _read(dataset, dataset.corpus)
 
 
@@ -142,7 +135,6 @@ def read_qrels(dataset: Dataset, split: str) -> Qrels:
 
     Raises:
         DatasetError: there is no such split, one of its queries has no relevant target, or a file cannot be read.
-        FormatError: a file of a BEIR folder cannot be read.
     """
     judged = _beir_qrels(dataset, split) if _is_beir(dataset) else _own_qrels(dataset, split)
     for query_id, targets in judged.items():

@@ -11,7 +11,6 @@ from benchmarks.metrics import PRIMARY
 from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
 from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
-from benchmarks.record_file import RESULTS
 from benchmarks.records import read_records
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
@@ -23,17 +22,11 @@ from benchmarks.tasks.faithfulness import draw_faithfulness
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OUT = RESULTS / "plots"
 _TIME = "milliseconds a query, one at a time"
 
 
 def draw_figures(results: Path, folder: Path) -> list[Path]:
-    """Draw all records and runs of a folder that have a plot, and return the paths written.
-
-    Raises:
-        RecordError: a file is not a record.
-        MissingExtra: matplotlib is not installed.
-    """
+    """Draw all records and runs of a folder that have a plot, and return the paths written."""
     found = read_records(results)
     runs = [record for record in found if isinstance(record, Run)]
     written = [
@@ -54,9 +47,6 @@ def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
 
     Runs of quick parts, of parts of queries and of encoders that were trained without a corpus are left out. So are
     runs with other test queries than the largest run of the dataset.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
     """
     by_dataset: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -75,24 +65,25 @@ def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def plot_recall(records: Sequence[RecallRecord], folder: Path) -> list[Path]:
-    """Draw the recall of each index's ANN lists over their median time; exact search has recall 1.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """Draw the recall of each index's ANN lists over their median time; exact search has recall 1."""
     if not records:
         return []
     figure, axes = new_figure(
         "ANN lists (left end) and exact search (right end)", f"{_TIME}, median", "recall of the exact ranking"
     )
-    draw_curves(axes, [_recall(record) for record in records])
+    draw_curves(
+        axes,
+        [
+            Curve(
+                f"{record.index}, {record.factory or 'no generation'}",
+                [record.ann.p50_ms, record.exact.p50_ms],
+                [record.recall, 1.0],
+            )
+            for record in records
+        ],
+    )
     _finish(axes)
     return list(save_plot(figure, folder / "recall"))
-
-
-def _recall(record: RecallRecord) -> Curve:
-    name = f"{record.index}, {record.factory or 'no generation'}"
-    return Curve(name, [record.ann.p50_ms, record.exact.p50_ms], [record.recall, 1.0])
 
 
 def _quality(run: Run) -> Point:

@@ -13,17 +13,10 @@ _ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE) 
 
 
 def training_pairs(encoder: str) -> dict[str, int]:
-    """Pairs of query and target that an encoder was trained on, by corpus.
+    """Pairs of query and target that an encoder, a folder or a name, was trained on, by corpus.
 
-    Args:
-        encoder: a folder or a name, as `benchmarks.prepare` takes it.
-
-    Returns:
-        The rows of the table "Training data" in the README.md of its folder; {} where there is no such
-        table, as in models of other projects, and 0 for a corpus that was read without pairs.
-
-    Raises:
-        EncoderError: the encoder cannot be found.
+    They are in the table "Training data" of the README.md of its folder; models of other projects have none, and give
+    {}. A corpus that was read without pairs has 0.
     """
     weights, colon, _ = encoder.rpartition(":")  # models of other projects are named WEIGHTS:MODEL-READING
     card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE

@@ -55,11 +55,7 @@ class Curve:
 
 
 def new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    """An empty figure of `SIZE_INCHES` with one pair of labelled axes; draw on it, then call `save_plot`.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """An empty figure of `SIZE_INCHES` with one pair of labelled axes; draw on it, then call `save_plot`."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -79,10 +75,10 @@ def new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
 
 
 def save_plot(figure: Figure, path_without_suffix: Path) -> tuple[Path, Path]:
-    """Write NAME.png and NAME.svg, and return their paths; folders are made, files replaced.
+    """Write NAME.png and NAME.svg, and return their paths.
 
-    The bytes hold no date and no version, and ids in the SVG are hashed with a
-    fixed salt: the same figure gives the same files under one version of matplotlib.
+    Files hold no date and no version, and ids in the SVG are hashed with a fixed salt: the same figure gives the same
+    bytes under one version of matplotlib.
     """
     from matplotlib import rc_context
 
@@ -104,11 +100,7 @@ def series_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def pareto_front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other point dominates, by rising x; low x and high y are good.
-
-    A point is dominated by one with x at most as large and y at least as large, one
-    of the two strictly. Of points at the same place all stay.
-    """
+    """The points that no other point dominates, by rising x; low x and high y are good, and equal points all stay."""
     front: list[Point] = []
     for point in sorted(points, key=lambda point: (point.x, -point.y)):
         if not front or point.y > front[-1].y or (point.x, point.y) == (front[-1].x, front[-1].y):

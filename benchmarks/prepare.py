@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from benchmarks.baselines.pretrained import load_given
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.systems import BuildCost
 from engine import Document, Index
-from indexer import BuildReport, build
+from engine.encoders.encoder import Encoder
+from indexer import build
 
 
 @dataclass(frozen=True)
@@ -24,24 +25,21 @@ class Prepared:
     cost: BuildCost
 
 
-@contextmanager
-def prepared_index(dataset: Dataset, encoder_name: str, work: Path, log: Callable[[str], None]) -> Iterator[Prepared]:
+def prepared_index(
+    dataset: Dataset, encoder_name: str, work: Path, log: Callable[[str], None]
+) -> AbstractContextManager[Prepared]:
     """Bring the index of `dataset` under an encoder up to date, and open it.
 
-    The folder is named by the checksum of the data and the encoder's fingerprint,
-    so that changed data or parameters never use an old index. The cost is that of
-    this call: nearly 0 where the index was complete before. `log` gets a
+    The folder is named by the checksum of the data and the encoder's fingerprint, so that changed data or parameters
+    never use an old index. The cost is that of this call: nearly 0 where the index was complete before. `log` gets a
     line after each commit.
 
     Raises:
         DatasetError: a document could not be indexed; scores on a part of the corpus are not scores of the task.
     """
-    name = f"{dataset.name}@{checksum(dataset)}"
-    with prepared_documents(name, read_documents(dataset), encoder_name, work, log) as ready:
-        yield ready
+    return prepared_documents(_named(dataset), read_documents(dataset), encoder_name, work, log)
 
 
-@contextmanager
 def prepared_documents(
     name: str,
     documents: Iterable[Document],
@@ -50,8 +48,8 @@ def prepared_documents(
     log: Callable[[str], None],
     *,
     device: str | None = None,
-) -> Iterator[Prepared]:
-    """Build or resume an index of documents that are not a dataset: a cache of their vectors.
+) -> AbstractContextManager[Prepared]:
+    """Build or resume an index of documents that are not a dataset: a cache of their vectors; see `prepared_index`.
 
     Args:
         name: of the documents, with a checksum that changes whenever they do.
@@ -60,43 +58,47 @@ def prepared_documents(
         work: folder of indexes; made if need be.
         log: gets a line after each commit.
         device: of the encoder; by default a GPU where torch sees one.
-
-    Raises:
-        DatasetError: a document could not be indexed.
     """
     encoder = load_given(encoder_name, device=device)
-    label = label_of(encoder_name, encoder.fingerprint)
-    work.mkdir(parents=True, exist_ok=True)
-    path = work / f"{name}-{label}.lm"
-    report = build(path, documents, encoder=encoder, progress=lambda so_far: log(_line(so_far)))
-    _refuse_failures(name, report)
-    with Index.open(path, encoder=encoder) as index:
-        yield Prepared(index, label, _cost(report))
+    return _prepared(name, documents, label_of(encoder_name, encoder.fingerprint), encoder, work, log)
+
+
+def prepared_words(dataset: Dataset, work: Path, log: Callable[[str], None]) -> AbstractContextManager[Prepared]:
+    """As `prepared_index`, for an index that holds words alone; nothing is encoded."""
+    return _prepared(_named(dataset), read_documents(dataset), "", None, work, log)
 
 
 @contextmanager
-def prepared_words(dataset: Dataset, work: Path, log: Callable[[str], None]) -> Iterator[Prepared]:
-    """Bring the index of `dataset` that holds words alone up to date, and open it; nothing is encoded.
-
-    Raises:
-        DatasetError: a document could not be indexed.
-    """
-    name = f"{dataset.name}@{checksum(dataset)}"
+def _prepared(
+    name: str,
+    documents: Iterable[Document],
+    label: str,
+    encoder: Encoder | None,
+    work: Path,
+    log: Callable[[str], None],
+) -> Iterator[Prepared]:
     work.mkdir(parents=True, exist_ok=True)
-    path = work / f"{name}-words.lm"
-    report = build(path, read_documents(dataset), encode="none", progress=lambda so_far: log(_line(so_far)))
-    _refuse_failures(name, report)
-    with Index.open(path) as index:
-        yield Prepared(index, "", _cost(report))
-
-
-def _refuse_failures(name: str, report: BuildReport) -> None:
+    path = work / f"{name}-{label or 'words'}.lm"
+    report = build(
+        path,
+        documents,
+        encoder=encoder,
+        encode="all" if encoder else "none",
+        progress=lambda so_far: log(f"{so_far.n_seen:,} documents, {so_far.n_tokens:,} tokens, {so_far.seconds:.0f} s"),
+    )
     if report.failures:
         first = report.failures[0]
         raise DatasetError(
             f"{len(report.failures)} documents of dataset {name} were not indexed, the first is {first.doc_id!r}: "
             f"{first.reason}; mend them, or leave them out of the corpus"
         )
+    speed = round(report.n_tokens / report.seconds, 1) if report.n_tokens else None
+    with Index.open(path, encoder=encoder) as index:
+        yield Prepared(index, label, BuildCost(round(report.seconds, 1), report.n_tokens, speed))
+
+
+def _named(dataset: Dataset) -> str:
+    return f"{dataset.name}@{checksum(dataset)}"
 
 
 def label_of(name: str, fingerprint: str) -> str:
@@ -107,12 +109,3 @@ def label_of(name: str, fingerprint: str) -> str:
 def encoder_label(name: str) -> str:
     """The last part of the name of a folder or of a model on a hub, safe as part of a file name."""
     return re.sub(r"[^\w.-]+", "_", Path(name).name).strip("_.-")
-
-
-def _line(so_far: BuildReport) -> str:
-    return f"{so_far.n_seen:,} documents, {so_far.n_tokens:,} tokens, {so_far.seconds:.0f} s"
-
-
-def _cost(report: BuildReport) -> BuildCost:
-    speed = round(report.n_tokens / report.seconds, 1) if report.n_tokens else None
-    return BuildCost(round(report.seconds, 1), report.n_tokens, speed)

@@ -102,22 +102,14 @@ def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
 
 
 def refuse_smaller(record: Recorded, extent: Mapping[str, int], folder: Path) -> None:
-    """Check that a record may replace the one of the same name; also to be called before long work.
+    """Raise a `RecordError` if the existing record of the same name holds more; also to be called before long work.
 
-    Args:
-        record: the new record, or its beginning.
-        extent: the extent that it has, or will have.
-        folder: of records.
-
-    Raises:
-        RecordError: the existing record holds more of something.
+    `record` is the new record, or its beginning; `extent` is what it holds, or will hold.
     """
     path = record_path(record, folder)
     if not path.exists():
         return
-    values = json.loads(path.read_text("utf-8"))
-    values.pop(KIND)
-    known = rebuild(type(record), values).extent
+    known = rebuild(type(record), json.loads(path.read_text("utf-8"))).extent
     more = [f"{known[name]:,} {name}, not {n:,}" for name, n in extent.items() if n < known.get(name, 0)]
     if more:
         raise RecordError(
@@ -171,8 +163,6 @@ def _value(hint: Any, value: Any) -> Any:  # noqa: ANN401
 
 
 _SUFFIX = ".unfinished"
-
-
 RecordedT = TypeVar("RecordedT", bound=Recorded)
 PartT = TypeVar("PartT")
 
@@ -184,11 +174,7 @@ def keep(record: Recorded, folder: Path) -> None:
 
 
 def complete(record: Recorded, folder: Path) -> Path:
-    """Write the record, failures included, and delete the unfinished one.
-
-    Raises:
-        RecordError: the existing record of this name holds more; the unfinished one stays.
-    """
+    """Write the record, failures included, and delete the unfinished one; as `write_record`."""
     path = write_record(record, folder)
     _unfinished(record, folder).unlink(missing_ok=True)
     return path
@@ -197,20 +183,13 @@ def complete(record: Recorded, folder: Path) -> Path:
 def earlier(record: RecordedT, folder: Path, parts: Collection[str]) -> RecordedT | None:
     """The record of an equal run that did not end, or in which a part failed; None where there is none.
 
-    Runs are equal if the command, the seed, the machine and all fields but `parts`
-    are equal; the code can differ.
-
-    Args:
-        record: of the run that starts, its parts empty.
-        folder: of records.
-        parts: the fields that hold what is measured part by part.
+    Runs are equal if the command, the seed, the machine and all fields are equal, except for `parts`, which hold what
+    is measured part by part; the code can differ.
     """
     for path in (_unfinished(record, folder), record_path(record, folder)):
         if not path.exists():
             continue
-        values = json.loads(path.read_text("utf-8"))
-        values.pop(KIND)
-        found = rebuild(type(record), values)
+        found = rebuild(type(record), json.loads(path.read_text("utf-8")))
         if (path.suffix == _SUFFIX or found.failed) and _is_same(found, record, {*parts, "failed", "origin"}):
             return found
     return None
@@ -222,16 +201,11 @@ def measure_parts(
     measure: Callable[[str], PartT],
     on_part: Callable[[Mapping[str, PartT], Mapping[str, str]], None],
 ) -> tuple[dict[str, PartT], dict[str, str]]:
-    """Measure the parts that are not kept, one after another.
-
-    Args:
-        wanted: parts by name.
-        kept: the parts that an earlier run measured.
-        measure: measures one part; if it raises an `EngineError`, the part failed.
-        on_part: called after each part with all results and all reasons of failure, in the order of `wanted`.
+    """Measure the parts that are not kept, one after another; a part whose `measure` raises an `EngineError` failed.
 
     Returns:
-        The results and the reasons of failure, by part.
+        The results and the reasons of failure, by part; `on_part` gets them after each part. Both are in the order of
+        `wanted`.
     """
     measured, failed = {name: kept[name] for name in wanted if name in kept}, dict[str, str]()
     for name in wanted:

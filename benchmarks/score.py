@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -34,25 +34,24 @@ class Score:
 def score_run(
     run: Mapping[str, Ranking], qrels: Qrels, *, other: Mapping[str, Ranking] | None = None, seed: int = 0
 ) -> list[Score]:
-    """Judge a run, and compare it with another one.
+    """Judge a run, and compare it with another one, by judgments that have a relevant target of each query.
 
-    Args:
-        run: rankings by query id; a query that it lacks counts 0, a query without judgments is skipped.
-        qrels: with a relevant target of each query.
-        other: another run of the same queries.
-        seed: of intervals and tests.
+    A query that a run lacks counts 0, a query without judgments is skipped.
     """
-    values = _values(run, qrels)
-    others = None if other is None else _values(other, qrels)
-    return [_score(name, values[name], others[name] if others else None, seed) for name in MEASURED]
+    judged, others = _values(run, qrels), _values(other, qrels) if other else {}
+    scores = []
+    for name in MEASURED:
+        values = judged[name]
+        low, high = bootstrap_interval(values, seed=seed)
+        score = Score(name, sum(values) / len(values), low, high)
+        if rival := others.get(name):
+            score = replace(score, other=sum(rival) / len(rival), p=randomization_p(values, rival, seed=seed))
+        scores.append(score)
+    return scores
 
 
 def judged_queries(qrels: Qrels) -> Qrels:
-    """The judgments of queries that have a relevant target; others cannot measure a ranking.
-
-    Raises:
-        FormatError: no query has a relevant target.
-    """
+    """The judgments of queries that have a relevant target; others cannot measure a ranking."""
     kept = {query_id: targets for query_id, targets in qrels.items() if max(targets.values()) > 0}
     if not kept:
         raise FormatError(f"none of {len(qrels)} judged queries has a target of relevance 1 or above; give other qrels")
@@ -60,11 +59,7 @@ def judged_queries(qrels: Qrels) -> Qrels:
 
 
 def by_document(ranking: Ranking) -> Ranking:
-    """Documents in the order of their best sections, of a ranking of targets `DOC#SEC`.
-
-    Raises:
-        FormatError: a target names no section.
-    """
+    """Documents in the order of their best sections, of a ranking of targets `DOC#SEC`."""
     best: dict[str, float] = {}
     for target, score in ranking:
         best.setdefault(parse_section_target(target)[0], score)
@@ -74,14 +69,6 @@ def by_document(ranking: Ranking) -> Ranking:
 def _values(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, list[float]]:
     judged = evaluate(qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
     return {name: list(by_query.values()) for name, by_query in judged.items()}
-
-
-def _score(name: str, values: Sequence[float], others: Sequence[float] | None, seed: int) -> Score:
-    low, high = bootstrap_interval(values, seed=seed)
-    mean = sum(values) / len(values)
-    if others is None:
-        return Score(name, mean, low, high)
-    return Score(name, mean, low, high, sum(others) / len(others), randomization_p(values, others, seed=seed))
 
 
 def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str:
@@ -128,16 +115,14 @@ def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int
 
 
 def _read(path: Path, qrels: Qrels, sections: bool) -> dict[str, Ranking]:
-    found = {query_id: ranking for query_id, ranking in _rankings(path).items() if query_id in qrels}
+    if path.name.endswith(".jsonl.gz"):
+        run = runs.read_run(path)
+        if not run.k:
+            raise FormatError(f"{path} holds values and no rankings; rerun it: {run.origin.command}")
+        rankings = {case.id: case.ranking for case in run.cases}
+    else:
+        rankings = read_run(path)
+    found = {query_id: ranking for query_id, ranking in rankings.items() if query_id in qrels}
     if not found:
         raise FormatError(f"{path} ranks nothing for any of {len(qrels)} judged queries; give the judgments of its run")
     return {query_id: by_document(ranking) for query_id, ranking in found.items()} if sections else found
-
-
-def _rankings(path: Path) -> dict[str, Ranking]:
-    if not path.name.endswith(".jsonl.gz"):
-        return read_run(path)
-    run = runs.read_run(path)
-    if not run.k:
-        raise FormatError(f"{path} holds values and no rankings; rerun it: {run.origin.command}")
-    return {case.id: case.ranking for case in run.cases}

@@ -1,8 +1,7 @@
 """Tests whether the difference between two systems is significant: pure functions of one value a query.
 
-Queries that depend on each other, such as several about one document, form a group. A
-group is drawn or swapped as a whole, since its values carry less information than those
-of as many independent queries.
+Queries that depend on each other, such as several about one document, form a group, which is drawn or swapped as a
+whole: its values carry less information than those of as many independent queries.
 
 Letters in shapes: N queries, G groups of queries (G = N where each query is its own), B samples.
 """
@@ -41,9 +40,6 @@ def randomization_p(
         a: (N,) values of one system.
         b: (N,) values of the other, query by query.
         groups: (N,) the group of each query; by default each query is its own.
-
-    Raises:
-        ValueError: the shapes differ.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
@@ -68,24 +64,15 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean over queries (Efron 1979).
 
-    With groups, G of them are drawn with replacement, each with all of its queries
-    (the cluster bootstrap; Davison & Hinkley 1997, section 3.8), and the mean is
-    that over all queries drawn: groups count by their size, as in the mean itself.
+    With groups, G of them are drawn with replacement, each with all of its queries (the cluster bootstrap; Davison &
+    Hinkley 1997, section 3.8), and the mean is that over all queries drawn: groups count by their size.
 
     Args:
         values: (N,), one a query, N at least 1.
         groups: (N,) the group of each query; by default each query is its own.
         level: share of resampled means that the interval holds, in (0, 1).
-
-    Returns:
-        The lower and upper end of the interval.
-
-    Raises:
-        ValueError: there is no value, or the shapes differ.
     """
     observed = np.asarray(values, dtype=np.float64)
-    if observed.ndim != 1 or not observed.size:
-        raise ValueError(f"values must be of shape (N,), N at least 1, not {observed.shape}")
     numbers = _group_numbers(groups, observed.size)
     sums, counts = np.bincount(numbers, weights=observed), np.bincount(numbers)  # (G,)
     draw = np.random.default_rng(seed)
@@ -98,26 +85,15 @@ def bootstrap_interval(
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjust the p-values of one family of tests for multiple comparisons.
 
-    The step-down method of Holm (1979), which holds whatever the dependence
-    between tests: with the p-values in rising order,
+    The step-down method of Holm (1979), which holds whatever the dependence between tests: with the (m,) p-values in
+    rising order,
 
         adjusted p_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)),  i = 1 .. m
 
-    so that rejecting every hypothesis with an adjusted p of at most a rejects a
-    true one with a probability of at most a.
-
-    Args:
-        p_values: (m,) in [0, 1]; m may be 0.
-
     Returns:
-        (m,) adjusted p-values in [0, 1], in the order given.
-
-    Raises:
-        ValueError: not of that shape, or not in that range.
+        (m,) adjusted p-values in [0, 1], in the order given; m may be 0.
     """
     given = np.asarray(p_values, dtype=np.float64)
-    if given.ndim != 1 or not np.all((given >= 0) & (given <= 1)):
-        raise ValueError(f"p-values must be of shape (m,) and in [0, 1], not {given.tolist()} of shape {given.shape}")
     order = np.argsort(given, kind="stable")
     n_left = np.arange(given.size, 0, -1)
     adjusted = np.empty_like(given)

@@ -74,7 +74,6 @@ class FreeEncoder(Encoder):
     """Cuts text every 700 characters and gives each chunk a row of one random matrix, as wide as MiniLM's."""
 
     def __init__(self, width: int = 384) -> None:
-        """Draw the matrix."""
         self.name = "free"
         self.width = width
         self._rows: Vectors = unit(np.random.default_rng(0).standard_normal((4096, width)).astype(np.float32))

@@ -55,7 +55,7 @@ SCORINGS = {
 
 
 class Evidence:
-    """The product's own score, or the parts of it that `SCORINGS` names."""
+    """The product's own score, or the parts of it that `SCORINGS` names; searched exactly, or with the ANN index."""
 
     def __init__(
         self,
@@ -66,7 +66,6 @@ class Evidence:
         exact: bool = False,
         scoring: Scoring | None = None,
     ) -> None:
-        """Search `index`, exactly or with its ANN index; by default with `SCORINGS[name]`."""
         self._index = index
         self._exact = exact
         self._scoring = scoring or SCORINGS[name]
@@ -94,7 +93,6 @@ class DocumentCosine:
     name = "document"
 
     def __init__(self, index: Index, encoder: str) -> None:
-        """Read all document vectors of `index` into memory."""
         self.encoder = encoder
         self.settings: Settings = {}
         self._index = index

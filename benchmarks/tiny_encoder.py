@@ -20,16 +20,9 @@ def frequent_words(texts: Iterable[str], n: int = 4000) -> list[str]:
 
 
 def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tokens: int = 46) -> Path:
-    """Write a BERT of two layers, 32 wide, with a lower-casing WordPiece tokenizer.
+    """Write a BERT of two layers, 32 wide, with a lower-casing WordPiece tokenizer, for `load_encoder`.
 
-    Args:
-        folder: made if need be.
-        words: the vocabulary, besides single characters.
-        seed: of the parameters.
-        max_tokens: of a chunk, special tokens not counted.
-
-    Returns:
-        The folder, which `load_encoder` takes.
+    Its vocabulary is `words` and single characters; `max_tokens` of a chunk do not count special tokens.
     """
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors

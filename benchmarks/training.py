@@ -40,32 +40,26 @@ class TrainingRecord(Recorded, kind="training", file="training-{run}"):
     origin: Origin
 
 
-@dataclass(frozen=True)
-class RunLabel:
-    """The values that a user adds to the files of a run."""
-
-    name: str  # of the record
-    note: str = ""  # what is tried
-    commit: str = ""  # that it ran at; the present one by default
-    is_dirty: bool | None = None
-
-
-def training_record(run: Path, label: RunLabel) -> TrainingRecord:
-    """Read the folder of a run.
+def training_record(run: Path, name: str, note: str, commit: str, is_dirty: bool) -> TrainingRecord:
+    """Read the folder of a run; `commit` is the present one by default.
 
     Raises:
         EngineError: recipe or history are missing or damaged.
     """
-    recipe = _recipe(run / RECIPE_FILE)
+    file = run / RECIPE_FILE
+    try:
+        recipe: Mapping[str, Mapping[str, str | int | float | bool | None]] = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"{file} cannot be read ({error}); name the folder OUT/run of longmatch train") from error
     history = History.read(run / HISTORY_FILE)
-    settings: Mapping[str, str | int | float | bool | None] = recipe["settings"]
+    settings = recipe["settings"]
     origin = describe_origin(f"longmatch {recipe['command']}", int(settings["seed"] or 0))
-    if label.commit:
-        origin = replace(origin, commit=label.commit, is_dirty=bool(label.is_dirty))
+    if commit:
+        origin = replace(origin, commit=commit, is_dirty=is_dirty)
     valid = history.validation(METRIC)
     return TrainingRecord(
-        run=label.name,
-        note=label.note,
+        run=name,
+        note=note,
         corpora={corpus: str(checksum) for corpus, checksum in recipe["corpora"].items()},
         settings=dict(settings),
         n_steps=max((row.step for row in history.rows), default=0),
@@ -74,14 +68,6 @@ def training_record(run: Path, label: RunLabel) -> TrainingRecord:
         valid={corpus: [round(float(value), 4) for value in series.values] for corpus, series in valid.items()},
         origin=origin,
     )
-
-
-def _recipe(file: Path) -> Mapping[str, Mapping[str, str | int | float | bool | None]]:
-    try:
-        recipe: Mapping[str, Mapping[str, str | int | float | bool | None]] = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise EngineError(f"{file} cannot be read ({error}); name the folder OUT/run of longmatch train") from error
-    return recipe
 
 
 def training_table(records: Sequence[TrainingRecord]) -> str:
@@ -122,5 +108,5 @@ def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -
     Example:
         python -m benchmarks study training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
     """
-    path = write_record(training_record(run, RunLabel(name, note, commit, dirty)), out)
+    path = write_record(training_record(run, name, note, commit, dirty), out)
     click.echo(path.name)

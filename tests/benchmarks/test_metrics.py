@@ -63,18 +63,21 @@ def trec_eval(gains: Qrels, run: dict[str, dict[str, float]]) -> dict[str, dict[
     }
 
 
+def check_against_trec_eval(qrels: Qrels, rankings: Rankings, scores: dict[str, dict[str, float]]) -> None:
+    ours = evaluate(qrels, rankings)
+    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
+    for query, theirs in trec_eval(gains, scores).items():
+        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
+
+
 def test_metrics_equal_those_of_trec_eval_with_ties_and_graded_judgments(tmp_path: Path) -> None:
     draw = random.Random(11)
     corpus = [f"d{number}" for number in range(300)]
     qrels = {f"q{number}": {doc: draw.choice([0, 1, 1, 2, 3]) for doc in corpus[:200]} for number in range(50)}
     lines = [f"{query} Q0 {doc} 1 {draw.randrange(20)} tag\n" for query in qrels for doc in draw.sample(corpus, 150)]
     (tmp_path / "run").write_text("".join(lines))
-    rankings = {query: [doc for doc, _ in ranking] for query, ranking in read_run(tmp_path / "run").items()}
-    ours = evaluate(qrels, rankings)
     scores = {query: dict(ranking) for query, ranking in read_run(tmp_path / "run").items()}
-    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
-    for query, theirs in trec_eval(gains, scores).items():
-        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
+    check_against_trec_eval(qrels, {query: list(ranking) for query, ranking in scores.items()}, scores)
 
 
 def test_trec_eval_judges_a_written_run_as_we_judge_its_rankings(
@@ -84,17 +87,7 @@ def test_trec_eval_judges_a_written_run_as_we_judge_its_rankings(
     tied = {query: [(doc, float(-(rank // 7))) for rank, doc in enumerate(docs)] for query, docs in rankings.items()}
     write_run(tied, tmp_path / "run", "tied")
     with (tmp_path / "run").open() as file:
-        scores = pytrec_eval.parse_run(file)
-    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
-    ours = evaluate(qrels, rankings)
-    for query, theirs in trec_eval(gains, scores).items():
-        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
-
-
-def test_relevance_two_gains_three_times_as_much() -> None:
-    values = evaluate({"q": {"good": 2, "fair": 1}}, {"q": ["fair", "good"]})
-    ideal = 3 + 1 / math.log2(3)
-    assert values["nDCG@10"]["q"] == pytest.approx((1 + 3 / math.log2(3)) / ideal)
+        check_against_trec_eval(qrels, rankings, pytrec_eval.parse_run(file))
 
 
 def test_the_given_order_is_kept_whatever_the_names() -> None:
@@ -109,12 +102,6 @@ def test_a_query_without_a_ranking_counts_zero() -> None:
     assert means(values) == pytest.approx(dict.fromkeys(MEASURED, 1 / 3))
 
 
-def test_mrr_looks_at_ten_ranks() -> None:
-    ranking = [f"other{number}" for number in range(10)] + ["a"]
-    values = evaluate({"q": {"a": 1}}, {"q": ranking})
-    assert (values["MRR@10"]["q"], values["Recall@10"]["q"], values["Recall@100"]["q"]) == (0.0, 0.0, 1.0)
-
-
 def test_deep_recall_looks_at_a_thousand_ranks() -> None:
     ranking = [*(f"other{number}" for number in range(999)), "a", "b"]
     qrels = {"q": {"a": 1, "b": 1}}
@@ -122,14 +109,8 @@ def test_deep_recall_looks_at_a_thousand_ranks() -> None:
     assert "Recall@1000" not in evaluate(qrels, {"q": ranking})
 
 
-def test_average_precision_looks_at_a_hundred_ranks() -> None:
-    ranking = ["a", *(f"other{number}" for number in range(99)), "b"]
-    assert evaluate({"q": {"a": 1, "b": 1}}, {"q": ranking})["MAP@100"]["q"] == 0.5
-
-
 def test_a_negative_judgment_counts_as_not_relevant() -> None:
     values = evaluate({"q": {"a": 1, "spam": -2}}, {"q": ["spam", "a"]})
-    assert (values["MRR@10"]["q"], values["Recall@10"]["q"]) == (0.5, 1.0)
     assert values["nDCG@10"]["q"] == pytest.approx(1 / math.log2(3))
 
 
