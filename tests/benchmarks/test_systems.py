@@ -28,11 +28,6 @@ def test_the_document_vector_ranks_by_cosine_and_leaves_the_query_out(
     assert [score for _, score in ranking] == pytest.approx([0.8, 0.6])
 
 
-def test_a_depth_beyond_the_corpus_gives_every_target(index: Index, documents: dict[str, Document]) -> None:
-    ranking = DocumentCosine(index, "mean").search(documents["dog"], k=100)
-    assert [doc_id for doc_id, _ in ranking] == ["kitten", "rocket", "cat"]
-
-
 def test_evidence_passes_on_what_the_index_found(index: Index, documents: dict[str, Document]) -> None:
     cat = documents["cat"]
     assert [doc_id for doc_id, _ in Evidence(index, "mean").search(cat, k=2)] == ["dog", "rocket"]
@@ -53,39 +48,21 @@ def test_parts_of_the_score_are_systems_of_their_own(built: Index, corpus: list[
 
 
 @pytest.mark.parametrize("system", [DocumentCosine, Evidence])
-def test_a_query_outside_the_corpus_is_encoded(
-    built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
-) -> None:
-    (first, _), *_ = system(built, "fake").search(replace(corpus[7], doc_id="draft"), k=3)
-    assert first == "doc007"
-    assert len(built.encoder.batches) == 1
-
-
-@pytest.mark.parametrize("system", [DocumentCosine, Evidence])
-def test_a_query_of_the_corpus_is_searched_with_its_stored_vectors(
+def test_only_a_query_outside_the_corpus_is_encoded(
     built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
 ) -> None:
     ranker = system(built, "fake")
     (first, score), *others = ranker.search(corpus[7], k=5)
     assert first != "doc007" and score > others[0][1]
     assert built.encoder.batches == []
-
-
-@pytest.mark.parametrize("system", [DocumentCosine, Evidence])
-def test_a_query_that_only_shares_an_id_with_a_document_is_searched_by_its_own_text(
-    built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
-) -> None:
-    found = [doc_id for doc_id, _ in system(built, "fake").search(replace(corpus[7], doc_id="doc008"), k=59)]
-    assert found[0] == "doc007"
-    assert "doc008" not in found
+    (first, _), *_ = ranker.search(replace(corpus[7], doc_id="draft"), k=3)
+    assert (first, len(built.encoder.batches)) == ("doc007", 1)
+    # A query that only shares an id with a document is searched by its own text.
+    found = [doc_id for doc_id, _ in ranker.search(replace(corpus[7], doc_id="doc008"), k=59)]
+    assert found[0] == "doc007" and "doc008" not in found
 
 
 def test_an_encoded_query_scores_as_its_stored_copy(built: Index, corpus: list[Document]) -> None:
     system = DocumentCosine(built, "fake")
     stored, encoded = (dict(system.search(query, k=60)) for query in (corpus[7], replace(corpus[7], doc_id="draft")))
     np.testing.assert_allclose([stored[doc_id] for doc_id in stored], [encoded[doc_id] for doc_id in stored], atol=1e-6)
-
-
-def test_the_contributions_of_hits_sum_to_their_scores(built: Index, corpus: list[Document]) -> None:
-    hits = Evidence(built, "fake").hits(replace(corpus[7], doc_id="draft"), k=5)
-    assert [hit.breakdown.score for hit in hits] == pytest.approx([hit.score for hit in hits], abs=1e-5)
