@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import fetch
-from benchmarks.datasets import TASKS, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.datasets import open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.fetching import sources as recorded
 from benchmarks.fetching.sources import (
     CorpusDocument,
@@ -120,27 +120,14 @@ def test_the_error_for_a_missing_source_lists_what_to_download_by_hand(downloads
     assert f"as {downloads / 'texts.tar.gz'}" in output
     assert f"python -m benchmarks fetch proposals --to {tmp_path / 'new'} --from {downloads}" in output
     assert not (tmp_path / "new").exists()
-
-
-def test_without_a_network_the_error_also_lists_what_to_download_by_hand(downloads: Path, tmp_path: Path) -> None:
     code, output = run("proposals", "--to", tmp_path / "new", "--downloads", tmp_path / "empty")
     assert code == 1
-    assert "http://127.0.0.1:9/texts could not be downloaded" in output
-    assert "Download by hand:" in output
-    assert "Traceback" not in output
+    assert "http://127.0.0.1:9/texts could not be downloaded" in output and "Download by hand:" in output
 
 
-def test_a_source_without_documents_of_the_corpus_is_refused(downloads: Path, tmp_path: Path) -> None:
+def test_a_source_without_documents_and_a_folder_with_a_corpus_are_refused(downloads: Path, tmp_path: Path) -> None:
+    code, output = run("proposals", "--to", tmp_path / "first", "--from", downloads)
+    assert (code, "holds a corpus already; pass another --to" in output) == (1, True)
     archive(downloads / "texts.tar.gz", {"other": "x"})
     code, output = run("proposals", "--to", tmp_path / "new", "--from", downloads)
     assert (code, "no document of proposals is inside" in output) == (1, True)
-
-
-def test_a_corpus_is_not_written_over(downloads: Path, tmp_path: Path) -> None:
-    code, output = run("proposals", "--to", tmp_path / "first", "--from", downloads)
-    assert (code, "holds a corpus already; pass another --to" in output) == (1, True)
-
-
-def test_help_names_every_corpus() -> None:
-    _, output = run("--help")
-    assert all(task.folder in output for task in TASKS.values())

@@ -97,9 +97,6 @@ def test_parts_of_sections_do_not_overlap(corpora: list[FrozenCorpus]) -> None:
     assert half > 10
     for (start, end), (first, last) in zip(spans[:half], spans[half:], strict=True):
         assert start < end and first < last and (end <= first or last <= start)
-
-
-def test_sections_need_a_document_of_three_chunks(corpora: list[FrozenCorpus]) -> None:
     short = FrozenCorpus("short", ["a"], np.ones((2, 4), np.float16), np.array([0, 2]), np.array([0]), {}, {}, {}, {})
     with pytest.raises(DatasetError, match="no document of short has three chunks"):
         sections_batch(short, np.random.default_rng(0))

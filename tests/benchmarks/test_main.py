@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from benchmarks.__main__ import STUDIES, TASKS, Programs, main
+from benchmarks.__main__ import STUDIES, TASKS, Programs
 from benchmarks.program import Task
 
 
@@ -35,11 +34,6 @@ def test_help_has_a_line_for_each_program_and_imports_none() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(STUDIES.modules) <= {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
-
-
-def test_the_verbs_stand_in_the_order_in_which_they_are_needed() -> None:
-    shown = CliRunner().invoke(main, ["--help"]).output.partition("Commands:")[2].split("\n  ")
-    assert [line.split()[0] for line in shown[1:]] == ["list", "run", "study", "report", "score", "fetch"]
 
 
 def test_the_quick_part_of_every_program_is_run_by_its_tests() -> None:

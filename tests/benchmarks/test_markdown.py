@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from benchmarks.markdown import markdown, measured, origins, p_cells, present
+from benchmarks.markdown import measured, origins, p_cells, present
 from indexer.origin import Origin
 
 
@@ -45,10 +45,6 @@ def test_commits_stand_with_their_machine(origin: Origin) -> None:
 )
 def test_a_command_is_shown_by_its_present_name(recorded: str, shown: str) -> None:
     assert present(recorded) == shown
-
-
-def test_cells_stand_between_bars() -> None:
-    assert markdown(["a", "b"], [["1", "2"]]) == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]
 
 
 def test_missing_p_values_do_not_count_in_the_adjustment() -> None:

@@ -19,6 +19,7 @@ from benchmarks.record_file import (
     rebuild,
     write_record,
 )
+from benchmarks.records import read_records
 from engine.errors import EngineError
 from indexer.origin import Origin
 
@@ -53,6 +54,12 @@ def test_a_record_is_written_a_field_a_line_and_read_back(tmp_path: Path) -> Non
     assert (path.name, lines[1], lines[2]) == ("whole-ä.json", '"kind": "whole",', '"label": "ä",')
     assert len(lines) == 1 + 8 + 2
     assert rebuild(Whole, json.loads(path.read_text("utf-8"))) == WHOLE
+
+
+def test_a_file_that_is_not_a_record_raises_an_error(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    with pytest.raises(RecordError, match=r"notes.json is no record \(KeyError\('kind'\)\); keep nothing else"):
+        read_records(tmp_path)
 
 
 def test_none_is_kept_and_only_a_field_with_a_default_can_be_missing() -> None:
