@@ -109,11 +109,7 @@ def read_documents(dataset: Dataset) -> Iterator[Document]:
 
 
 def read_queries(dataset: Dataset, query_ids: Collection[str]) -> dict[str, Document]:
-    """Read the queries of these ids, from the file of queries, then from the corpus; the order of the ids is kept.
-
-    Raises:
-        DatasetError: an id is in neither file, or a text cannot be read.
-    """
+    """Read the queries of these ids, from the file of queries, then from the corpus; the order of the ids is kept."""
     found: dict[str, Document] = {}
     files = [path for path in (dataset.queries, dataset.corpus) if path]
     for path in files:
@@ -131,11 +127,7 @@ def read_queries(dataset: Dataset, query_ids: Collection[str]) -> dict[str, Docu
 
 
 def read_qrels(dataset: Dataset, split: str) -> Qrels:
-    """Judgments of the queries of one split, in the split's order: query id, then target, to relevance.
-
-    Raises:
-        DatasetError: there is no such split, one of its queries has no relevant target, or a file cannot be read.
-    """
+    """Judgments of the queries of one split, in the split's order: query id, then target, to relevance."""
     judged = _beir_qrels(dataset, split) if _is_beir(dataset) else _own_qrels(dataset, split)
     for query_id, targets in judged.items():
         if not any(relevance > 0 for relevance in targets.values()):

@@ -1,11 +1,9 @@
 """Quality of rankings, one value a query; computed by ir-measures.
 
-Recall and MRR count a target as relevant from relevance 1 on. nDCG has the
-gain 2^relevance - 1 and the discount log2(rank + 1) (Burges et al. 2005), so that
-relevance 2 weighs three times as much as 1; trec_eval's default gain, the
-relevance itself, gives other values where judgments are graded. MAP is the
-mean of average precision over the first 100 ranks, the smallest depth of a ranking
-here; a relevant target that is not among them counts 0 (trec_eval's map_cut_100).
+Recall and MRR count a target as relevant from relevance 1 on. nDCG has the gain 2^relevance - 1 and the discount
+log2(rank + 1) (Burges et al. 2005), so that relevance 2 weighs three times as much as 1; trec_eval's default gain, the
+relevance itself, gives other values where judgments are graded. MAP is the mean of average precision over the first 100
+ranks, the smallest depth of a ranking here; a relevant target behind them counts 0 (trec_eval's map_cut_100).
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ def evaluate_named(
     """Measure rankings, best target first, of targets that are relevant or not.
 
     Args:
-        names: as "P@5", "Recall@100", "MRR", "MRR@10", "nDCG" or "nDCG@10"; without a
-            cutoff the whole ranking counts. P@k divides by k, however short a ranking is.
+        names: as "P@5", "Recall@100", "MRR" or "nDCG@10"; without a cutoff the whole ranking counts. P@k divides by k,
+            however short a ranking is.
         relevant: query id to its relevant targets, at least one.
         rankings: query id to its targets; a query without a ranking counts 0.
 

@@ -71,11 +71,7 @@ class LabelledCorpus:
 
 
 def open_labelled(name: str, data: Path = DATA) -> LabelledCorpus:
-    """Find one of `LABELLED` in the folder `data`, or take `name` as the path of a folder in the same layout.
-
-    Raises:
-        DatasetError: a file is missing, or the files do not fit together.
-    """
+    """Find one of `LABELLED` in the folder `data`, or take `name` as the path of a folder in the same layout."""
     folder = data / name if name in LABELLED else Path(name)
     if not folder.is_dir() and name not in LABELLED:
         raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(LABELLED)}; pass one of these")
@@ -94,11 +90,7 @@ def open_labelled(name: str, data: Path = DATA) -> LabelledCorpus:
 
 
 def read_labelled(corpus: LabelledCorpus) -> Iterator[Document]:
-    """Stream the documents of the splits, in the order of the file.
-
-    Raises:
-        DatasetError: a document cannot be read, or one of a split is not there.
-    """
+    """Stream the documents of the splits, in the order of the file."""
     awaited = set(corpus.labels)
     for document in read_file(corpus.folder / "corpus.jsonl.gz"):
         if isinstance(document, Unreadable):
@@ -216,14 +208,9 @@ def encoder_vectors(ready: Prepared) -> FrozenVectors:
 
 
 def tfidf_vectors(texts: Mapping[str, str], train: Iterable[str]) -> FrozenVectors:
-    """TF-IDF of words, with 1 + log tf and without English stop words.
+    """TF-IDF of words, with 1 + log tf and without English stop words, of texts by doc_id.
 
-    Args:
-        texts: by doc_id.
-        train: doc_ids of the texts that words and idf come from; a word of one text alone is left out.
-
-    Raises:
-        MissingExtra: scikit-learn is not installed.
+    Words and idf come from the texts of `train`; a word of one text alone is left out.
     """
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -261,11 +248,7 @@ class Draws:
 
 
 def fit_probe(train: Examples, valid: Examples) -> tuple[LogisticRegression, float]:
-    """The classifier trained on `train` with the C of best accuracy on `valid`, in ties the smallest; and that C.
-
-    Raises:
-        MissingExtra: scikit-learn is not installed.
-    """
+    """The classifier trained on `train` with the C of best accuracy on `valid`, in ties the smallest; and that C."""
     fitted = {c: _fit(train, c) for c in INVERSE_PENALTIES}
     right = {c: np.mean(probe.predict(valid.vectors) == np.array(valid.labels)) for c, probe in fitted.items()}
     best = max(INVERSE_PENALTIES, key=lambda c: right[c])
@@ -273,12 +256,7 @@ def fit_probe(train: Examples, valid: Examples) -> tuple[LogisticRegression, flo
 
 
 def few_shot(train: Examples, test: Examples, n_per_class: int, n_draws: int, seed: int) -> Draws:
-    """Learn from `n_per_class` documents of each class, `n_draws` times, and test on all of `test`.
-
-    Raises:
-        DatasetError: a class has fewer training documents than that.
-        MissingExtra: scikit-learn is not installed.
-    """
+    """Learn from `n_per_class` documents of each class, `n_draws` times, and test on all of `test`."""
     draws = Draws([], [])
     for rows in few_shot_rows(train.labels, n_per_class, n_draws, seed):
         few = Examples(train.vectors[rows], [train.labels[row] for row in rows])
@@ -289,11 +267,7 @@ def few_shot(train: Examples, test: Examples, n_per_class: int, n_draws: int, se
 
 
 def few_shot_rows(labels: Sequence[str], n_per_class: int, n_draws: int, seed: int) -> list[NDArray[np.int64]]:
-    """For each draw the rows of `n_per_class` documents of each class, none twice; draw i does not depend on `n_draws`.
-
-    Raises:
-        DatasetError: a class has fewer documents than that.
-    """
+    """For each draw, rows of `n_per_class` documents of each class, none twice; draw i does not depend on `n_draws`."""
     of_label = {label: np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))}
     smallest = min(of_label, key=lambda label: len(of_label[label]))
     if len(of_label[smallest]) < n_per_class:
@@ -309,11 +283,7 @@ def few_shot_rows(labels: Sequence[str], n_per_class: int, n_draws: int, seed: i
 
 
 def judge(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Accuracy, and the mean over classes of F1 (a class that is neither present nor predicted is left out); in [0, 1].
-
-    Raises:
-        MissingExtra: scikit-learn is not installed.
-    """
+    """Accuracy, and the mean over classes of F1, without classes that are neither present nor predicted; in [0, 1]."""
     try:
         from sklearn.metrics import accuracy_score, f1_score
     except ModuleNotFoundError as error:

@@ -84,11 +84,7 @@ class Scisumm:
 
 
 def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
-    """Read summaries and judgments of one split of the dataset in `data`.
-
-    Raises:
-        DatasetError: a file is missing or cannot be read, there is no such split, or a summary is not there.
-    """
+    """Read summaries and judgments of one split of the dataset in `data`."""
     folder = data / NAME
     files = [folder / name for name in (*_FILES.values(), _SUMMARIES, *_QRELS.values(), _SPLITS)]
     if missing := [path.name for path in files if not path.is_file()]:
@@ -121,11 +117,7 @@ def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
 
 
 def read_collection(data: Scisumm, collection: Collection) -> Iterator[Document]:
-    """Stream all papers, reference and citing ones, or all citances.
-
-    Raises:
-        DatasetError: a document cannot be read.
-    """
+    """Stream all papers, reference and citing ones, or all citances."""
     for document in _read(data.folder / _FILES[collection]):
         if data.part is None:
             yield document

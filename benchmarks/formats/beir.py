@@ -24,22 +24,14 @@ def is_beir(folder: Path) -> bool:
 
 
 def open_beir(folder: Path) -> tuple[Path, Path]:
-    """Find the files of corpus and queries.
-
-    Raises:
-        FormatError: one of them is missing, or there are no judgments.
-    """
+    """Find the files of corpus and queries."""
     if not any((folder / "qrels").glob("*.tsv")):
         raise FormatError(f"{folder / 'qrels'} holds no SPLIT.tsv; unpack the whole set, as its authors give it out")
     return _plain_or_packed(folder / "corpus.jsonl"), _plain_or_packed(folder / "queries.jsonl")
 
 
 def read_texts(path: Path) -> Iterator[Document]:
-    """Stream the documents of a corpus, or the queries; those with neither title nor text are skipped.
-
-    Raises:
-        FormatError: a line cannot be read; a corpus without it would be another corpus.
-    """
+    """Stream the documents of a corpus, or the queries; those with neither title nor text are skipped."""
     for document in read_file(path):
         if not isinstance(document, Unreadable):
             yield document
@@ -48,12 +40,7 @@ def read_texts(path: Path) -> Iterator[Document]:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Read the judgments of one split, in the order of the file.
-
-    Raises:
-        FormatError: the header is missing, a line has other columns, its score is not an integer, or two lines judge
-            one target differently.
-    """
+    """Read the judgments of one split, in the order of the file."""
     qrels: Qrels = {}
     header = ""
     for place, line in read_lines(path):

@@ -32,11 +32,7 @@ _LABELS = {"0": False, "1": True, "2": True}
 
 
 def pair_files(folder: Path) -> dict[str, Path]:
-    """The files of pairs by split; empty if there are none.
-
-    Raises:
-        FormatError: a split has no file, or several.
-    """
+    """The files of pairs by split; empty if there are none."""
     found = {split: sorted(folder.glob(_FILE.format(name))) for split, name in SPLITS.items()}
     if not any(found.values()):
         return {}
@@ -49,11 +45,7 @@ def pair_files(folder: Path) -> dict[str, Path]:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """Stream the pairs of a file, with the names of articles as ids of documents.
-
-    Raises:
-        FormatError: a line has other columns, a label that is not 0, 1 or 2, or a URL that is not of an article.
-    """
+    """Stream the pairs of a file, with the names of articles as ids of documents."""
     for place, line in read_lines(path):
         label, first, second = columns(place, line, _COLUMNS)
         if label not in _LABELS:
@@ -77,11 +69,7 @@ def article_name(url: str) -> str:
 
 
 def read_texts(path: Path, names: Collection[str]) -> dict[str, Document]:
-    """Read the texts of these articles, by name, from a file that was fetched by hand.
-
-    Raises:
-        FormatError: a line cannot be read.
-    """
+    """Read the texts of these articles, by name, from a file that was fetched by hand."""
     wanted = set(names)
     found: dict[str, Document] = {}
     for document in read_file(path):
@@ -94,11 +82,7 @@ def read_texts(path: Path, names: Collection[str]) -> dict[str, Document]:
 
 
 def with_texts(pairs: Iterable[Pair], documents: Mapping[str, Document]) -> tuple[list[Pair], list[str]]:
-    """The pairs with both texts, and the names of missing articles; report the number of dropped pairs with results.
-
-    Raises:
-        FormatError: no pair is left.
-    """
+    """The pairs with both texts, and the names of missing articles; report the number of dropped pairs with results."""
     all_pairs = list(pairs)
     kept = [pair for pair in all_pairs if pair.first in documents and pair.second in documents]
     missing = [name for name in article_names(all_pairs) if name not in documents]

@@ -45,11 +45,7 @@ def is_pair_folder(folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> PairFolder:
-    """Read all pairs, and each document once.
-
-    Raises:
-        FormatError: a file is missing or a line damaged, or two lines give one id different texts.
-    """
+    """Read all pairs, and each document once."""
     pairs: dict[str, list[Pair]] = {}
     n_blank: dict[str, int] = {}
     texts: dict[str, tuple[str, str]] = {}  # by id: the place of its first line, and its text there

@@ -38,11 +38,7 @@ def write_run(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
 
 
 def read_run(path: Path) -> dict[str, Ranking]:
-    """Read a run; each ranking is in the order of trec_eval, and the ranks in the file are ignored.
-
-    Raises:
-        FormatError: a line has other columns, its score is not a number, or a query has a target twice.
-    """
+    """Read a run; each ranking is in the order of trec_eval, and the ranks in the file are ignored."""
     found: dict[str, dict[str, float]] = {}
     for place, line in read_lines(path):
         query_id, _, target, _, score, _ = columns(place, line, _RUN, None)
@@ -62,11 +58,7 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Read judgments, in the order of the file; relevance 0 or below means not relevant.
-
-    Raises:
-        FormatError: a line has other columns, its relevance is not an integer, or a target is judged twice.
-    """
+    """Read judgments, in the order of the file; relevance 0 or below means not relevant."""
     qrels: Qrels = {}
     for place, line in read_lines(path):
         query_id, _, target, relevance = columns(place, line, _QRELS, None)

@@ -53,15 +53,7 @@ class RankedCorpus:
 
 
 def ranked_corpus(corpus: FrozenCorpus, index: Index, *, n_train: int, depth: int, seed: int) -> RankedCorpus:
-    """Find the candidates of training queries and of measured queries.
-
-    Args:
-        corpus: the corpus of the index.
-        index: the index to search.
-        n_train: the largest number of training queries.
-        depth: the number of candidates of a query.
-        seed: of the choice of training queries.
-    """
+    """Find `depth` candidates for at most `n_train` training queries, chosen by `seed`, and for measured queries."""
     place_of = {doc_id: place for place, doc_id in enumerate(corpus.ids)}
     held_out = np.ones(len(corpus.ids), bool)
     held_out[corpus.trainable] = False

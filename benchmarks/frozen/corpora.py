@@ -117,13 +117,7 @@ def frozen_corpus(
 ) -> FrozenCorpus:
     """Read the vectors of an index, and rank targets of some training queries by the joint score.
 
-    Args:
-        dataset: the dataset with the measured queries.
-        index: an index of all its documents.
-        training: training pairs, none of them with a query of valid or test.
-        split: the split of the measured queries.
-        n_ranked: the number of training queries whose targets are ranked by the joint score.
-        seed: of the choice of these queries.
+    `split` has the measured queries; `n_ranked` training queries are chosen by `seed`.
     """
     snapshot = index.snapshot
     ids = list(snapshot.doc_ids())

@@ -133,15 +133,9 @@ class Trained:
 def train(
     layer_name: str, objective: str, corpora: Sequence[FrozenCorpus], *, steps: int, rate: float, seed: int
 ) -> Trained:
-    """Train a layer by AdamW, with a warm-up of 20 steps and a linear decay of the rate over all steps.
+    """Train a layer of `LAYERS` by an objective of `OBJECTIVES` with AdamW; steps use the corpora in turn.
 
-    Args:
-        layer_name: a name of `LAYERS`.
-        objective: a name of `OBJECTIVES`.
-        corpora: steps use them in turn.
-        steps: at least 1.
-        rate: the learning rate before warm-up and decay are applied.
-        seed: of parameters and of random draws.
+    The learning rate has a warm-up of 20 steps and a linear decay over all steps.
     """
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)

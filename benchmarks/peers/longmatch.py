@@ -36,11 +36,7 @@ class Longmatch:
         self.settings: Settings = {"factory": "auto", **asdict(Scoring())}
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
-        """As `Peer.build`.
-
-        Raises:
-            DocumentError: a document was not indexed; the ranking would have one competitor fewer.
-        """
+        """As `Peer.build`."""
         report = build(folder / _INDEX_FOLDER, documents, encoder=self._encoder)
         if report.failures:
             first = report.failures[0]

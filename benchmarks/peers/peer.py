@@ -96,11 +96,7 @@ PEERS: Mapping[str, Entry] = {
 
 
 def check_packages(names: Collection[str]) -> None:
-    """Check that the packages of peers are installed, without importing them.
-
-    Raises:
-        MissingExtra: a package is not installed.
-    """
+    """Check that the packages of peers are installed, without importing them."""
     for name in names:
         require(f"the peer {name}", PEERS[name].packages, EXTRA)
 

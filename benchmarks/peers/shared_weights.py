@@ -27,13 +27,10 @@ def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Pat
 
     Args:
         encoder: a name for `load_encoder`; it must be a backbone with pooling and no further layers, such as
-            all-MiniLM-L6-v2 or a trained encoder of the kind "mean".
+            all-MiniLM-L6-v2 or a trained encoder of the kind "mean", or an `EncoderError` is raised.
         dtype: one of `DTYPES`; "same" is the default precision of longmatch on this machine.
-        threads: the threads of every library.
+        threads: of every library.
         late_interaction: the folder of a trained late-interaction model.
-
-    Raises:
-        EncoderError: the encoder cannot be found, or has layers that no other program supports.
     """
     folder = resolve_backbone(encoder)
     values = read_json(folder / CONFIG_FILE) if (folder / CONFIG_FILE).exists() else {}
@@ -59,12 +56,7 @@ def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Pat
 
 
 def transformer(config: PeerConfig, max_tokens: int) -> Transformer:
-    """The backbone as the first module of sentence-transformers.
-
-    Args:
-        config: the configuration of the run.
-        max_tokens: most tokens read of a text, special tokens counted; the limit of the model also applies.
-    """
+    """The backbone as the first module of sentence-transformers; `max_tokens` counts special tokens."""
     from sentence_transformers.base.modules import Transformer
 
     arguments = {"use_safetensors": True, "dtype": config.dtype, "local_files_only": True}

@@ -47,16 +47,9 @@ class Searched:
 
 
 def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Path) -> Built:
-    """Let a peer build from all documents of a dataset.
+    """Let a peer build from all documents of a dataset, read as a stream, or raise `ProcessFailed`.
 
-    Args:
-        name: the name of the peer.
-        config: the configuration of the run.
-        dataset: read as a stream, in the order of its file.
-        folder: made for the files of the peer; two files next to it have the output of the process and its result.
-
-    Raises:
-        ProcessFailed: the peer did not finish.
+    `folder` is made for its files; two files next to it have the output of the process and its result.
     """
     folder.mkdir(parents=True)
     answer = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
