@@ -58,7 +58,12 @@ def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
         shown = [run for run in of_one if run.case_ids == largest.case_ids]
         title = f"{largest.corpus}, {len(largest.cases)} queries"
         figure, axes = new_figure(title, f"{_TIME}, already encoded or fitted", PRIMARY)
-        draw_pareto(axes, [_quality(run) for run in shown])
+        points = []
+        for run in shown:
+            interval = bootstrap_interval(run.values(PRIMARY), seed=run.origin.seed)
+            ms = 1000 * run.seconds / len(run.cases)
+            points.append(Point(run.system, ms, run.mean(PRIMARY), run.encoder_name, interval))
+        draw_pareto(axes, points)
         _finish(axes)
         written += save_plot(figure, folder / f"quality-{dataset.replace('@', '-')}")
     return written
@@ -84,11 +89,6 @@ def plot_recall(records: Sequence[RecallRecord], folder: Path) -> list[Path]:
     )
     _finish(axes)
     return list(save_plot(figure, folder / "recall"))
-
-
-def _quality(run: Run) -> Point:
-    interval = bootstrap_interval(run.values(PRIMARY), seed=run.origin.seed)
-    return Point(run.system, 1000 * run.seconds / len(run.cases), run.mean(PRIMARY), run.encoder_name, interval)
 
 
 def _finish(axes: Axes) -> None:

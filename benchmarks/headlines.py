@@ -30,12 +30,9 @@ def headline_table(records: Sequence[Run]) -> str:
     counts = {run.corpus: len(run.cases) for run in found.values()}
     tasks = [task for task in TASKS if task in counts]
     head = [PRIMARY, *(f"{task} ({counts[task]} queries)" for task in tasks)]
-    rows = [[name, *(_value(found.get((system, task))) for task in tasks)] for system, name in _SYSTEMS.items()]
+    values = {place: f"{run.mean(PRIMARY):.3f}" for place, run in found.items()}
+    rows = [[name, *(values.get((system, task), "-") for task in tasks)] for system, name in _SYSTEMS.items()]
     return "\n".join([*markdown(head, rows), "", measured(list(found.values()))]) if found else ""
-
-
-def _value(record: Run | None) -> str:
-    return "-" if record is None else f"{record.mean(PRIMARY):.3f}"
 
 
 def findings_table(records: Sequence[Record]) -> str:

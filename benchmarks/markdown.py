@@ -36,8 +36,8 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def p_cells(p_values: Sequence[float | None]) -> list[str]:
     """The p-values of one family of tests as cells, adjusted by `holm`; None is not in the family and gives ""."""
-    adjusted = iter(holm([p for p in p_values if p is not None]))
-    return ["" if p is None else _p_text(next(adjusted)) for p in p_values]
+    texts = (f"{p:.3f}" if p >= 0.001 else "< 0.001" for p in holm([p for p in p_values if p is not None]))
+    return ["" if p is None else next(texts) for p in p_values]
 
 
 def interval_text(run: Run, measure: str) -> str:
@@ -83,23 +83,12 @@ def present(command: str) -> str:
 
 def measured(records: Sequence[Measured]) -> str:
     """The line that names machines, each with its commits."""
-    commits: dict[str, list[str]] = {}
-    for record in records:
-        commits.setdefault(_machine(record.origin), []).append(_commit(record.origin))
-    listed = [f"{_counted(list(dict.fromkeys(of_one)))} on {machine}" for machine, of_one in commits.items()]
+    commits: dict[str, dict[str, None]] = {}
+    for origin in (record.origin for record in records):
+        commit = (origin.commit[:10] or "unknown") + (" with changes" if origin.is_dirty else "")
+        commits.setdefault(_machine(origin), {})[commit] = None
+    listed = [f"commit{'s' * (len(own) > 1)} {', '.join(own)} on {machine}" for machine, own in commits.items()]
     return f"Measured: {'; '.join(listed)}."
-
-
-def _p_text(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-
-
-def _counted(commits: Sequence[str]) -> str:
-    return f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"
-
-
-def _commit(origin: Origin) -> str:
-    return (origin.commit[:10] or "unknown") + (" with changes" if origin.is_dirty else "")
 
 
 def _machine(origin: Origin) -> str:

@@ -120,16 +120,17 @@ def overview_table(runs: Sequence[Run]) -> str:
     A system that misses more than a quarter of the tasks is left out; "-" marks a figure that was not
     measured. Encoders that were trained without a corpus are left out.
     """
-    return _overview({}, runs, measured)
+    return _overview(runs, measured)
 
 
 def parts_table(runs: Sequence[Run]) -> str:
     """The overview of searches with a part of each document."""
     named = [replace(run, dataset=f"{run.corpus}, {run.variant}@{run.dataset.partition('@')[2]}") for run in runs]
-    return _overview({}, named, lambda shown: "\n".join(origins(shown)))
+    return _overview(named, lambda shown: "\n".join(origins(shown)))
 
 
-def _overview(by_task: dict[str, dict[str, Run]], runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> str:
+def _overview(runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> str:
+    by_task: dict[str, dict[str, Run]] = {}
     for run in runs:
         if not is_without(run):
             by_task.setdefault(run.corpus, {})[run.label] = run
@@ -206,17 +207,9 @@ def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:
 
 
 def buckets(lengths: NDArray[np.float64], n_buckets: int) -> list[NDArray[np.intp]]:
-    """Cut queries at the quantiles of their lengths.
+    """The indices of the queries of each bucket, cut at the quantiles of their (N,) lengths; no bucket is empty.
 
-    Equal lengths stay together, so that buckets can differ in size, and can be fewer
-    than `n_buckets`.
-
-    Args:
-        lengths: (N,), N at least 1.
-        n_buckets: at most this many.
-
-    Returns:
-        The indices of the queries of each bucket, from the shortest to the longest; none is empty.
+    Equal lengths stay together, so that buckets can differ in size, and can be fewer than `n_buckets`.
     """
     inner = np.unique(np.quantile(lengths, np.arange(1, n_buckets) / n_buckets))
     bucket = np.searchsorted(inner, lengths, side="left")

@@ -97,14 +97,14 @@ class FreeEncoder(Encoder):
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Take rows; see `Encoder.encode_segmented`."""
-        return [self._one(segmented) for segmented in documents]
-
-    def _one(self, segmented: SegmentedDocument) -> EncodedDocument:
-        n_chunks, n_sections = len(segmented.chunks), len(segmented.document.sections)
-        self._next += n_chunks
-        chunks = self._rows[(self._next + np.arange(n_chunks)) % len(self._rows)]
-        sections = self._rows[(self._next + np.arange(n_sections)) % len(self._rows)]
-        return EncodedDocument(chunks[0], sections, chunks, segmented.chunks, segmented.coverage)
+        encoded = []
+        for segmented in documents:
+            n_chunks, n_sections = len(segmented.chunks), len(segmented.document.sections)
+            self._next += n_chunks
+            chunks = self._rows[(self._next + np.arange(n_chunks)) % len(self._rows)]
+            sections = self._rows[(self._next + np.arange(n_sections)) % len(self._rows)]
+            encoded.append(EncodedDocument(chunks[0], sections, chunks, segmented.chunks, segmented.coverage))
+        return encoded
 
     def save_pretrained(self, folder: Path) -> None:
         """Make the folder, and save nothing in it: the matrix is drawn again."""

@@ -66,7 +66,6 @@ _FOLDERS = {
     "cl2018test": "Test-Set-2018-Gold/Task2",
     "net": "Training-Set-2019/Task2/From-ScisummNet-2019",
 }
-_SETS = {"net": "scisummnet"}  # a set whose name in the metadata is not the one in ids
 
 
 def _key(name: str) -> str:
@@ -84,12 +83,16 @@ def _documents(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
         if doc_id in paths:
             paper = parse_paper(decoded(files[paths[doc_id]]))
             given = {"roles": [], "sets": [], **recorded.given[doc_id]}
-            yield corpus_document(doc_id, paper.title, iter(paper.sections), {**paper.meta, **given})
+            yield corpus_document(doc_id, paper.title, paper.sections, {**paper.meta, **given})
 
 
 def _queries(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
     summaries = {path: data for path, data in files.items() if not path.endswith(_PAPER)}
-    titles = {_paper_id(path): parse_paper(decoded(data)) for path, data in files.items() if _is_net_paper(path)}
+    titles = {
+        _paper_id(path): parse_paper(decoded(data)).title
+        for path, data in files.items()
+        if path.endswith(_PAPER) and path.startswith(_FOLDERS["net"])
+    }
     for query_id in recorded.query_ids:
         _, subset, paper_id, *annotator = query_id.split(":")
         folder = _FOLDERS[subset]
@@ -98,18 +101,12 @@ def _queries(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
         if path is None:
             continue
         lines = parse_summary(decoded(summaries[path]))
-        text = " ".join(_without_title(lines, titles.get(paper_id)) if subset == "net" else lines)
-        meta = {"ref": paper_id, "kind": "human", "set": _SETS.get(subset, subset)}
-        yield corpus_document(query_id, "", iter([("", text)]), meta)
-
-
-def _without_title(lines: list[str], paper: ParsedDocument | None) -> list[str]:
-    """The lines without the title of the paper, which ScisummNet puts above the summary."""
-    return lines[1:] if paper and lines and lines[0] == paper.title else lines
-
-
-def _is_net_paper(path: str) -> bool:
-    return path.endswith(_PAPER) and path.startswith(_FOLDERS["net"])
+        # ScisummNet puts the title of the paper above its summary.
+        if subset == "net" and lines and lines[0] == titles.get(paper_id):
+            del lines[0]
+        text = " ".join(lines)
+        meta = {"ref": paper_id, "kind": "human", "set": "scisummnet" if subset == "net" else subset}
+        yield corpus_document(query_id, "", [("", text)], meta)
 
 
 def _paper_id(path: str) -> str:

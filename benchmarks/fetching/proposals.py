@@ -101,7 +101,8 @@ _EMPHASIS = re.compile(r"[`*]")
 
 def parse_eip(text: str) -> ParsedDocument:
     """Read one EIP. Code longer than `MAX_CODE` is cut; this can leave its fence open, as in the recorded corpus."""
-    preamble, body = _split(text)
+    found = _PREAMBLE.match(text)
+    preamble, body = found.groups() if found else ("", text)
     fields = dict(_EIP_FIELD.findall(preamble))
     builder = SectionBuilder("Preamble")
     skipped_level: int | None = None
@@ -128,11 +129,6 @@ def parse_eip(text: str) -> ParsedDocument:
         "created": fields.get("created"),
     }
     return ParsedDocument(fields.get("title", ""), builder.sections(3), meta)
-
-
-def _split(text: str) -> tuple[str, str]:
-    found = _PREAMBLE.match(text)
-    return (found[1], found[2]) if found else ("", text)
 
 
 def _plain_markdown(text: str) -> str:
@@ -239,16 +235,12 @@ def _key(name: str) -> str:
 
 
 def _documents(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
-    for doc_id in recorded.ids:
-        if doc_id in files:
-            yield _document(doc_id, parse_proposal(doc_id, files[doc_id].decode("utf-8", "replace")))
-
-
-def _document(doc_id: str, parsed: ParsedDocument) -> CorpusDocument:
-    mask = partial(mask_proposals, lists=not doc_id.startswith("xep"))
-    meta = {"family": doc_id[:3], "number": int(doc_id[3:]), **parsed.meta}
-    sections = ((mask(heading), mask(text)) for heading, text in parsed.sections)
-    return corpus_document(doc_id, mask(parsed.title), sections, meta)
+    for doc_id in filter(files.__contains__, recorded.ids):
+        parsed = parse_proposal(doc_id, files[doc_id].decode("utf-8", "replace"))
+        mask = partial(mask_proposals, lists=not doc_id.startswith("xep"))
+        meta = {"family": doc_id[:3], "number": int(doc_id[3:]), **parsed.meta}
+        sections = [(mask(heading), mask(text)) for heading, text in parsed.sections]
+        yield corpus_document(doc_id, mask(parsed.title), sections, meta)
 
 
 RECIPE = Recipe(

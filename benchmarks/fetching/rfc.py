@@ -218,7 +218,7 @@ def _document(doc_id: str, text: str, page: Mapping[str, object]) -> CorpusDocum
         "obsoletes": page["obsoletes"],
         "updates": page["updates"],
     }
-    masked = ((mask_rfcs(heading, labels), mask_rfcs(body, labels)) for heading, body in sections)
+    masked = [(mask_rfcs(heading, labels), mask_rfcs(body, labels)) for heading, body in sections]
     return corpus_document(doc_id, one_line(str(page["title"])), masked, meta)
 
 

@@ -64,7 +64,7 @@ def github_archive(repository: str, commit: str) -> Source:
 
 
 def corpus_document(
-    doc_id: str, title: str, sections: Iterator[tuple[str, str]], meta: Mapping[str, object]
+    doc_id: str, title: str, sections: Iterable[tuple[str, str]], meta: Mapping[str, object]
 ) -> CorpusDocument:
     """One line of a corpus."""
     parts = [{"heading": heading, "text": text} for heading, text in sections]

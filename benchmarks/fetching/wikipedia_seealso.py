@@ -83,11 +83,10 @@ def _key(name: str) -> str:
 
 
 def _documents(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
-    for doc_id in recorded.ids:
-        if doc_id in files:
-            sections = iter(parse_page(files[doc_id].decode("utf-8", "replace")))
-            meta = {"url": f"https://en.wikipedia.org/wiki/{doc_id}"}
-            yield corpus_document(doc_id, doc_id.replace("_", " "), sections, meta)
+    for doc_id in filter(files.__contains__, recorded.ids):
+        sections = parse_page(files[doc_id].decode("utf-8", "replace"))
+        meta = {"url": f"https://en.wikipedia.org/wiki/{doc_id}"}
+        yield corpus_document(doc_id, doc_id.replace("_", " "), sections, meta)
 
 
 RECIPE = Recipe(

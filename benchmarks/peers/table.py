@@ -87,13 +87,9 @@ def _place(run: Run) -> tuple[tuple[str, str, str], int, int]:
     return _block(run), list(PEERS).index(name), int(window or 0)
 
 
-def _details(run: Run) -> PeerDetails:
-    return run.details_as(PeerDetails)
-
-
 def _row(run: Run, p: str, ours: Run | None, chosen: set[tuple[str, str]]) -> list[str]:
-    own = _details(run)
-    beside = _details(ours) if ours is not None and ours.origin.commit == run.origin.commit else None
+    own = run.details_as(PeerDetails)
+    beside = ours.details_as(PeerDetails) if ours is not None and ours.origin.commit == run.origin.commit else None
 
     def measured(of: Callable[[PeerDetails], float], form: str) -> str:
         return f"{of(own):{form}}{_ratio(of(own), of(beside) if beside else None)}"
@@ -125,10 +121,14 @@ def _conditions(runs: Sequence[Run]) -> list[str]:
         blocks[_block(run)].append(run)
     lines = []
     for block in blocks.values():
-        first, details = block[0], [_details(run) for run in block]
+        first, details = block[0], [run.details_as(PeerDetails) for run in block]
         packages = {name: version for one in details for name, version in one.versions.items()}
         versions = "".join(f", {name} {version}" for name, version in sorted(packages.items()))
-        others = "".join(f" {run.system}: {run.encoder}." for run in block if run.encoder != _details(run).shared)
+        others = "".join(
+            f" {run.system}: {run.encoder}."
+            for run, own in zip(block, details, strict=True)
+            if run.encoder != own.shared
+        )
         threads = f"{details[0].threads} thread" + "s" * (details[0].threads != 1)
         lines.append(
             f"- {first.corpus}, {first.split}: {max(one.n_documents for one in details):,} documents, rankings to "
