@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import faiss
 import numpy as np
@@ -24,15 +24,13 @@ from engine.encoders.encoder import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-BLOCK_DOCUMENTS = 256
-
-T = TypeVar("T")
+_BLOCK_DOCUMENTS = 256
 
 
-def blocks(stream: Iterable[T], size: int = BLOCK_DOCUMENTS) -> Iterator[list[T]]:
-    """Lists of `size` items in the order of the stream; the last list can be shorter, and no list is empty."""
-    left = iter(stream)
-    while block := list(islice(left, size)):
+def blocks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """The documents in lists of `_BLOCK_DOCUMENTS`; no list is empty."""
+    left = iter(documents)
+    while block := list(islice(left, _BLOCK_DOCUMENTS)):
         yield block
 
 
