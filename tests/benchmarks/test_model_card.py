@@ -2,10 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from benchmarks.model_card import training_pairs
-from engine.errors import EncoderError
 
 
 def test_the_bundled_encoder_learned_from_four_corpora() -> None:
@@ -22,8 +19,3 @@ def test_a_folder_without_our_model_card_has_no_training_pairs(tmp_path: Path) -
     (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
     assert training_pairs(str(tmp_path)) == {}
     assert training_pairs(f"{tmp_path}:contriever-first") == {}
-
-
-def test_a_missing_encoder_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EncoderError):
-        training_pairs("no/such/encoder")

@@ -14,26 +14,18 @@ from tests.fakes import make_document
 DOCUMENT = replace(make_document("a", [("One", "two three"), ("Four", "five six")]), pages=(0, 8, 20))
 
 
-def words_by_hand(text: str, n_words: int) -> list[str]:
-    return text.split()[:n_words]
-
-
 @pytest.mark.parametrize("n_words", [1, 2, 3, 4, 5])
 def test_the_first_words_stay_and_sections_cover_them(n_words: int) -> None:
     cut = first_words(DOCUMENT, n_words)
-    assert cut.text.split() == words_by_hand(DOCUMENT.text, n_words)
+    assert cut.text.split() == DOCUMENT.text.split()[:n_words]
     assert DOCUMENT.text.startswith(cut.text)
     assert [section.heading for section in cut.sections] == ["One", "Four"][: 1 if n_words < 4 else 2]
     assert (cut.sections[0].start, cut.sections[-1].stop) == (0, len(cut.text))
     assert cut.pages == tuple(page for page in (0, 8, 20) if page < len(cut.text))
 
 
-def test_a_document_that_is_not_longer_stays_itself() -> None:
-    assert first_words(DOCUMENT, 6) is DOCUMENT
-    assert first_words(DOCUMENT, 100) is DOCUMENT
-
-
 def test_a_part_is_the_title_the_lead_or_the_whole() -> None:
+    assert first_words(DOCUMENT, 6) is DOCUMENT and first_words(DOCUMENT, 100) is DOCUMENT
     long = replace(make_document("b", " ".join(f"w{number}" for number in range(500))), title="A short title")
     assert part_of(long, "whole") is long
     assert part_of(long, "lead").text.split() == [f"w{number}" for number in range(LEAD_WORDS)]
@@ -109,10 +101,7 @@ def test_a_small_dataset_is_kept_whole(dataset: Dataset, tmp_path: Path) -> None
 
 def test_a_part_of_beir_keeps_queries_of_their_own(beir_folder: Path, tmp_path: Path) -> None:
     part = quick_part(open_dataset(str(beir_folder)), "dev", tmp_path, seed=0)
-    assert [document.text for document in read_documents(part)] == [
-        "Rocket engines burn kerosene.",
-        "The cat sat on the mat.",
-    ]
+    assert [document.text[:10] for document in read_documents(part)] == ["Rocket eng", "The cat sa"]
     assert read_queries(part, ["1"])["1"].text == "which cat sat"
 
 
