@@ -109,27 +109,18 @@ def _without_pages(text: str) -> list[str]:
 
 
 def _stripped(lines: list[str], *, has_head: bool) -> list[str]:
-    stop = _content_stop(lines, len(lines))
-    if stop and _FOOT.match(lines[stop - 1]):
-        stop = _content_stop(lines, stop - 1)
-    start = 0
-    if has_head:
-        start = _content_start(lines, 0, stop)
-        if start < stop and _HEAD.match(lines[start]):
-            start = _content_start(lines, start + 1, stop)
-    return lines[start:stop]
+    body = _trimmed(lines)
+    if body and _FOOT.match(body[-1]):
+        body = _trimmed(body[:-1])
+    if has_head and body and _HEAD.match(body[0]):
+        body = _trimmed(body[1:])
+    return body
 
 
-def _content_start(lines: list[str], start: int, stop: int) -> int:
-    while start < stop and not lines[start].strip():
-        start += 1
-    return start
-
-
-def _content_stop(lines: list[str], stop: int) -> int:
-    while stop and not lines[stop - 1].strip():
-        stop -= 1
-    return stop
+def _trimmed(lines: list[str]) -> list[str]:
+    """The lines without blank ones at both ends."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _heading(line: str) -> _Heading | None:
