@@ -3,9 +3,8 @@
 A query of CSFCube (Mysore et al. 2021, arXiv:2103.12906) is an abstract and a facet: which of about 100 or 250 pooled
 candidates are similar in background, method or result? Besides `corpus.jsonl.gz`, the folder holds `qrels_FACET.tsv`
 for each facet, which also lists candidates judged 0, and `splits.json` with the lists `FACET`, `FACET_fold1_test` and
-`FACET_fold2_test`.
-
-Licence of the data: CC BY-NC 4.0; evaluation only."""
+`FACET_fold2_test`. Licence of the data: CC BY-NC 4.0; evaluation only.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +52,7 @@ class FacetTask:
 
 
 def open_facets(folder: Path) -> list[FacetTask]:
-    """Read the judgments of all facets.
-
-    Raises:
-        DatasetError: a file is missing, or a query is in no test fold or in both.
-    """
+    """Read the judgments of all facets; a query is in exactly one test fold."""
     return [_open_facet(folder, facet) for facet in FACETS]
 
 
@@ -87,15 +82,10 @@ def _folds(dataset: Dataset, facet: str) -> dict[str, int]:
 
 
 def read_labelled(corpus: Path) -> Iterator[Document]:
-    """Stream the documents, a section for each labelled part.
+    """Stream the documents, a section for each labelled part; the title is the first section, without heading.
 
-    The general reader joins sections under 200 characters, which most sentences
-    of an abstract are, and puts each heading into the text. Here a label stays a
-    section's heading, is not in the text (an encoder must not read the answer), and
-    no section is joined with another. The title is the first section, without heading.
-
-    Raises:
-        DatasetError: a line is not a document in this layout.
+    Unlike the general reader, this one joins no short sections. A label is a heading that is not in the text: an
+    encoder must not read the answer.
     """
     with gzip.open(corpus, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
@@ -138,13 +128,7 @@ class Ranking(StrEnum):
 
 
 def model_explanations(index: Index, result: Result, candidates: Collection[str]) -> dict[str, ModelExplanation]:
-    """The explanation of the model for a query and each candidate; {} for an encoder without explanations.
-
-    Args:
-        index: holds the candidates.
-        result: of the query.
-        candidates: doc_ids of the candidates.
-    """
+    """The explanation of the model for a query and each candidate; {} for an encoder without explanations."""
     if index.encoder.cannot_explain is not None:
         return {}
     found = index.encoder.explain(result.query, [index.document(name) for name in candidates])
@@ -158,18 +142,10 @@ def candidate_scores(
     candidates: Collection[str],
     models: Mapping[str, ModelExplanation] | None = None,
 ) -> dict[Ranking, dict[str, float]]:
-    """Score the candidates of a query in every way.
+    """Score the candidates of a query, which is a document of the index, in every way.
 
-    Args:
-        index: holds the query and the candidates.
-        result: all hits of the query, which is a document of the index.
-        facet: of `FACETS`.
-        candidates: their doc_ids.
-        models: the explanation of the model for each candidate; none for an encoder without explanations.
-
-    Returns:
-        For each ranking the score of every candidate: 0 for a candidate without a score, and -1, the lowest cosine,
-        for `FACET_COSINE` where query or candidate has no section of the facet. `MODEL` is there only with models.
+    `result` has all hits of the query; `models` are the explanations of the model for the candidates. A candidate
+    without a score has 0, and for `FACET_COSINE`, where query or candidate has no section of the facet, -1.
     """
     scores = {ranking: dict.fromkeys(candidates, 0.0) for ranking in Ranking if models or ranking is not Ranking.MODEL}
     own = facet_sections(result.query, facet)
@@ -224,14 +200,7 @@ def largest_pair_shares(
     relevance: Mapping[str, int],
     models: Mapping[str, ModelExplanation] | None = None,
 ) -> dict[str, float | None]:
-    """How often the largest pair of a hit starts in the facet's section.
-
-    Args:
-        index: holds the query.
-        result: all hits of the query.
-        facet: of `FACETS`.
-        relevance: of each candidate.
-        models: explanations of these candidates, whose pairs are used; by default the pairs of the breakdown.
+    """How often the largest pair of a hit, or of the explanations `models`, starts in the facet's section.
 
     Returns:
         In [0, 1], or None where there is no such hit with a pair: "relevant" for candidates of relevance 1 and
@@ -272,23 +241,14 @@ RELEVANT_FROM = 2  # "similar"; 1 is "related"
 
 
 def pool_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], share: float = POOL_SHARE) -> float:
-    """nDCG over the first share of a pool.
+    """nDCG in [0, 1] over the first share of a pool; 0 where no candidate is relevant.
 
     With n candidates and k = int(share n)
 
         DCG = r_1 + sum_{i=2}^{k} r_i / log2(i)
 
-    is divided by the DCG of the best order of the whole pool. The gain is the relevance
-    itself, and the second rank counts as much as the first, unlike the nDCG of
-    `benchmarks.metrics`.
-
-    Args:
-        relevance: of each candidate, at least 0.
-        scores: of the same candidates, higher is better.
-        share: of the pool.
-
-    Returns:
-        In [0, 1]; 0 where no candidate is relevant.
+    is divided by the DCG of the best order of the whole pool. The gain is the relevance itself, and the second rank
+    counts as much as the first, unlike the nDCG of `benchmarks.metrics`.
     """
     k = int(share * len(relevance))
     discounts = 1 / np.maximum(np.log2(np.maximum(np.arange(1, k + 1), 2)), 1)  # (k,)
@@ -300,19 +260,10 @@ def pool_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], share: 
 def average_precision(
     relevance: Mapping[str, int], scores: Mapping[str, float], relevant_from: int = RELEVANT_FROM
 ) -> float:
-    """Mean, over the relevant candidates of the whole pool, of the precision at their ranks.
+    """Mean, over the relevant candidates of the whole pool, of the precision at their ranks; 0 where there is none.
 
-    Among n candidates of equal score, r of them relevant, below N candidates, R of them
-    relevant, the i-th is relevant with probability r / n, and (i - 1)(r - 1) / (n - 1)
-    of those above it in the group are then expected to be relevant.
-
-    Args:
-        relevance: of each candidate.
-        scores: of the same candidates, higher is better.
-        relevant_from: the least relevance that counts.
-
-    Returns:
-        In [0, 1]; 0 where no candidate is relevant.
+    Among n candidates of equal score, r of them relevant, below N candidates, R of them relevant, the i-th is relevant
+    with probability r / n, and (i - 1)(r - 1) / (n - 1) of those above it in the group are expected to be relevant.
     """
     n_above, n_relevant_above, total = 0, 0, 0.0
     for group in _equal(scores):
@@ -337,30 +288,16 @@ def _equal(scores: Mapping[str, float]) -> list[list[str]]:
 
 
 def require_scikit_learn() -> None:
-    """Check that scikit-learn is installed; to be called before long work.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Check that scikit-learn is installed; to be called before long work."""
     if importlib.util.find_spec("sklearn") is None:
         raise MissingExtra("nDCG over ties", "scikit-learn", "benchmarks")
 
 
 def tied_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], k: int) -> float:
-    """nDCG@k over the judged candidates of one query.
+    """nDCG@k in [0, 1] over two or more judged candidates of one query; 0 where none is relevant.
 
-    Parts of a score are 0 for most candidates, and an arbitrary order of these
-    would be noise, or an advantage: equal scores share their gains (McSherry &
-    Najork 2008). Gain 2^relevance - 1 and discount log2(rank + 1) are those of
-    `benchmarks.metrics`; without ties the values are equal.
-
-    Args:
-        relevance: of each candidate, at least 0; at least two candidates.
-        scores: of the same candidates, higher is better.
-        k: ranks that count.
-
-    Returns:
-        In [0, 1]; 0 where no candidate is relevant.
+    Parts of a score are 0 for most candidates, so an arbitrary order of these would be noise: equal scores share their
+    gains (McSherry & Najork 2008). Gain 2^relevance - 1 and discount log2(rank + 1) are those of `benchmarks.metrics`.
     """
     from sklearn.metrics import ndcg_score
 

@@ -1,9 +1,7 @@
 """One query compared with every other document of an index, and the scores that follow; nothing is encoded here.
 
-The score is that of `engine.scoring.evidence`, computed by its functions over dense tables. So parts of either
-document can be left out, while everything else stays, thresholds and statistics of the reference included.
-
-Letters in shapes: I query chunks, N targets, D width, Q terms of the query.
+The score is that of `engine.scoring.evidence`, over dense tables: parts of either document can be left out while
+thresholds and statistics stay. Letters in shapes: I query chunks, N targets, D width, Q terms of the query.
 """
 
 from __future__ import annotations
@@ -61,10 +59,7 @@ class TargetTerms:
     statistics: TermStatistics
 
     def scores(self, table: TermTable) -> NDArray[np.float64]:
-        """The component (N,) of a query that has only some of the terms, or fewer of each.
-
-        A term without a weight in the whole query has none in a part of it either.
-        """
+        """The component (N,) of a part of the query; a term without a weight in the whole query has none in a part."""
         fewer = query_terms(table, self.statistics)
         weights = np.zeros(len(self.query.terms))
         at = np.minimum(np.searchsorted(self.query.terms, fewer.terms), max(0, len(weights) - 1))
@@ -74,10 +69,9 @@ class TargetTerms:
 
 
 class Corpus:
-    """An index whose documents are all scored; keeps its term counts in memory."""
+    """An index whose documents are all scored, by its own reference; keeps its term counts in memory."""
 
     def __init__(self, index: Index, scoring: Scoring) -> None:
-        """Take thresholds and statistics from the reference of the index."""
         self.snapshot = index.snapshot
         self.scoring = scoring
         self._searcher = index.searcher(scoring)
@@ -96,12 +90,7 @@ class Corpus:
         return self._searcher.prepare(query)
 
     def find_matches(self, prepared: Prepared, targets: Positions) -> Matches:
-        """Compare a query with targets.
-
-        Args:
-            prepared: the query.
-            targets: (N,) positions of documents; the query itself is not among them.
-        """
+        """Compare a query with the (N,) targets, which the query itself is not among."""
         chunks = prepared.vectors.chunks
         best = [
             best_chunks(chunks, *self.snapshot.chunk_vectors(targets[first : first + _BLOCK_DOCUMENTS]))
@@ -140,14 +129,7 @@ class Corpus:
         return self._combined(Components(chunks, found.document, found.words, found.pairs))
 
     def score_target(self, prepared: Prepared, chunks: Vectors, document: Vectors, words: WordTables | None) -> float:
-        """The score of one document that need not be in the index.
-
-        Args:
-            prepared: the query.
-            chunks: (J, D) chunk vectors of the document, at least one.
-            document: (D,) its document vector.
-            words: its term counts, in an index with words.
-        """
+        """The score of one document that need not be in the index, of (J, D) chunk and (D,) document vectors."""
         best = (prepared.vectors.chunks @ chunks.T).max(axis=1)[:, None]
         cosine = np.array([document @ prepared.vectors.document])
         by_words = by_pairs = np.zeros(1)

@@ -27,12 +27,6 @@ def term_places(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Spread the contribution of each term over its occurrences in a text, in proportion to their counts.
 
-    Args:
-        found: the terms of the text.
-        terms: of the breakdown of a hit; the text holds all of them.
-        segmenter: of the index.
-        title: the span of the title in the text.
-
     Returns:
         (n, 2) spans and (n,) contributions.
     """
@@ -145,18 +139,10 @@ def parts_of(
     language: str,
     model: ModelExplanation | None = None,
 ) -> Parts:
-    """Divide one document of a hit into parts.
+    """Divide one document of a hit into chunks, or into sections that have a chunk.
 
-    A breakdown lists the passages of chunks, and the terms that both documents have, without their places.
-
-    Args:
-        breakdown: of the hit.
-        side: which document.
-        query: with the chunks that were searched with.
-        target: with its stored vectors.
-        unit: chunks, or sections that have a chunk.
-        language: by which words are segmented.
-        model: the explanation of the model for the two documents.
+    `query` has the chunks that were searched with, `target` its stored vectors. The breakdown lists passages, and the
+    terms that both documents have, without their places.
     """
     cosines = query.vectors.chunks @ target.vectors.chunks.T
     own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))

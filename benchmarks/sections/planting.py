@@ -104,17 +104,10 @@ def damaged(passage: Passage, damage: Damage, rng: np.random.Generator) -> Passa
 
 
 def plant(host: Document, passage: Passage, position: Position, form: Form) -> Planted:
-    """Put a passage into a host.
+    """Put a passage into a host of two sections or more.
 
-    A section is put before all sections, after all, or at the border of two that is
-    nearest to the middle of the text; a passage at the start, at the end, or at the
-    start of the sentence nearest to the middle. Page numbers are dropped.
-
-    Args:
-        host: of two sections or more.
-        passage: not empty.
-        position: place in the host.
-        form: section or passage.
+    A section is put before all sections, after all, or at the border of two that is nearest to the middle of the text;
+    a passage at the start, at the end, or at the start of the sentence nearest to the middle. Page numbers are dropped.
     """
     borders = [section.start for section in host.sections] if form is Form.SECTION else sentence_starts(host.text)
     at = _offset(host.text, borders, position)
@@ -167,16 +160,10 @@ class Adoption:
 def choose_adoptions(documents: Sequence[Document], n_per_length: int, seed: int) -> list[Adoption]:
     """Draw queries with a section of their own, and for each the host that shares least with it.
 
-    A word is rare if at most 2 % of the documents hold it, or at most two. A
-    section can be planted if it has 60 to 400 words, three sentences, and five rare
-    words; the first section, which holds the title, cannot. Of the hosts of a length
-    each query gets the one with the fewest rare words in common. No document is a
-    host or a query twice, or both.
-
-    Args:
-        documents: of a corpus or a part of it.
-        n_per_length: how many hosts of each length.
-        seed: of the draw.
+    A word is rare if at most 2 % of the documents hold it, or at most two. A section can be planted if it has 60 to
+    400 words, three sentences, and five rare words; the first section, which holds the title, cannot. Of the hosts of a
+    length each query gets the one with the fewest rare words in common. No document is a host or a query twice, or
+    both.
 
     Raises:
         DatasetError: there are too few documents that can be queries or hosts.
@@ -311,12 +298,7 @@ class Asker:
     """Searches one index, whose lists must be exact; holds its names and document vectors."""
 
     def __init__(self, index: Index, encoder: Encoder | None = None) -> None:
-        """Read the document vectors.
-
-        Args:
-            index: of the hosts.
-            encoder: of the index, if the explanation of the model is judged too.
-        """
+        """Read the document vectors; with `encoder`, that of the index, the explanation of the model is judged too."""
         self._index = index
         self._encoder = encoder if encoder is not None and encoder.cannot_explain is None else None
         self._document = DocumentCosine(index, "")
@@ -329,10 +311,7 @@ class Asker:
         return Ranks(_rank(by_evidence, adoption.host, n - 1), _rank(by_document, adoption.host, n - 1))
 
     def named(self, adoption: Adoption, planted: Planted) -> tuple[Named, Named | None]:
-        """How well breakdown and encoder name the passage, where the host is among the `DEPTH` best.
-
-        The second is None for an encoder without explanations.
-        """
+        """How well the breakdown and an encoder that explains name the passage of a host among the `DEPTH` best."""
         result = self._index.search_id(adoption.query, k=DEPTH, exact=True)
         found = [hit for hit in result.hits if hit.doc_id == adoption.host]
         nothing = None if self._encoder is None else NOT_NAMED

@@ -3,12 +3,10 @@
 Deletion and insertion are those of RISE (Petsiuk et al. 2018, arXiv:1806.07421), over the tokens of a document instead
 of the pixels of an image; comprehensiveness and sufficiency are ERASER's (DeYoung et al. 2020, arXiv:1911.03429).
 
-When rescored from stored vectors, chunks keep their vectors and terms, and the vector of the whole document stays. The
-engine scores the rest: thresholds and statistics are those of the reference of the index, and the weights of the query
-chunks that are left sum to 1 again. When encoded again, the text that is left is cut into new chunks, and gets a
-document vector of its own.
-
-Letters in shapes: C chunks of the document, U its parts, n occurrences of terms."""
+When rescored from stored vectors, chunks keep their vectors and terms, and the vector of the whole document stays; the
+weights of the query chunks that are left sum to 1 again. When encoded again, the text that is left is cut into new
+chunks, and gets a document vector of its own. Letters in shapes: C chunks of the document, U its parts.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.sections.matches import Corpus, Matches, Placed, place
-from benchmarks.sections.parts import (
-    ChunkTerms,
-    Order,
-    OrderKind,
-    Parts,
-    Side,
-    Unit,
-    parts_of,
-    removal_orders,
-)
+from benchmarks.sections.parts import ChunkTerms, Order, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
@@ -99,13 +88,7 @@ def stored_rescore(pairing: Pairing, side: Side) -> Rescore:
 
 
 def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
-    """Score again after encoding the text of the chunks that are kept.
-
-    Args:
-        pairing: the hit.
-        side: whose text is cut.
-        encoder: of the index.
-    """
+    """Score again after encoding the text of the chunks that are kept."""
     own, corpus = (pairing.query if side is Side.QUERY else pairing.target), pairing.corpus
 
     def rescore(kept: Kept) -> Placed:
@@ -146,12 +129,10 @@ def _encoded(encoder: Encoder, document: Document) -> EncodedDocument | None:
 
 
 def kept_document(document: Document, chunks: Sequence[Chunk], kept: Kept) -> Document:
-    """The document with the text of the kept chunks alone.
+    """The document with the text of the kept chunks alone, and of sections that have one.
 
-    Adjacent chunks keep the white space between them. Where text between chunks is
-    removed, a blank line replaces it, so that no sentence runs across the gap. A
-    section without a kept chunk is removed. Text in no chunk is left out: removing
-    text must not let an encoder read text that it did not read before.
+    A blank line replaces removed text, so that no sentence runs across the gap. Text in no chunk is left out: an
+    encoder must not read text that it did not read before.
     """
     text, sections = "", []
     for number, section in enumerate(document.sections):
@@ -175,17 +156,9 @@ def _joined(text: str, chunks: Sequence[Chunk]) -> str:
 
 # Score and rank of a hit when one of its documents has only the chunks that are True.
 Rescore = Callable[[NDArray[np.bool_]], Placed]
-
-
 Values = NDArray[np.float64]
-
-
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-
 COARSE_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # for the method in which each share costs an encoding
-
-
 RATIONALE_SHARES = (0.05, 0.1, 0.2, 0.5)  # ERASER's, except its 1 %, which is less than a chunk
 
 
@@ -193,8 +166,7 @@ RATIONALE_SHARES = (0.05, 0.1, 0.2, 0.5)  # ERASER's, except its 1 %, which is l
 class Course:
     """The course of one hit, or a mean of many; all arrays are (G,), over rising shares of tokens.
 
-    Scores are relative to that of the whole document, and can be above 1: without
-    the parts that do not match, a query matches better.
+    Scores are relative to that of the whole document; above 1 where a query matches better without some parts.
     """
 
     deletion: Values  # score when that share is removed
@@ -206,14 +178,8 @@ class Course:
 def follow(parts: Parts, order: Order, rescore: Rescore, shares: Sequence[float]) -> Course:
     """Remove parts one after another, and insert them one after another, in one order.
 
-    Between two parts the curve is a straight line, so that orders that begin with
-    long and with short parts are compared at the same number of tokens.
-
-    Args:
-        parts: U parts, each with a token at least.
-        order: (U,) first removed, or inserted, first.
-        rescore: called near each share; the score of the whole document must be above 0.
-        shares: G shares, rising from 0 to 1.
+    Between two parts the curve is a straight line, so that orders that begin with long and with short parts are
+    compared at the same number of tokens. The score of the whole document must be above 0.
     """
     removed = np.concatenate([[0], np.cumsum(parts.n_tokens[order])]) / parts.n_tokens.sum()  # (U + 1,)
     stops = np.unique([near for share in shares for near in _around(removed, share)])
@@ -244,12 +210,11 @@ def mean_course(courses: Sequence[Course]) -> Course:
 
 
 def summaries(course: Course, shares: Sequence[float]) -> dict[str, float]:
-    """The measures of a course.
+    """The measures of a course, relative to the whole score.
 
-    Returns:
-        Area under each curve, over shares from 0 to 1: low for a good deletion, high for a good insertion.
-        `comprehensiveness`, the mean loss when 5, 10, 20 and 50 % are removed: high is good. `sufficiency`, the
-        mean loss when only these shares are kept: low is good. Both are relative to the whole score.
+    The area under each curve, over shares from 0 to 1, is low for a good deletion and high for a good insertion.
+    `comprehensiveness` is the mean loss when 5, 10, 20 and 50 % are removed: high is good. `sufficiency` is that when
+    only these shares are kept: low is good.
     """
     areas = {f"{f.name}_area": float(np.trapezoid(getattr(course, f.name), shares)) for f in fields(Course)}
     at = [list(shares).index(share) for share in RATIONALE_SHARES]
@@ -292,7 +257,6 @@ class Courses:
     """All courses that were followed, by method, side and order."""
 
     def __init__(self) -> None:
-        """Start without courses."""
         self.n_hits = 0
         self._by_query: dict[_Key, dict[str, list[Course]]] = defaultdict(lambda: defaultdict(list))
 
@@ -309,15 +273,7 @@ class Courses:
 def follow_hits(
     index: Index, queries: Sequence[str], plan: RemovalPlan, seed: int, log: Callable[[str], None] = lambda _: None
 ) -> Courses:
-    """Follow the best hits of every query.
-
-    Args:
-        index: holds the queries; search is exact, whatever generation it has.
-        queries: doc_ids; the first `plan.encoded` of them are encoded again too.
-        plan: how many hits, and how far.
-        seed: of random orders.
-        log: gets a line a query.
-    """
+    """Follow the best hits of every query, by exact search; the first `plan.encoded` queries are encoded again too."""
     courses = Courses()
     corpus = Corpus(index, Scoring())
     row = {name: number for number, name in enumerate(index.snapshot.doc_ids())}

@@ -18,19 +18,10 @@ EXACT = "Flat"  # FAISS factory string whose lists are exact, so that no measure
 def sample_documents(
     documents: Iterable[Document], n: int, seed: int, *, max_chars: int | None = None
 ) -> list[Document]:
-    """Draw documents from a stream of any length, each as likely as any other.
+    """Draw at most `n` documents from a stream, each as likely as any other, in the order of the stream.
 
-    Algorithm R of Vitter (1985): the i-th document takes the place of a random
-    kept one with probability n / i.
-
-    Args:
-        documents: read once; no more than `n` are in memory.
-        n: how many; all where there are no more.
-        seed: of the draw.
-        max_chars: documents with a longer text are skipped.
-
-    Returns:
-        At most `n` documents, in the order of the stream.
+    Algorithm R of Vitter (1985): the i-th document takes the place of a random kept one with probability n / i. No more
+    than `n` are in memory. Documents with more than `max_chars` characters are skipped.
     """
     rng = np.random.default_rng(seed)
     kept: list[tuple[int, Document]] = []
@@ -46,16 +37,10 @@ def sample_documents(
 def index_documents(
     path: Path, documents: Sequence[Document], encoder: Encoder, log: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Make or update an index by the public `indexer.build`, with exact lists.
-
-    Args:
-        path: the index folder; documents that it holds under the same doc_id are replaced.
-        documents: all must have text that the encoder can read.
-        encoder: the one of the index.
-        log: gets a line after each commit.
+    """Make or update an index by the public `indexer.build`, with exact lists, replacing documents by doc_id.
 
     Raises:
-        DatasetError: a document could not be indexed.
+        DatasetError: a document has no text that the encoder can read.
     """
     n = len(documents)
     report = build(

@@ -87,16 +87,7 @@ def _mean(cases: Sequence[Case], measure: str) -> float:
 
 
 def tenths(spans: NDArray[np.int64], contributions: NDArray[np.float64], n_chars: int) -> NDArray[np.float64]:
-    """Spread contributions evenly over their spans, and sum them by tenth of the text.
-
-    Args:
-        spans: (n, 2) stretches of one text, each not empty.
-        contributions: (n,) contribution of each span.
-        n_chars: length of the text, at least 1.
-
-    Returns:
-        (10,), from the first tenth to the last; its sum is the sum of the contributions.
-    """
+    """Spread (n,) contributions evenly over their (n, 2) spans, and sum them by tenth of the text: (10,)."""
     edges = np.linspace(0, n_chars, N_TENTHS + 1)
     inside = np.minimum(spans[:, 1:], edges[1:]) - np.maximum(spans[:, :1], edges[:-1])  # (n, 10)
     mass: NDArray[np.float64] = contributions / (spans[:, 1] - spans[:, 0]) @ np.maximum(inside, 0)
