@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -17,14 +17,15 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement
+from benchmarks.options import log
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import Form, Passage, Position, plant, replace_words
-from engine.document import Document, Span
+from engine.document import Document
 from engine.index import Index
 from engine.search.request import Mode
 from indexer import build
-from indexer.origin import Origin
 
 REPLACED = (0.0, 0.1, 0.3)  # shares of words, in turn
 CONTAINED = 0.5  # score from which on a text counts as contained; chosen on the demo corpus
@@ -41,17 +42,8 @@ _NOTE = (
     "Recall: share of the planted ones that are found there. A section that another document of the corpus has anyway "
     "counts against precision."
 )
-
-
 SECTION, WHOLE = "novelty", "containment"  # the systems: of long sections of drafts, and of whole documents
 _KINDS = {SECTION: "section", WHOLE: "document"}
-
-
-@dataclass(frozen=True)
-class ContainedDetails:
-    """Details of a run besides its cases; each case names the document that it was planted in, and the one found."""
-
-    n_documents: int  # of the corpus that is searched
 
 
 @dataclass(frozen=True)
@@ -75,30 +67,28 @@ class _Case:
     replaced: float
 
 
-def run_contained(
-    dataset: Dataset, plan: ContainedPlan, origin: Origin, log: Callable[[str], None], *, is_quick: bool
-) -> list[Run]:
+def run_contained(call: Measurement, dataset: Dataset) -> list[Run]:
     """Plant, index by words, and search; a run of novelty, and one of containment.
 
     Raises:
         EngineError: the corpus cannot be read, or is too small for the plan.
     """
     started = time.perf_counter()
-    documents = list(read_documents(dataset))
-    corpus, planted = planted_corpus(documents, plan, origin.seed)
+    plan = QUICK if call.is_quick else ContainedPlan()
+    corpus, planted = planted_corpus(list(read_documents(dataset)), plan, call.seed)
     log(f"{len(planted)} cases, {len(corpus):,} documents")
-    cases = _asked(corpus, planted, log)
+    cases = _asked(corpus, planted)
     seconds = round(time.perf_counter() - started, 1)
     return [
         Run(
             task="contained",
-            dataset=f"{dataset.name}{SUFFIX * is_quick}@{checksum(dataset)}",
+            dataset=f"{dataset.name}{SUFFIX * call.is_quick}@{checksum(dataset)}",
             system=system,
             settings=asdict(plan),
             split="",
             seconds=seconds,
-            details=asdict(ContainedDetails(len(corpus))),
-            origin=origin,
+            details={"n_documents": len(corpus)},  # that are searched
+            origin=call.origin,
             cases=of_system,
         )
         for system, of_system in cases.items()
@@ -123,8 +113,8 @@ def planted_corpus(documents: Sequence[Document], plan: ContainedPlan, seed: int
     cases: list[_Case] = []
 
     def put(query: Document, section: int, text: str) -> None:
-        share = REPLACED[sum(bool(case.home) for case in cases) % len(REPLACED)]
-        home = homes[sum(bool(case.home) for case in cases) % len(homes)]
+        n_put = sum(bool(case.home) for case in cases)
+        share, home = REPLACED[n_put % len(REPLACED)], homes[n_put % len(homes)]
         passage = Passage("", replace_words(text, share, words, rng))
         others[home] = plant(others[home], passage, Position.MIDDLE, Form.SECTION).document
         cases.append(_Case(query, section, others[home].doc_id, share))
@@ -147,27 +137,26 @@ def planted_corpus(documents: Sequence[Document], plan: ContainedPlan, seed: int
 
 def long_sections(document: Document) -> list[int]:
     """Numbers of the sections with at least `LEAST_WORDS` words; novelty is judged on these."""
-    spans = [Span(one.start, one.stop) for one in document.sections]
-    return [at for at, one in enumerate(spans) if len(document.text[one.start : one.stop].split()) >= LEAST_WORDS]
+    n_words = [len(document.text[one.start : one.stop].split()) for one in document.sections]
+    return [at for at, n in enumerate(n_words) if n >= LEAST_WORDS]
 
 
-def _asked(corpus: Sequence[Document], planted: Sequence[_Case], log: Callable[[str], None]) -> dict[str, list[Case]]:
+def _asked(corpus: Sequence[Document], planted: Sequence[_Case]) -> dict[str, list[Case]]:
     """The cases of each system, with the documents found."""
     cases: dict[str, list[Case]] = {SECTION: [], WHOLE: []}
+    by_query: dict[str, dict[int, tuple[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
         path = Path(folder) / "planted.lm"
         build(path, corpus, encode="none")
         with Index.open(path) as index:
-            by_query: dict[str, dict[int, tuple[str, float]]] = {}
             for one in planted:
                 query = one.query.doc_id
                 if query not in by_query:
                     by_query[query] = _answers(index, one)
                     log(f"{len(by_query)} queries")
                 found, score = by_query[query].get(one.section, ("", 0.0))
-                is_whole = one.section < 0
                 case = contained_case(query, one.section, one.home, one.replaced, found, score)
-                cases[WHOLE if is_whole else SECTION].append(case)
+                cases[WHOLE if one.section < 0 else SECTION].append(case)
     return cases
 
 
@@ -220,10 +209,11 @@ def contained_table(runs: Sequence[Run]) -> str:
     """Two rows for each corpus: sections by novelty, documents by containment."""
     rows = []
     for run in sorted(runs, key=lambda run: (run.corpus, run.system == WHOLE)):
-        one, n_documents = judged(run.cases), run.details_as(ContainedDetails).n_documents
-        counts = (f"{n_documents:,}", run.system, _KINDS[run.system], str(one.n_planted), str(one.n_missing))
+        one = judged(run.cases)
+        place = [run.corpus, f"{run.details['n_documents']:,}", run.system, _KINDS[run.system]]
         values = (one.precision, one.recall, *recall_by_share(run.cases))
-        rows.append([run.corpus, *counts, *("" if value is None else f"{value:.3f}" for value in values)])
+        shown = ["" if value is None else f"{value:.3f}" for value in values]
+        rows.append([*place, str(one.n_planted), str(one.n_missing), *shown])
     shares = [f"Recall, {share:.0%} replaced" for share in REPLACED]
     head = ["Corpus", "Documents", "Mode", "Unit", "Planted", "Missing", "Precision", "Recall", *shares]
     return "\n".join([*markdown(head, rows), "", _NOTE.format(contained=CONTAINED), "", *origins(runs)])

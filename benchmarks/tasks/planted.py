@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
-from typing import TypeAlias
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import markdown, origins, p_cells
@@ -22,8 +21,7 @@ from benchmarks.prepare import label_of
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
-from benchmarks.sections.contained import QUICK as QUICK_CONTAINED
-from benchmarks.sections.contained import ContainedPlan, contained_table, run_contained
+from benchmarks.sections.contained import contained_table, run_contained
 from benchmarks.sections.planting import (
     LENGTHS,
     Adoption,
@@ -31,7 +29,6 @@ from benchmarks.sections.planting import (
     Damage,
     Form,
     Named,
-    Passage,
     Planted,
     Position,
     Ranks,
@@ -46,7 +43,6 @@ from engine import Document, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
 from engine.index import Index
-from indexer.origin import Origin
 
 _GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}
 _NOTE = (
@@ -60,8 +56,6 @@ _NOTE = (
     "of 1/rank over these pairs, evidence against the document vector, adjusted by Holm's method over the rows of a "
     "corpus."
 )
-
-
 _MODEL_NOTE = (
     " Model: the strongest pair in the encoder's own explanation, and for each chunk of its query section the best "
     "chunk of its target section; hosts below rank 100 by evidence count as not named. p, named: evidence against "
@@ -93,83 +87,81 @@ def planted_table(runs: Sequence[Run]) -> str:
         of_corpus[run.dataset, run.encoder, run.variant, run.origin.seed][run.system] = run
     both = [own for own in of_corpus.values() if own.keys() >= {EVIDENCE, DOCUMENT}]
     has_model = any(MODEL in own for own in both)
-    rows = [row for own in both for row in _rows(own[EVIDENCE], own[DOCUMENT], own.get(MODEL), has_model=has_model)]
+    rows = [row for own in both for row in _rows(own, has_model=has_model)]
     named = ["Named first [95 %]", "IoU", "Precision", "Recall"]
     of_model = [f"{cell}, model" for cell in named] + ["p, named"] if has_model else []
     note = _NOTE + _MODEL_NOTE * has_model
     return "\n".join([*markdown([*head, *named, *of_model], rows), "", note, "", *origins(runs)])
 
 
-def _rows(run: Run, rival: Run, model: Run | None, *, has_model: bool) -> list[list[str]]:
-    cases = [(name, value, _is(run, name, value)) for name, values in _GROUPS.items() for value in values]
-    before = np.ones(len(run.cases), bool)
-    tested = [_p(run, rival, BEFORE, before), *(_p(run, rival, RANK, chosen) for _, _, chosen in cases)]
-    p_values = p_cells(tested)
-    details = run.details_as(PlantedDetails)
-    corpus = f"{run.corpus.removesuffix(SUFFIX)} ({details.n_pairs})" + (
-        ", quick" if run.corpus.endswith(SUFFIX) else ""
-    )
-    place = [corpus, run.encoder_name]
-    ranks = [*_found(run, BEFORE, before), *_found(rival, BEFORE, before, with_ends=False)]
-    n_model = 5 * has_model  # columns
-    rows = [[*place, "before planting", *ranks, p_values[0], "", "", "", "", *[""] * n_model]]
-    p_named = p_cells([None if model is None else _p_named(run, model, chosen) for _, _, chosen in cases])
-    for (name, value, chosen), p, of_named in zip(cases, p_values[1:], p_named, strict=True):
-        ranks = [*_found(run, RANK, chosen), *_found(rival, RANK, chosen, with_ends=False)]
-        label = f"{name}: {_label(details, value)}"
-        of_model = [""] * n_model if model is None else [*_named(model, chosen), of_named]
-        rows.append([*place, label, *ranks, p, *_named(run, chosen), *of_model])
+def _rows(runs: Mapping[str, Run], *, has_model: bool) -> list[list[str]]:
+    run = runs[EVIDENCE]
+    seed, details = run.origin.seed, run.details_as(PlantedDetails)
+    quick = ", quick" if run.corpus.endswith(SUFFIX) else ""
+    place = [f"{run.corpus.removesuffix(SUFFIX)} ({details.n_pairs}){quick}", run.encoder_name]
+    every = {system: one.cases for system, one in runs.items()}
+    labels = [(name, value) for name, values in _GROUPS.items() for value in values]
+    parts = [{system: _of_label(cases, *label) for system, cases in every.items()} for label in labels]
+    p_ranks = p_cells([_p(every, DOCUMENT, _before, seed), *(_p(part, DOCUMENT, _after, seed) for part in parts)])
+    p_named = p_cells([_p(part, MODEL, _is_first, seed) if MODEL in runs else None for part in parts])
+    rows = [[*place, "before planting", *_found(every, BEFORE, seed), p_ranks[0], *[""] * (4 + 5 * has_model)]]
+    for (name, value), part, p_rank, p_name in zip(labels, parts, p_ranks[1:], p_named, strict=True):
+        words = details.host_words.get(value)
+        label = f"{name}: {value}" + (f", {words[0]:,} to {words[1]:,} words" if words else "")
+        of_model = [*_named(part[MODEL], seed), p_name] if MODEL in runs else [""] * (5 * has_model)
+        rows.append([*place, label, *_found(part, RANK, seed), p_rank, *_named(part[EVIDENCE], seed), *of_model])
     return rows
 
 
-def _p_named(run: Run, model: Run, chosen: NDArray[np.bool_]) -> float:
-    own, other = (_by_pair(one, np.array(one.values("is_first")), chosen) for one in (run, model))
-    return randomization_p(own, other, seed=run.origin.seed)
+def _of_label(cases: Sequence[Case], label: str, value: str) -> list[Case]:
+    return [case for case in cases if case.labels[label] == value]
 
 
-def _label(details: PlantedDetails, value: str) -> str:
-    if value not in details.host_words:
-        return value
-    low, high = details.host_words[value]
-    return f"{value}, {low:,} to {high:,} words"
+def _before(case: Case) -> float:
+    return 1 / case.values[BEFORE]
 
 
-def _is(run: Run, label: str, value: str) -> NDArray[np.bool_]:
-    return np.array([case.labels[label] == value for case in run.cases])
+def _after(case: Case) -> float:
+    return 1 / case.values[RANK]
 
 
-def _by_pair(run: Run, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[float]:
-    """Means over the chosen plantings of each query, since plantings of one query are not independent."""
+def _is_first(case: Case) -> float:
+    return case.values["is_first"]
+
+
+def _by_pair(cases: Sequence[Case], value: Callable[[Case], float]) -> list[float]:
+    """Means over the plantings of each query, since plantings of one query are not independent."""
     by_query: dict[str, list[float]] = defaultdict(list)
-    for number in np.flatnonzero(chosen).tolist():
-        by_query[run.cases[number].group].append(float(values[number]))
+    for case in cases:
+        by_query[case.group].append(value(case))
     return [float(np.mean(own)) for own in by_query.values()]
 
 
-def _share(run: Run, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> str:
-    by_pair = _by_pair(run, values, chosen)
-    low, high = bootstrap_interval(by_pair, seed=run.origin.seed)
+def _p(cases: Mapping[str, Sequence[Case]], rival: str, value: Callable[[Case], float], seed: int) -> float:
+    return randomization_p(_by_pair(cases[EVIDENCE], value), _by_pair(cases[rival], value), seed=seed)
+
+
+def _share(cases: Sequence[Case], value: Callable[[Case], float], seed: int) -> str:
+    by_pair = _by_pair(cases, value)
+    low, high = bootstrap_interval(by_pair, seed=seed)
     return f"{np.mean(by_pair):.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _found(run: Run, measure: str, chosen: NDArray[np.bool_], *, with_ends: bool = True) -> list[str]:
-    ranks = np.array(run.values(measure))
-    among_ten = (ranks <= 10).astype(np.float64)
-    shown = _share(run, among_ten, chosen) if with_ends else f"{among_ten[chosen].mean():.3f}"
-    return [f"{np.mean(ranks[chosen] == 1):.3f}", shown, f"{np.median(ranks[chosen]):g}"]
+def _found(cases: Mapping[str, Sequence[Case]], measure: str, seed: int) -> list[str]:
+    """Cells of the ranks by evidence, then by document vectors, of which no interval is shown."""
+    cells: list[str] = []
+    for system in (EVIDENCE, DOCUMENT):
+        ranks = np.array([case.values[measure] for case in cases[system]])
+        among_ten = f"{np.mean(ranks <= 10):.3f}"
+        if system == EVIDENCE:
+            among_ten = _share(cases[system], lambda case: float(case.values[measure] <= 10), seed)
+        cells += [f"{np.mean(ranks == 1):.3f}", among_ten, f"{np.median(ranks):g}"]
+    return cells
 
 
-def _named(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
-    spans = [f"{np.array(run.values(name))[chosen].mean():.3f}" for name in _NAMED[1:]]
-    return [_share(run, np.array(run.values("is_first")), chosen), *spans]
-
-
-def _p(run: Run, rival: Run, measure: str, chosen: NDArray[np.bool_]) -> float:
-    own, other = (_by_pair(one, 1 / np.array(one.values(measure)), chosen) for one in (run, rival))
-    return randomization_p(own, other, seed=run.origin.seed)
-
-
-Log: TypeAlias = Callable[[str], None]
+def _named(cases: Sequence[Case], seed: int) -> list[str]:
+    spans = [f"{np.mean([case.values[name] for case in cases]):.3f}" for name in _NAMED[1:]]
+    return [_share(cases, _is_first, seed), *spans]
 
 
 @dataclass(frozen=True)
@@ -183,24 +175,15 @@ class PlantingPlan:
 
 
 QUICK = PlantingPlan(documents=40, hosts=1, max_chars=12_000)
-_FORMS = [form.value for form in Form]
 
 
 def measure(
-    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int, log: Log
+    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int
 ) -> dict[str, list[Case]]:
     """Index the documents, then plant, index and search once for every damage and position.
 
-    All hosts of a damage and position are in the index at once and replace their
-    originals; every other document stays. A damaged text is the same in all positions.
-
-    Args:
-        documents: all targets.
-        adoptions: passages, queries and hosts among these documents.
-        encoder: of the temporary index.
-        form: the form in which passages are planted.
-        seed: of the damages.
-        log: called with lines of progress.
+    All hosts of a damage and position are in the index at once and replace their originals; every other document stays.
+    A damaged text is the same in all positions.
 
     Returns:
         By system, a case for each planting: for both rankings, and for the encoder if it explains matches itself.
@@ -213,90 +196,79 @@ def measure(
         with Index.open(path, encoder=encoder) as index:
             asker = Asker(index)
             before = [asker.ranks(adoption) for adoption in adoptions]
-        for damage in Damage:
-            for position in Position:
-                log(f"{damage}, {position}")
-                planted = [
-                    plant(by_id[adoption.host], _damaged(adoption, damage, number, seed), position, form)
-                    for number, adoption in enumerate(adoptions)
-                ]
-                index_documents(path, [one.document for one in planted], encoder)
-                with Index.open(path, encoder=encoder) as index:
-                    asker = Asker(index, encoder)
-                    for of_systems in _planted_cases(asker, adoptions, planted, before, damage, position):
-                        for system, case in of_systems.items():
-                            cases[system].append(case)
+        for (at, damage), position in product(enumerate(Damage), Position):
+            log(f"{damage}, {position}")
+            passages = [
+                damaged(adoption.passage, damage, np.random.default_rng([seed, number, at]))
+                for number, adoption in enumerate(adoptions)
+            ]
+            planted = [
+                plant(by_id[adoption.host], passage, position, form)
+                for adoption, passage in zip(adoptions, passages, strict=True)
+            ]
+            index_documents(path, [one.document for one in planted], encoder)
+            with Index.open(path, encoder=encoder) as index:
+                asker = Asker(index, encoder)
+                for adoption, one, unplanted in zip(adoptions, planted, before, strict=True):
+                    for system, values in _values(asker, adoption, one, unplanted).items():
+                        cases[system].append(
+                            Case(
+                                id=f"{adoption.query} {adoption.section}, {adoption.host}, {damage}, {position}",
+                                values=values,
+                                labels={"damage": damage.value, "position": position.value, "length": adoption.length},
+                                group=adoption.query,
+                            )
+                        )
     return dict(cases)
 
 
-def _damaged(adoption: Adoption, damage: Damage, number: int, seed: int) -> Passage:
-    return damaged(adoption.passage, damage, np.random.default_rng([seed, number, list(Damage).index(damage)]))
+def _values(asker: Asker, adoption: Adoption, planted: Planted, before: Ranks) -> dict[str, dict[str, float]]:
+    """The values of one planting, by system."""
+    ranks, (by_evidence, by_model) = asker.ranks(adoption), asker.named(adoption, planted)
+    values = {
+        EVIDENCE: {RANK: ranks.evidence, BEFORE: before.evidence, **_of_named(by_evidence)},
+        DOCUMENT: {RANK: ranks.document, BEFORE: before.document},
+    }
+    return values if by_model is None else {**values, MODEL: _of_named(by_model)}
 
 
-def _planted_cases(
-    asker: Asker,
-    adoptions: Sequence[Adoption],
-    planted: Sequence[Planted],
-    before: Sequence[Ranks],
-    damage: Damage,
-    position: Position,
-) -> Iterator[dict[str, Case]]:
-    for adoption, one, unplanted in zip(adoptions, planted, before, strict=True):
-        ranks, (by_evidence, by_model) = asker.ranks(adoption), asker.named(adoption, one)
-        case = Case(
-            id=f"{adoption.query} {adoption.section}, {adoption.host}, {damage}, {position}",
-            labels={"damage": damage.value, "position": position.value, "length": adoption.length},
-            group=adoption.query,
-        )
-        found = {RANK: ranks.evidence, BEFORE: unplanted.evidence, **_values(by_evidence)}
-        of_systems = {
-            EVIDENCE: replace(case, values=found),
-            DOCUMENT: replace(case, values={RANK: ranks.document, BEFORE: unplanted.document}),
-        }
-        if by_model is not None:
-            of_systems[MODEL] = replace(case, values=_values(by_model))
-        yield of_systems
-
-
-def _values(named: Named) -> dict[str, float]:
+def _of_named(named: Named) -> dict[str, float]:
     spans = named.spans
     values = (float(named.is_first), round(spans.iou, 4), round(spans.precision, 4), round(spans.recall, 4))
     return dict(zip(_NAMED, values, strict=True))
 
 
-def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool) -> list[Run]:
+def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -> list[Run]:
     """Draw documents, plant in them, and measure: a run of the evidence, one of document vectors, one of the encoder.
 
     Raises:
         EngineError: the corpus or the encoder cannot be read, or the corpus is too small for the plan.
     """
     started = time.perf_counter()
-    drawn = sample_documents(read_documents(dataset), plan.documents, origin.seed, max_chars=plan.max_chars)
-    adoptions = choose_adoptions(drawn, plan.hosts, origin.seed)
+    drawn = sample_documents(read_documents(dataset), plan.documents, call.seed, max_chars=plan.max_chars)
+    adoptions = choose_adoptions(drawn, plan.hosts, call.seed)
     loaded = load_encoder(encoder)
-    cases = measure(drawn, adoptions, loaded, plan.form, origin.seed, log)
+    cases = measure(drawn, adoptions, loaded, plan.form, call.seed)
     details = PlantedDetails(
         n_documents=len(drawn),
         n_pairs=len(adoptions),
         mean_shared_words=round(float(np.mean([adoption.n_shared for adoption in adoptions])), 2),
         host_words=host_words({document.doc_id: document for document in drawn}, adoptions),
     )
+    planned = {name: value for name, value in asdict(plan).items() if value is not None}
     seconds = round(time.perf_counter() - started, 1)
     return [
         Run(
             task="planted",
-            dataset=f"{dataset.name}{SUFFIX * is_quick}@{checksum(dataset)}",
+            dataset=f"{dataset.name}{SUFFIX * call.is_quick}@{checksum(dataset)}",
             system=system,
             encoder=label_of(loaded.name, loaded.fingerprint),
-            settings={
-                **{name: value for name, value in asdict(plan).items() if value is not None},
-                **asdict(Scoring()),
-            },
+            settings={**planned, **asdict(Scoring())},
             variant=f"{plan.form}-{len(drawn)}documents",
             split="",
             seconds=seconds,
             details=asdict(details),
-            origin=origin,
+            origin=call.origin,
             cases=of_system,
         )
         for system, of_system in cases.items()
@@ -310,7 +282,12 @@ def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log:
     "--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to draw and index."
 )
 @click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
-@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
+@click.option(
+    "--form",
+    default=PlantingPlan.form.value,
+    type=click.Choice([form.value for form in Form]),
+    help="Form of a planted section.",
+)
 @click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
 @click.option(
     "--contained",
@@ -343,10 +320,9 @@ def main(
     """
     dataset = open_dataset(name, call.data)
     if contained:
-        chosen = QUICK_CONTAINED if call.is_quick else ContainedPlan()
-        runs = run_contained(dataset, chosen, call.origin, log, is_quick=call.is_quick)
-    else:
-        planned = PlantingPlan(documents, hosts, Form(form), max_chars)
-        plan = replace(QUICK, form=Form(form)) if call.is_quick else planned
-        runs = run(dataset, encoder, plan, call.origin, log, is_quick=call.is_quick)
-    call.publish(runs, (contained_table if contained else planted_table))
+        call.publish(run_contained(call, dataset), contained_table)
+        return
+    plan = PlantingPlan(documents, hosts, Form(form), max_chars)
+    if call.is_quick:
+        plan = replace(QUICK, form=plan.form)
+    call.publish(run(call, dataset, encoder, plan), planted_table)

@@ -189,7 +189,7 @@ def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: li
 def test_an_encoder_that_explains_is_judged_too(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
-    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0, log=lambda _: None)
+    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0)
     assert set(cases) == {EVIDENCE, DOCUMENT, MODEL}
     assert [case.id for case in cases[MODEL]] == [case.id for case in cases[EVIDENCE]]
     copies = [case.values for case in cases[MODEL] if case.labels["damage"] == "copy"]
@@ -218,7 +218,7 @@ def long_folder(tmp_path: Path) -> Path:
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
-    cases = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0, log=lambda _: None)
+    cases = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0)
     evidence = cases[EVIDENCE]
     assert [case.id for case in evidence] == [case.id for case in cases[DOCUMENT]] and len(evidence) == 3 * 5 * 3
     copies = [case.values for case in evidence if case.labels["damage"] == "copy"]
