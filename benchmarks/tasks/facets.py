@@ -6,15 +6,14 @@ import hashlib
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import click
 import numpy as np
 
-from benchmarks.datasets import DatasetError
+from benchmarks.datasets import DatasetError, Qrels
 from benchmarks.markdown import markdown, origins, p_cells, run_p
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
@@ -38,11 +37,8 @@ from benchmarks.sections.faceted import (
 )
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
-from benchmarks.systems import Settings
-from engine import Index, Result, Scoring, load_encoder
+from engine import Index, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from engine.encoders.explanation import ModelExplanation
-from indexer.origin import Origin
 
 _SHOWN = "nDCG@20"
 KINDS = ("relevant", "irrelevant", "by chance")  # of hits, whose largest pair starts in the facet's section
@@ -94,13 +90,10 @@ def facets_table(runs: Sequence[Run]) -> str:
     return "\n".join([*tables, "", *origins(runs)])
 
 
-def fold_means(values: Sequence[float], folds: Sequence[int]) -> list[float]:
+def _fold_means(run: Run, measure: str) -> list[float]:
     """The mean over the queries of each fold; a fold without a query is left out."""
-    return [
-        float(np.mean([value for value, own in zip(values, folds, strict=True) if own == fold]))
-        for fold in FOLDS
-        if fold in folds
-    ]
+    values = [[case.values[measure] for case in run.cases if case.facts["fold"] == fold] for fold in FOLDS]
+    return [float(np.mean(of_fold)) for of_fold in values if of_fold]
 
 
 def _rows(runs: Mapping[str, Run]) -> list[list[str]]:
@@ -110,31 +103,25 @@ def _rows(runs: Mapping[str, Run]) -> list[list[str]]:
         for rival in (Ranking.EVIDENCE, Ranking.DOCUMENT)
     ]
     rows = []
-    for run, *cells in zip(shown, *columns, strict=True):
-        folds = [int(case.facts["fold"]) for case in run.cases]
+    for run, *p_values in zip(shown, *columns, strict=True):
+        quick = ", quick" if run.corpus.endswith(SUFFIX) else ""
         low, high = bootstrap_interval(run.values(_SHOWN), groups=run.groups, seed=run.origin.seed)
-        by_fold = fold_means(run.values(_SHOWN), folds)
-        rows.append(
-            [
-                f"{run.encoder_name} ({len(folds)})" + (", quick" if run.corpus.endswith(SUFFIX) else ""),
-                run.system,
-                *(f"{np.mean(fold_means(run.values(name), folds)):.3f}" for name in _OTHERS),
-                f"{np.mean(by_fold):.3f} [{low:.3f}, {high:.3f}]",
-                " / ".join(f"{mean:.3f}" for mean in by_fold),
-                f"{np.mean(list(run.details_as(FacetsDetails).zero_shares.values())):.0%}",
-                *cells,
-            ]
-        )
+        by_fold = _fold_means(run, _SHOWN)
+        zero_shares = run.details_as(FacetsDetails).zero_shares.values()
+        cells = [
+            *(f"{np.mean(_fold_means(run, name)):.3f}" for name in _OTHERS),
+            f"{np.mean(by_fold):.3f} [{low:.3f}, {high:.3f}]",
+            " / ".join(f"{mean:.3f}" for mean in by_fold),
+            f"{np.mean(list(zero_shares)):.0%}",
+        ]
+        rows.append([f"{run.encoder_name} ({len(run.cases)}){quick}", run.system, *cells, *p_values])
     return rows
 
 
 def _largest_rows(run: Run) -> list[list[str]]:
     facets = list(dict.fromkeys(case.labels["facet"] for case in run.cases))
     cases = {facet: [case for case in run.cases if case.labels["facet"] == facet] for facet in facets}
-    columns = [
-        p_cells([_largest_p(cases[facet], rival, run.origin.seed) for facet in facets])
-        for rival in (KINDS[1], KINDS[2])
-    ]
+    columns = [p_cells([_largest_p(cases[facet], rival, run.origin.seed) for facet in facets]) for rival in KINDS[1:]]
     rows = []
     for facet, *p_values in zip(facets, *columns, strict=True):
         known = [[case.facts[kind] for case in cases[facet] if kind in case.facts] for kind in KINDS]
@@ -149,8 +136,7 @@ def _largest_p(cases: Sequence[Case], rival: str, seed: int) -> float:
     return randomization_p([facts[KINDS[0]] for facts in both], [facts[rival] for facts in both], seed=seed)
 
 
-Measure: TypeAlias = Callable[[Mapping[str, int], Mapping[str, float]], float]  # of relevance and scores of a pool
-METRICS: Mapping[str, Measure] = {
+METRICS: Mapping[str, Callable[[Mapping[str, int], Mapping[str, float]], float]] = {  # of relevance and scores
     "nDCG@10": partial(tied_ndcg, k=10),
     "nDCG@20": partial(tied_ndcg, k=20),
     "nDCG%20": pool_ndcg,
@@ -160,107 +146,67 @@ QUICK_QUERIES = 1  # of each facet and fold
 QUICK_CANDIDATES = 40  # of a query
 
 
-def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, origin: Origin, *, is_quick: bool) -> list[Run]:
-    """Search with every query of every facet once, and judge all rankings of its candidates.
+def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measurement) -> list[Run]:
+    """Search with every query of every facet once, and judge all rankings of its candidates, and of these alone.
 
-    Only the candidates of a query are ranked, as the authors of the set do.
-
-    Args:
-        index: has all queries and candidates, from `read_labelled`.
-        tasks: one task for each facet.
-        encoder: the encoder of the index, as name@fingerprint.
-        origin: the origin of the runs.
-        is_quick: whether `tasks` are only a part.
+    The index has all queries and candidates, from `read_labelled`; there is a task for each facet.
 
     Returns:
         A run for each ranking; that of the model only if the encoder itself explains matches. The runs of evidence and
         model also have the shares of the largest pairs.
     """
-    cases: dict[Ranking, list[Case]] = {ranking: [] for ranking in Ranking}
-    zeros: dict[Ranking, dict[str, list[float]]] = {ranking: defaultdict(list) for ranking in Ranking}
+    cases: dict[Ranking, list[Case]] = defaultdict(list)
+    zeros: dict[Ranking, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in tasks:
         for query, relevance in one.qrels.items():
             result = index.search_id(query, k=index.n_documents, exact=True)
             models = model_explanations(index, result, relevance.keys())
-            fold = {"fold": float(one.folds[query])}
-            largest = {Ranking.EVIDENCE: _largest(index, result, one.facet, relevance, None)}
+            largest = {Ranking.EVIDENCE: largest_pair_shares(index, result, one.facet, relevance)}
             if models:
-                largest[Ranking.MODEL] = _largest(index, result, one.facet, relevance, models)
+                largest[Ranking.MODEL] = largest_pair_shares(index, result, one.facet, relevance, models)
             for ranking, scores in candidate_scores(index, result, one.facet, relevance.keys(), models).items():
+                shares = largest.get(ranking, {}).items()
                 zeros[ranking][one.facet].append(float(np.mean([score == 0 for score in scores.values()])))
                 cases[ranking].append(
                     Case(
                         id=f"{one.facet} {query}",
                         values={name: round(measured(relevance, scores), 4) for name, measured in METRICS.items()},
-                        facts={**fold, **largest.get(ranking, {})},
+                        facts={
+                            "fold": float(one.folds[query]),
+                            **{kind: round(share, 4) for kind, share in shares if share is not None},
+                        },
                         labels={"facet": one.facet},
                         group=query,
                     )
                 )
     datasets = {one.facet: one.dataset for one in tasks}
-    return [
-        facets_run(
-            ranking,
-            cases[ranking],
-            FacetsDetails(
-                datasets=datasets,
-                n_documents=index.n_documents,
-                zero_shares={facet: round(float(np.mean(shares)), 4) for facet, shares in zeros[ranking].items()},
-            ),
-            encoder,
-            asdict(Scoring()),
-            origin,
-            is_quick=is_quick,
+    checksum = hashlib.sha256("\n".join(sorted(datasets.values())).encode()).hexdigest()[:12]
+    corpus = tasks[0].dataset.partition("@")[0]
+    runs = []
+    for ranking in [ranking for ranking in Ranking if ranking in cases]:
+        zero_shares = {facet: round(float(np.mean(shares)), 4) for facet, shares in zeros[ranking].items()}
+        runs.append(
+            Run(
+                task="facets",
+                dataset=f"{corpus}{SUFFIX * call.is_quick}@{checksum}",
+                system=ranking.value,
+                encoder=encoder,
+                settings=asdict(Scoring()),
+                details=asdict(FacetsDetails(datasets, index.n_documents, zero_shares)),
+                origin=call.origin,
+                cases=cases[ranking],
+            )
         )
-        for ranking in Ranking
-        if cases[ranking]
-    ]
-
-
-def _largest(
-    index: Index,
-    result: Result,
-    facet: str,
-    relevance: Mapping[str, int],
-    models: Mapping[str, ModelExplanation] | None,
-) -> dict[str, float]:
-    """The available shares of largest pairs, as facts of a case."""
-    shares = largest_pair_shares(index, result, facet, relevance, models)
-    return {kind: round(share, 4) for kind, share in shares.items() if share is not None}
-
-
-def facets_run(
-    ranking: str,
-    cases: list[Case],
-    details: FacetsDetails,
-    encoder: str,
-    settings: Settings,
-    origin: Origin,
-    *,
-    is_quick: bool,
-) -> Run:
-    """The run of a ranking; its dataset has the files of all facets."""
-    corpus = next(iter(details.datasets.values())).partition("@")[0]
-    checksum = hashlib.sha256("\n".join(sorted(details.datasets.values())).encode()).hexdigest()[:12]
-    return Run(
-        task="facets",
-        dataset=f"{corpus}{SUFFIX * is_quick}@{checksum}",
-        system=str(ranking),
-        encoder=encoder,
-        settings=settings,
-        details=asdict(details),
-        origin=origin,
-        cases=cases,
-    )
+    return runs
 
 
 def quick_part(tasks: Sequence[FacetTask], seed: int) -> list[FacetTask]:
     """A seeded part: a query of each facet and fold, with 40 candidates, at most half of them relevant."""
     rng = np.random.default_rng(seed)
-    return [_quick_part(task, rng) for task in tasks]
+    return [replace(task, qrels=_quick_qrels(task, rng)) for task in tasks]
 
 
-def _quick_part(task: FacetTask, rng: np.random.Generator) -> FacetTask:
+def _quick_qrels(task: FacetTask, rng: np.random.Generator) -> Qrels:
     qrels = {}
     for fold in FOLDS:
         of_fold = [query for query in task.qrels if task.folds[query] == fold]
@@ -271,10 +217,10 @@ def _quick_part(task: FacetTask, rng: np.random.Generator) -> FacetTask:
             relevant = [item for item in best_first if item[1] > 0][: QUICK_CANDIDATES // 2]
             others = [item for item in best_first if item[1] == 0][: QUICK_CANDIDATES - len(relevant)]
             qrels[query] = dict(relevant + others)
-    return FacetTask(task.facet, task.dataset, task.corpus, qrels, task.folds)
+    return qrels
 
 
-def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> list[Run]:
+def run(folder: Path, encoder_name: str, call: Measurement) -> list[Run]:
     """Index the faceted corpus in a temporary folder, and measure.
 
     Raises:
@@ -282,10 +228,10 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> l
     """
     require_scikit_learn()
     tasks = open_facets(folder)
-    if is_quick:
-        tasks = quick_part(tasks, origin.seed)
+    if call.is_quick:
+        tasks = quick_part(tasks, call.seed)
     wanted = {name for task in tasks for query, judged in task.qrels.items() for name in (query, *judged)}
-    documents = [document for document in read_labelled(tasks[0].corpus) if not is_quick or document.doc_id in wanted]
+    documents = [one for one in read_labelled(tasks[0].corpus) if not call.is_quick or one.doc_id in wanted]
     if absent := wanted - {document.doc_id for document in documents}:
         raise DatasetError(
             f"{min(absent)!r} is judged but not in {tasks[0].corpus}, like {len(absent)} of {len(wanted)} queries and "
@@ -296,7 +242,7 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> l
         path = Path(temporary) / "facets.lm"
         index_documents(path, documents, encoder, log)
         with Index.open(path, encoder=encoder) as index:
-            return measure(index, tasks, label_of(encoder.name, encoder.fingerprint), origin, is_quick=is_quick)
+            return measure(index, tasks, label_of(encoder.name, encoder.fingerprint), call)
 
 
 @task
@@ -315,5 +261,4 @@ def main(call: Measurement, folder: str, encoder: str) -> None:
         python -m benchmarks run facets csfcube --encoder all-MiniLM-L6-v2
     """
     place = Path(folder) if Path(folder).is_dir() else call.data / folder
-    runs = run(place, encoder, call.origin, is_quick=call.is_quick)
-    call.publish(runs, facets_table)
+    call.publish(run(place, encoder, call), facets_table)

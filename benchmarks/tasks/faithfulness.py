@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,54 +18,22 @@ from benchmarks.markdown import markdown, origins, p_cells, run_p
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
-from benchmarks.prepare import label_of, prepared_index
+from benchmarks.prepare import Prepared, label_of, prepared_index
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.parts import OrderKind, Side, Unit
-from benchmarks.sections.removal import METHODS, Arm, RemovalPlan, follow_hits
+from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.significance import bootstrap_interval
 from benchmarks.speed.recall import sampled_queries
+from benchmarks.systems import BuildCost
 from engine import Index, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from indexer.origin import Origin
 
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40
 QUICK_CHARS = 12_000  # longer documents are left out of the quick part
-_UNITS = [unit.value for unit in Unit]
-
-
-@dataclass(frozen=True)
-class AskedIndex:
-    """The index that is searched, and its description in records."""
-
-    index: Index
-    encoder: str  # name@fingerprint
-    dataset: Dataset
-    split: str  # of the drawn queries; "" if they are from a part of the corpus
-    is_quick: bool  # whether the index is of a part of the corpus
-
-
-def measure(
-    asked: AskedIndex, queries: Sequence[str], plan: RemovalPlan, origin: Origin, log: Callable[[str], None]
-) -> list[Run]:
-    """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method.
-
-    Raises:
-        DatasetError: no query has a hit whose parts can be separated.
-    """
-    started = time.perf_counter()
-    courses = follow_hits(asked.index, queries, plan, origin.seed, log)
-    arms = courses.arms()
-    if not arms:
-        raise DatasetError(
-            f"none of {len(queries)} queries of dataset {asked.dataset.name} has a hit with two {plan.unit}s or "
-            "more and a contribution; take longer documents, or more of them"
-        )
-    seconds = round(time.perf_counter() - started, 1)
-    return [faithfulness_run(asked, arm, plan, courses.n_hits, seconds, origin) for arm in arms]
 
 
 @dataclass(frozen=True)
@@ -80,45 +48,47 @@ class FaithfulnessDetails:
     curves: dict[str, list[float]]  # means over queries, at `shares`
 
 
-def faithfulness_run(
-    asked: AskedIndex, arm: Arm, plan: RemovalPlan, n_hits: int, seconds: float, origin: Origin
-) -> Run:
-    """The run of one order of parts; `seconds` is the duration of all orders."""
-    details = FaithfulnessDetails(
-        method=arm.method,
-        side=arm.side,
-        n_documents=asked.index.n_documents,
-        n_hits=n_hits,
-        shares=list(METHODS[arm.method]),
-        curves=arm.curves,
-    )
-    return Run(
-        task="faithfulness",
-        dataset=f"{asked.dataset.name}{SUFFIX * asked.is_quick}@{checksum(asked.dataset)}",
-        system=arm.order,
-        encoder=asked.encoder,
-        settings={**asdict(plan), **asdict(Scoring())},
-        variant=f"{plan.unit}-{arm.method}-{arm.side}",
-        split=asked.split,
-        seconds=seconds,
-        details=asdict(details),
-        origin=origin,
-        cases=[
-            Case(id=query_id, values={name: of_query[number] for name, of_query in arm.per_query.items()})
-            for number, query_id in enumerate(arm.query_ids)
-        ],
-    )
+def measure(
+    call: Measurement, ready: Prepared, dataset: Dataset, split: str, queries: Sequence[str], plan: RemovalPlan
+) -> list[Run]:
+    """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method.
+
+    Raises:
+        DatasetError: no query has a hit whose parts can be separated.
+    """
+    started = time.perf_counter()
+    courses = follow_hits(ready.index, queries, plan, call.seed, log)
+    arms = courses.arms()
+    if not arms:
+        raise DatasetError(
+            f"none of {len(queries)} queries of dataset {dataset.name} has a hit with two {plan.unit}s or "
+            "more and a contribution; take longer documents, or more of them"
+        )
+    seconds = round(time.perf_counter() - started, 1)  # of all orders
+    sizes = ready.index.n_documents, courses.n_hits
+    return [
+        Run(
+            task="faithfulness",
+            dataset=f"{dataset.name}{SUFFIX * call.is_quick}@{checksum(dataset)}",
+            system=arm.order,
+            encoder=ready.encoder,
+            settings={**asdict(plan), **asdict(Scoring())},
+            variant=f"{plan.unit}-{arm.method}-{arm.side}",
+            split=split,
+            seconds=seconds,
+            details=asdict(FaithfulnessDetails(arm.method, arm.side, *sizes, list(METHODS[arm.method]), arm.curves)),
+            origin=call.origin,
+            cases=[
+                Case(id=query_id, values={name: of_query[number] for name, of_query in arm.per_query.items()})
+                for number, query_id in enumerate(arm.query_ids)
+            ],
+        )
+        for arm in arms
+    ]
 
 
 @contextmanager
-def whole_corpus(dataset: Dataset, split: str, encoder: str, work: Path) -> Iterator[AskedIndex]:
-    """The index of the whole corpus, kept in `work`."""
-    with prepared_index(dataset, encoder, work, log) as ready:
-        yield AskedIndex(ready.index, ready.encoder, dataset, split, is_quick=False)
-
-
-@contextmanager
-def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[AskedIndex]:
+def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepared]:
     """A temporary index of a seeded part of the corpus."""
     encoder = load_encoder(encoder_name)
     documents = sample_documents(read_documents(dataset), QUICK_DOCUMENTS, seed, max_chars=QUICK_CHARS)
@@ -126,7 +96,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
         path = Path(folder) / "part.lm"
         index_documents(path, documents, encoder, log)
         with Index.open(path, encoder=encoder) as index:
-            yield AskedIndex(index, label_of(encoder.name, encoder.fingerprint), dataset, "", is_quick=True)
+            yield Prepared(index, label_of(encoder.name, encoder.fingerprint), BuildCost(0.0))
 
 
 @task
@@ -135,7 +105,12 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 @click.option("--split", default="test", help="Split to draw queries from.")
 @click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
 @click.option("--hits", default=RemovalPlan.hits, type=click.IntRange(1), help="Best hits of each query.")
-@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="Unit that is removed.")
+@click.option(
+    "--unit",
+    default=RemovalPlan.unit.value,
+    type=click.Choice([unit.value for unit in Unit]),
+    help="Unit that is removed.",
+)
 @click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders of each hit.")
 @click.option(
     "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
@@ -166,16 +141,16 @@ def main(
         python -m benchmarks run faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
     plan = RemovalPlan(queries, hits, Unit(unit), random, encoded)
-    if call.is_quick:
-        plan = replace(QUICK, unit=plan.unit)
     dataset = open_dataset(name, call.data)
     if call.is_quick:
+        plan, split = replace(QUICK, unit=plan.unit), ""
         opened = quick_part(dataset, encoder, call.seed)
     else:
-        opened = whole_corpus(dataset, split, encoder, call.work)
-    with opened as asked:
-        candidates = asked.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
-        runs = measure(asked, sampled_queries(candidates, plan.queries, call.seed), plan, call.origin, log)
+        opened = prepared_index(dataset, encoder, call.work, log)
+    with opened as ready:
+        candidates = ready.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
+        chosen = sampled_queries(candidates, plan.queries, call.seed)
+        runs = measure(call, ready, dataset, split, chosen, plan)
     call.publish(runs, faithfulness_table)
 
 
@@ -188,8 +163,6 @@ _MEASURES = {
     "deletion_rank_area": "deletion, area of 1/rank (low)",
     "insertion_rank_area": "insertion, area of 1/rank (high)",
 }
-
-
 _NOTE = (
     "Areas under the curves of score and reciprocal rank, over the share of tokens that are removed (deletion) or "
     "inserted alone (insertion). Parts come in the order of the breakdown, of the largest plain cosine, or at random. "
@@ -199,8 +172,6 @@ _NOTE = (
     "method over each column. Stored: rescored from stored vectors, with the document vector unchanged. Re-encoded: "
     "the remaining text is encoded again."
 )
-
-
 _MODEL_NOTE = (
     " Model: parts in the order of the encoder's own explanation, which is not a part of the score; the measured "
     "score is the same."

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.sections.faceted import FacetTask, Ranking
-from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_run, facets_table, main, quick_part
+from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_table, main, quick_part
 from indexer.origin import Origin
 from tests.benchmarks.sections.corpora import write_faceted
 from tests.encoders.tiny import ENCODERS
@@ -43,7 +44,8 @@ def made_runs(origin: Origin, *facets: str, rankings: Sequence[Ranking] = OF_IND
             )
         ]
         details = FacetsDetails(dict.fromkeys(facets, "csfcube@0"), 9, dict.fromkeys(facets, 0.25))
-        runs.append(facets_run(ranking, cases, details, "mean@0f", {}, origin, is_quick=False))
+        given = {"task": "facets", "dataset": "csfcube@0", "encoder": "mean@0f", "details": asdict(details)}
+        runs.append(Run(**given, system=ranking.value, origin=origin, cases=cases))
     return runs
 
 
