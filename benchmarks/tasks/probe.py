@@ -13,7 +13,7 @@ compared with a threshold on the cosine.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from benchmarks.probing import (
     Examples,
     FrozenVectors,
     LabelledCorpus,
-    Prediction,
     by_cosine,
     by_probe,
     encoder_vectors,
@@ -47,7 +46,6 @@ from benchmarks.program import task
 from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from indexer.origin import Origin
 
@@ -88,9 +86,9 @@ class ProbeTrial:
     corpus: LabelledCorpus
     shots: tuple[int, ...]  # labels a class
     n_draws: int
-    max_words: int
-    is_quick: bool
+    max_words: int  # 0 for all
     origin: Origin
+    is_quick: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,9 @@ class CitationTrial:
 
     dataset: Dataset
     pairs: PairSplits
-    is_quick: bool
+    max_words: int  # 0 for all
     origin: Origin
+    is_quick: bool
 
 
 def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
@@ -134,29 +133,28 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
 
 def measure_pairs(vectors: FrozenVectors, trial: CitationTrial) -> list[Run]:
     """The run of the probe on pairs, and the run of the threshold."""
-    predictions = {"": by_probe(trial.pairs, vectors), "_cosine": by_cosine(trial.pairs, vectors)}
-    return [_pairs_run(vectors, f"{vectors.system}{suffix}", one, trial) for suffix, one in predictions.items()]
-
-
-def _pairs_run(vectors: FrozenVectors, system: str, prediction: Prediction, trial: CitationTrial) -> Run:
     test = trial.pairs[Split.TEST]
     labels = labels_of(test)
-    details = ProbeDetails(
-        is_pairs=True,
-        max_words=QUICK_WORDS if trial.is_quick else 0,
-        n_classes=2,
-        n_train=len(trial.pairs[Split.TRAIN]),
-        n_valid=len(trial.pairs[Split.VALID]),
-        macro_f1=round(judge(labels, prediction.predicted)["macro_f1"], 4),
-        few_shot={},
-    )
-    cases = [
-        Case(id=f"{pair.first} {pair.second}", values={RIGHT: float(label == predicted)}, group=pair.first)
-        for pair, label, predicted in zip(test, labels, prediction.predicted, strict=True)
-    ]
     name = f"{trial.dataset.name}{SUFFIX * trial.is_quick}@{checksum(trial.dataset)}"
-    settings: Settings = {"protocol": PROTOCOL, "setting": round(prediction.setting, 6)}
-    return _run(name, system, vectors, settings, details, cases, trial.origin)
+    runs = []
+    for suffix, predict in (("", by_probe), ("_cosine", by_cosine)):
+        prediction = predict(trial.pairs, vectors)
+        details = ProbeDetails(
+            is_pairs=True,
+            max_words=trial.max_words,
+            n_classes=2,
+            n_train=len(trial.pairs[Split.TRAIN]),
+            n_valid=len(trial.pairs[Split.VALID]),
+            macro_f1=round(judge(labels, prediction.predicted)["macro_f1"], 4),
+            few_shot={},
+        )
+        cases = [
+            Case(id=f"{pair.first} {pair.second}", values={RIGHT: float(label == predicted)}, group=pair.first)
+            for pair, label, predicted in zip(test, labels, prediction.predicted, strict=True)
+        ]
+        settings: Settings = {"protocol": PROTOCOL, "setting": round(prediction.setting, 6)}
+        runs.append(_run(name, f"{vectors.system}{suffix}", vectors, settings, details, cases, trial.origin))
+    return runs
 
 
 def _run(
@@ -184,18 +182,6 @@ def _run(
     )
 
 
-def documents_to_probe(trial: ProbeTrial | CitationTrial) -> Iterator[Document]:
-    """Stream the documents of a trial, truncated as the trial requires."""
-    if isinstance(trial, ProbeTrial):
-        for document in read_labelled(trial.corpus):
-            yield first_words(document, trial.max_words) if trial.max_words else document
-        return
-    wanted = documents_of([pair for pairs in trial.pairs.values() for pair in pairs])
-    for document in read_documents(trial.dataset):
-        if document.doc_id in wanted:
-            yield first_words(document, QUICK_WORDS) if trial.is_quick else document
-
-
 def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: Path) -> FrozenVectors:
     """The vectors of a system; those of an encoder are stored, and for pairs shared with the index of retrieval.
 
@@ -203,31 +189,30 @@ def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: 
         DatasetError: a document could not be encoded.
         MissingExtra: scikit-learn is not installed.
     """
+    if isinstance(trial, ProbeTrial):
+        words = f"-first{trial.max_words}" if trial.max_words else ""
+        name = f"{trial.corpus.name}@{trial.corpus.checksum}{words}"
+        documents, learned = read_labelled(trial.corpus), set(trial.corpus.splits["train"])
+    else:
+        name = f"{trial.dataset.name}@{checksum(trial.dataset)}-pairs"
+        wanted = documents_of([pair for pairs in trial.pairs.values() for pair in pairs])
+        documents = (document for document in read_documents(trial.dataset) if document.doc_id in wanted)
+        learned = documents_of(trial.pairs[Split.TRAIN])
+    if trial.max_words:
+        documents = (first_words(document, trial.max_words) for document in documents)
     if system == "tfidf":
-        texts = {document.doc_id: document.text for document in documents_to_probe(trial)}
-        learned = _learned(trial)
+        texts = {document.doc_id: document.text for document in documents}
         return tfidf_vectors(texts, [doc_id for doc_id in texts if doc_id in learned])
     # TF-IDF alone needs neither torch nor FAISS.
     from benchmarks.prepare import prepared_documents, prepared_index
 
     quick = f"-quick{trial.origin.seed}" if trial.is_quick else ""
-    if isinstance(trial, ProbeTrial):
-        words = f"-first{trial.max_words}" if trial.max_words else ""
-        name = f"{trial.corpus.name}@{trial.corpus.checksum}{words}{quick}"
-    else:
-        name = f"{trial.dataset.name}@{checksum(trial.dataset)}-pairs{quick}"
     with (
         prepared_index(trial.dataset, encoder, work, log=log)
         if isinstance(trial, CitationTrial) and not trial.is_quick
-        else prepared_documents(name, documents_to_probe(trial), encoder, work, log=log)
+        else prepared_documents(f"{name}{quick}", documents, encoder, work, log=log)
     ) as ready:
         return encoder_vectors(ready)
-
-
-def _learned(trial: ProbeTrial | CitationTrial) -> Iterable[str]:
-    if isinstance(trial, ProbeTrial):
-        return set(trial.corpus.splits["train"])
-    return documents_of(trial.pairs[Split.TRAIN])
 
 
 def probe_table(runs: Sequence[Run]) -> str:
@@ -238,25 +223,17 @@ def probe_table(runs: Sequence[Run]) -> str:
     rivals = {(run.dataset, run.variant, len(run.cases)): run for run in shown if run.system == _RIVAL}
     p_values = compared(shown, lambda run: rivals.get((run.dataset, run.variant, len(run.cases))), RIGHT)
     head = ["Task (test)", "System", "Accuracy [95 %]", "Macro-F1", *(f"{n} a class" for n in shots), "p, TF-IDF"]
-    rows = [
-        [*_quality(run, detailed[id(run)]), *(_few(detailed[id(run)], shot) for shot in shots), p]
-        for run, p in zip(shown, p_values, strict=True)
-    ]
+    rows = []
+    for run, p in zip(shown, p_values, strict=True):
+        details = detailed[id(run)]
+        words = f", first {details.max_words} words" if details.max_words else ""
+        name = f"{run.corpus}{'_pairs' * details.is_pairs} ({len(run.cases):,}{words})"
+        few = [_few(details.few_shot.get(shot, {})) for shot in shots]
+        rows.append([name, run.label, interval_text(run, RIGHT), f"{details.macro_f1:.3f}", *few, p])
     return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(shown)]) if shown else ""
 
 
-def _quality(run: Run, details: ProbeDetails) -> list[str]:
-    words = [f"first {details.max_words} words"] if details.max_words else []
-    return [
-        f"{run.corpus}{'_pairs' * details.is_pairs} ({', '.join([f'{len(run.cases):,}', *words])})",
-        run.label,
-        interval_text(run, RIGHT),
-        f"{details.macro_f1:.3f}",
-    ]
-
-
-def _few(details: ProbeDetails, shot: str) -> str:
-    drawn = details.few_shot.get(shot, {})
+def _few(drawn: Mapping[str, Sequence[float]]) -> str:
     return " / ".join(f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}" for values in drawn.values())
 
 
@@ -293,20 +270,19 @@ def main(
         python -m benchmarks run probe bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
         python -m benchmarks run probe clscisumm
     """
-    seed, is_quick = call.seed, call.is_quick
     runs: list[Run] = []
     trial: ProbeTrial | CitationTrial
     if name in TASKS or (Path(name) / "qrels.tsv").is_file():
         dataset = open_dataset(name, call.data)
         relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
-        most = QUICK_PAIRS if is_quick else most_pairs
-        pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=seed, most=most).splits
-        trial = CitationTrial(dataset, pairs, is_quick, call.origin)
+        most, words = (QUICK_PAIRS, QUICK_WORDS) if call.is_quick else (most_pairs, 0)
+        pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=call.seed, most=most).splits
+        trial = CitationTrial(dataset, pairs, words, call.origin, call.is_quick)
     else:
         corpus = open_labelled(name, call.data)
-        corpus = part_of(corpus, QUICK_PER_CLASS, seed) if is_quick else corpus
-        n_draws = min(draws, QUICK_DRAWS) if is_quick else draws
-        trial = ProbeTrial(corpus, shots, n_draws, max_words, is_quick, call.origin)
+        if call.is_quick:
+            corpus, draws = part_of(corpus, QUICK_PER_CLASS, call.seed), min(draws, QUICK_DRAWS)
+        trial = ProbeTrial(corpus, shots, draws, max_words, call.origin, call.is_quick)
     for system in systems:
         log(f"{name}: vectors of {system}")
         vectors = prepare(system, trial, encoder, call.work)

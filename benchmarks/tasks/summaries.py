@@ -9,11 +9,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -23,6 +22,7 @@ from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.model_card import training_pairs
 from benchmarks.options import log, names_of
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
@@ -43,11 +43,6 @@ from benchmarks.scisumm import (
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
 from engine.encoders.backbone.weights import MINILM_NAME
 from indexer.origin import Origin
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from benchmarks.prepare import Prepared
 
 OF_ENCODER = ("evidence", "document")
 SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
@@ -79,11 +74,6 @@ class SummaryTrial:
     draws: Sequence[Sequence[Question]]  # each with the same summaries
     origin: Origin
 
-    @property
-    def is_few(self) -> bool:
-        """Whether every question has at most `FEW` candidates, so that all can be ranked."""
-        return all(len(question.candidates) <= FEW for draw in self.draws for question in draw)
-
 
 def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> SummaryTrial:
     """Draw the questions of a task.
@@ -105,14 +95,7 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
 
 
 def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_on_it: bool = False) -> Run:
-    """Rank the candidates of every question and judge the rankings, draw by draw.
-
-    Args:
-        system: the system, ready to search.
-        cost: the cost until the system was ready.
-        trial: the questions.
-        is_trained_on_it: whether the encoder learned from pairs of the dataset.
-    """
+    """Rank the candidates of every question and judge the rankings, draw by draw."""
     from benchmarks.metrics import evaluate_named
 
     ranker = CandidateRanker(system, trial.data.summaries, trial.depth)
@@ -161,13 +144,12 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 
 
 def prepared_systems(
-    names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, log: Callable[[str], None], *, exact: bool
+    names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, *, exact: bool
 ) -> Iterator[tuple[System, BuildCost]]:
     """Yield the named systems one by one, each ready to search.
 
-    The index of an encoder has the whole collection, and its reference is a sample of the collection. If questions have
-    few candidates, all documents are scored. The other systems are fitted only on the pool; all except BM25 also read
-    the summaries of the split, as texts.
+    The index of an encoder has the whole collection. If questions have few candidates, all documents are scored. The
+    other systems are fitted only on the pool; all except BM25 also read the summaries of the split, as texts.
 
     Raises:
         DatasetError: a document could not be indexed.
@@ -175,9 +157,19 @@ def prepared_systems(
     """
     data, collection = trial.data, trial.task.collection
     if set(OF_ENCODER) & set(names):
-        with _index(data, collection, encoder, work, log) as ready:
+        # Imported here, since lexical systems need neither torch nor FAISS.
+        from benchmarks.prepare import prepared_documents, prepared_index
+
+        with (
+            # The papers are those of the retrieval task, so its index can be reused.
+            prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
+            if collection is Collection.PAPERS and data.part is None
+            else prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)
+        ) as ready:
             if "evidence" in names:
-                yield Evidence(ready.index, ready.encoder, exact=exact or trial.is_few), ready.cost
+                # All can be ranked if every question has at most `FEW` candidates.
+                is_few = all(len(question.candidates) <= FEW for draw in trial.draws for question in draw)
+                yield Evidence(ready.index, ready.encoder, exact=exact or is_few), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     wanted = frozenset(trial.pool)
@@ -190,18 +182,6 @@ def prepared_systems(
             else:  # scores only documents that it was fitted on, so summaries are fitted too
                 system = text_baseline(name).fit(chain(documents, data.summaries.values()))
             yield system, BuildCost(round(time.perf_counter() - started, 1))
-
-
-def _index(
-    data: Scisumm, collection: Collection, encoder: str, work: Path, log: Callable[[str], None]
-) -> AbstractContextManager[Prepared]:
-    # Imported here, since lexical systems need neither torch nor FAISS.
-    from benchmarks.prepare import prepared_documents, prepared_index
-
-    if collection is Collection.PAPERS and data.part is None:
-        # The papers are those of the retrieval task, so its index can be reused.
-        return prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
-    return prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)
 
 
 def summary_table(runs: Sequence[Run]) -> str:
@@ -298,17 +278,10 @@ def main(
     if call.is_quick:
         dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, call.seed)
     trial = make_trial(name, dataset, n_draws, call.origin)
-    is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
+    is_trained = bool(set(OF_ENCODER) & set(systems)) and training_pairs(encoder).get(NAME, 0) > 0
     runs = []
-    for system, cost in prepared_systems(systems, trial, encoder, call.work, log, exact=exact):
+    for system, cost in prepared_systems(systems, trial, encoder, call.work, exact=exact):
         log(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
         runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
         call.keep(runs[-1])
     click.echo(summary_table(runs))
-
-
-def _learned_from(encoder: str) -> bool:
-    # Imported here, since only encoders have model cards.
-    from benchmarks.model_card import training_pairs
-
-    return training_pairs(encoder).get(NAME, 0) > 0

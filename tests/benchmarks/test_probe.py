@@ -38,7 +38,7 @@ def vectors_of(corpus: LabelledCorpus, misplaced: str) -> FrozenVectors:
 
 
 def test_a_run_holds_the_accuracy_of_each_document_and_draw(corpus: LabelledCorpus, origin: Origin) -> None:
-    run = measure(vectors_of(corpus, "test-sky2"), ProbeTrial(corpus, (1, 5), 4, 0, False, origin))
+    run = measure(vectors_of(corpus, "test-sky2"), ProbeTrial(corpus, (1, 5), 4, 0, origin))
     details = run.details_as(ProbeDetails)
     assert [case.id for case in run.cases if not case.values["accuracy"]] == ["test-sky2"]
     sea, sky = 2 * 6 / (2 * 6 + 1), 2 * 5 / (2 * 5 + 1)

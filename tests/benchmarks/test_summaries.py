@@ -94,7 +94,7 @@ def test_few_candidates_are_ranked_by_an_exact_search(
     write_citations(data)
     scisumm = open_scisumm("cl2018train", data)
     trial = make_trial("citing-drawn", scisumm, 1, origin)
-    for system, _ in prepared_systems(["evidence"], trial, str(bert_folder), tmp_path, lambda _: None, exact=False):
+    for system, _ in prepared_systems(["evidence"], trial, str(bert_folder), tmp_path, exact=False):
         assert system.settings["exact"] is True
         ranker = CandidateRanker(system, scisumm.summaries, trial.depth)
         assert all(question.relevant <= set(ranker.rank(question)) for question in trial.draws[0])
