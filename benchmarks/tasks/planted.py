@@ -225,11 +225,13 @@ def measure(
 def _values(asker: Asker, adoption: Adoption, planted: Planted, before: Ranks) -> dict[str, dict[str, float]]:
     """The values of one planting, by system."""
     ranks, (by_evidence, by_model) = asker.ranks(adoption), asker.named(adoption, planted)
-    values = {
+    values: dict[str, dict[str, float]] = {
         EVIDENCE: {RANK: ranks.evidence, BEFORE: before.evidence, **_of_named(by_evidence)},
         DOCUMENT: {RANK: ranks.document, BEFORE: before.document},
     }
-    return values if by_model is None else {**values, MODEL: _of_named(by_model)}
+    if by_model is not None:
+        values[MODEL] = _of_named(by_model)
+    return values
 
 
 def _of_named(named: Named) -> dict[str, float]:

@@ -18,6 +18,7 @@ from benchmarks.sections.planting import (
     Asker,
     Damage,
     Form,
+    Named,
     Overlap,
     Passage,
     Planted,
@@ -25,7 +26,6 @@ from benchmarks.sections.planting import (
     choose_adoptions,
     judge,
     judge_model,
-    merge,
     overlap,
     plant,
 )
@@ -36,7 +36,6 @@ from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
 from indexer.origin import Origin
-from tests.benchmarks.sections.corpora import write_long
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 
@@ -51,27 +50,25 @@ def test_overlap_counts_characters(seed: int) -> None:
     assert overlap(named, truth) == Overlap(both / len(covered | true), both / len(covered), both / len(true))
 
 
-def test_spans_that_touch_are_one() -> None:
-    assert merge([Span(5, 7), Span(0, 3), Span(3, 4), Span(1, 2)]) == [Span(0, 4), Span(5, 7)]
+PLANTED = Planted(make_document("host", "text"), Span(100, 200), 2)
 
 
 def pair(query_section: int, target_section: int, target: Span) -> SectionPair:
     return SectionPair(query_section, target_section, 0.2, (ChunkPart(Span(0, 9), target, 0.9, 0.5, 0.3, 0.2),))
 
 
-def breakdown(*pairs: SectionPair) -> Breakdown:
-    return Breakdown(pairs, None, (), {})
-
-
-def test_the_first_pair_is_compared_with_the_planted_section() -> None:
-    planted = Planted(make_document("host", "text"), Span(100, 200), 2)
-    named = judge(breakdown(pair(1, 2, Span(150, 250)), pair(0, 0, Span(0, 9))), 1, planted)
-    assert (named.is_first, named.spans) == (True, Overlap(1 / 3, 0.5, 0.5))
-    assert not judge(breakdown(pair(1, 0, Span(0, 9)), pair(1, 2, Span(100, 200))), 1, planted).is_first
-    assert not judge(breakdown(pair(0, 2, Span(100, 200))), 1, planted).is_first
-    assert judge(breakdown(), 1, planted) == NOT_NAMED
-    by_words = judge(breakdown(SectionPair(1, 2, 0.2, (), 0.2)), 1, planted)
-    assert (by_words.is_first, by_words.spans) == (True, Overlap(0, 0, 0))
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([pair(1, 2, Span(150, 250)), pair(0, 0, Span(0, 9))], Named(True, Overlap(1 / 3, 0.5, 0.5))),
+        ([pair(1, 0, Span(0, 9)), pair(1, 2, Span(100, 200))], Named(False, Overlap(0, 0, 0))),
+        ([pair(0, 2, Span(100, 200))], Named(False, Overlap(1, 1, 1))),
+        ([SectionPair(1, 2, 0.2, (), 0.2)], Named(True, Overlap(0, 0, 0))),  # by words
+        ([], NOT_NAMED),
+    ],
+)
+def test_the_first_pair_is_compared_with_the_planted_section(pairs: list[SectionPair], expected: Named) -> None:
+    assert judge(Breakdown(tuple(pairs), None, (), {}), 1, PLANTED) == expected
 
 
 def test_a_copy_is_found_and_named(corpus: list[Document], tmp_path: Path) -> None:
@@ -121,13 +118,11 @@ def test_the_first_pair_of_the_encoder_is_compared_with_the_planted_section() ->
     ones = (np.ones(3, np.float32), np.ones(4, np.float32))
     sides = zip(documents, (query_chunks, target_chunks), ones, strict=True)
     model = ModelExplanation.of_chunks("made", "", *sides, values)
-    host = make_document("host", "text")
-    named = judge_model(model, 1, Planted(host, Span(100, 200), 2))
     # Both chunks of the section prefer the third chunk of the target, which is half of what was planted.
-    assert (named.is_first, named.spans) == (True, Overlap(0.5, 1.0, 0.5))
-    assert not judge_model(model, 0, Planted(host, Span(100, 200), 2)).is_first
-    assert not judge_model(model, 1, Planted(host, Span(100, 200), 0)).is_first
-    assert judge_model(replace(model, pairs=-model.pairs), 1, Planted(host, Span(100, 200), 2)) == NOT_NAMED
+    assert judge_model(model, 1, PLANTED) == Named(True, Overlap(0.5, 1.0, 0.5))
+    assert not judge_model(model, 0, PLANTED).is_first
+    assert not judge_model(model, 1, replace(PLANTED, section=0)).is_first
+    assert judge_model(replace(model, pairs=-model.pairs), 1, PLANTED) == NOT_NAMED
 
 
 @pytest.fixture
@@ -186,58 +181,35 @@ def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: li
 
 
 @pytest.mark.slow
-def test_an_encoder_that_explains_is_judged_too(long_folder: Path) -> None:
-    documents = list(read_documents(open_dataset(str(long_folder))))
-    adoptions = choose_adoptions(documents, 1, seed=0)
-    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0)
-    assert set(cases) == {EVIDENCE, DOCUMENT, MODEL}
-    assert [case.id for case in cases[MODEL]] == [case.id for case in cases[EVIDENCE]]
-    copies = [case.values for case in cases[MODEL] if case.labels["damage"] == "copy"]
-    assert set(copies[0]) == {"is_first", "iou", "span_precision", "span_recall"}
-    assert np.mean([values["is_first"] for values in copies]) > 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
-def test_the_command_writes_a_run_of_the_model(kind: str, long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
-    given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--quick", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
-    runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
-    assert set(runs) == {EVIDENCE, DOCUMENT, MODEL}
-    assert all(0 <= value <= 1 for case in runs[MODEL].cases for value in case.values.values())
-    assert "IoU, model" in done.output
-
-
-@pytest.fixture
-def long_folder(tmp_path: Path) -> Path:
-    return write_long(tmp_path / "long")
-
-
-@pytest.mark.slow
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
-    cases = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0)
-    evidence = cases[EVIDENCE]
-    assert [case.id for case in evidence] == [case.id for case in cases[DOCUMENT]] and len(evidence) == 3 * 5 * 3
-    copies = [case.values for case in evidence if case.labels["damage"] == "copy"]
+    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0)
+    ids = {system: [case.id for case in own] for system, own in cases.items()}
+    assert ids == dict.fromkeys((EVIDENCE, DOCUMENT, MODEL), ids[EVIDENCE]) and len(ids[EVIDENCE]) == 3 * 5 * 3
+    copies, of_model = (
+        [case.values for case in cases[system] if case.labels["damage"] == "copy"] for system in (EVIDENCE, MODEL)
+    )
     assert {values["rank"] for values in copies} == {1} and all(values["is_first"] for values in copies)
     assert min(values["iou"] for values in copies) > 0.8
-    assert min(case.values["rank_before"] for case in evidence) > 1
-    assert [case.group for case in evidence[:3]] == [adoption.query for adoption in adoptions]
+    assert min(case.values["rank_before"] for case in cases[EVIDENCE]) > 1
+    assert [case.group for case in cases[EVIDENCE][:3]] == [adoption.query for adoption in adoptions]
+    assert set(of_model[0]) == {"is_first", "iou", "span_precision", "span_recall"}
+    assert np.mean([values["is_first"] for values in of_model]) > 0.5
 
 
 @pytest.mark.slow
-def test_the_command_writes_two_runs(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_run_of_each_system(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "bert")
     out = ["--out", str(tmp_path / "out")]
-    given = [str(long_folder), "--encoder", str(bert_folder), "--quick", "--form", "passage", *out]
+    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--quick", "--form", "passage", *out]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
-    assert "| long (3), quick | bert | position: middle |" in done.output
-    document, evidence = map(read_run, run_files(tmp_path / "out"))
+    assert "| long (3), quick | bert | position: middle |" in done.output and "IoU, model" in done.output
+    document, evidence, model = map(read_run, run_files(tmp_path / "out"))
     assert evidence.name == "long_quick-evidence-bert-passage-24documents"
-    assert document.case_ids == evidence.case_ids and evidence.settings["hosts"] == 1
+    assert document.case_ids == evidence.case_ids == model.case_ids and evidence.settings["hosts"] == 1
     assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)
+    assert all(0 <= value <= 1 for case in model.cases for value in case.values.values())
 
 
 def test_a_corpus_that_is_too_small_is_refused(folder: Path) -> None:

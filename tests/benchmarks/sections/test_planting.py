@@ -34,24 +34,20 @@ def host() -> Document:
     return make_document("host", [("One", "First. Second."), ("Two", "Third. Fourth."), ("Three", "Fifth. Sixth.")])
 
 
-def test_a_share_of_the_words_is_dropped_and_the_rest_keeps_its_order() -> None:
+def test_dropped_words_leave_the_rest_in_order_and_shuffled_sentences_stay_whole() -> None:
     words = [f"w{number}" for number in range(50)]
     left = drop_words(" ".join(words), 0.3, np.random.default_rng(0)).split()
     assert len(left) == 35 and left == sorted(left, key=words.index)
     assert drop_words("a\n\nb", 0, np.random.default_rng(0)) == "a\n\nb"
-
-
-def test_sentences_change_places_and_stay_whole() -> None:
     shuffled = shuffle_sentences(TEXT, np.random.default_rng(0))
-    assert shuffled != TEXT
-    assert sorted(f"{shuffled} ".split(". ")) == sorted(f"{TEXT} ".split(". "))
+    assert shuffled != TEXT and sorted(f"{shuffled} ".split(". ")) == sorted(f"{TEXT} ".split(". "))
 
 
 def test_damages_are_seeded_and_only_a_copy_has_the_heading() -> None:
     kinds = {damage: damaged(Passage("A", TEXT), damage, np.random.default_rng(1)) for damage in Damage}
     assert {damage: passage.heading for damage, passage in kinds.items() if passage.heading} == {Damage.COPY: "A"}
-    n_words = {damage: len(passage.text.split()) for damage, passage in kinds.items()}
-    assert list(n_words.values()) == [15, 13, 11, 7, 15]  # round(0.1 * 15) is 2: halves are rounded to the even number
+    # round(0.1 * 15) is 2: halves are rounded to the even number.
+    assert [len(passage.text.split()) for passage in kinds.values()] == [15, 13, 11, 7, 15]
     assert kinds[Damage.COPY].text == TEXT
     assert damaged(Passage("A", TEXT), Damage.DROP_50, np.random.default_rng(1)) == kinds[Damage.DROP_50]
 
@@ -86,23 +82,23 @@ def documents(long_folder: Path) -> list[Document]:
     return list(read_documents(open_dataset(str(long_folder))))
 
 
-def test_queries_and_hosts_are_different_documents(documents: list[Document]) -> None:
+def test_sections_of_queries_are_adopted_by_other_documents(documents: list[Document]) -> None:
     adoptions = choose_adoptions(documents, 2, seed=0)
     names = [name for adoption in adoptions for name in (adoption.query, adoption.host)]
     assert len(names) == len(set(names)) == 12
     assert [adoption.length for adoption in adoptions] == [*LENGTHS] * 2
     assert adoptions == choose_adoptions(documents, 2, seed=0) != choose_adoptions(documents, 2, seed=1)
-
-
-def test_the_passage_is_the_sections_text_without_its_heading(documents: list[Document]) -> None:
     by_id = {document.doc_id: document for document in documents}
-    for adoption in choose_adoptions(documents, 1, seed=0):
+    for adoption in adoptions:
         query = by_id[adoption.query]
         section = query.sections[adoption.section]
         assert adoption.section > 0 and adoption.passage.heading == section.heading
         text = query.text[section.start : section.stop]
         assert text.split() == [*section.heading.split(), *adoption.passage.text.split()]
         assert adoption.n_shared == 0  # each document has its own rare words
+    for length, ends in host_words(by_id, adoptions).items():
+        own = [n_words(by_id[adoption.host]) for adoption in adoptions if adoption.length == length]
+        assert ends == [min(own), max(own)]
 
 
 def test_a_query_gets_the_host_that_shares_least() -> None:
@@ -122,14 +118,6 @@ def test_thirds_are_by_words(documents: list[Document]) -> None:
     assert [len(third) for third in thirds.values()] == [8, 8, 8]
     for shorter, longer in combinations(thirds.values(), 2):
         assert max(map(n_words, shorter)) <= min(map(n_words, longer))
-
-
-def test_the_fewest_and_most_words_of_hosts_are_counted(documents: list[Document]) -> None:
-    by_id = {document.doc_id: document for document in documents}
-    adoptions = choose_adoptions(documents, 2, seed=0)
-    for length, ends in host_words(by_id, adoptions).items():
-        own = [n_words(by_id[adoption.host]) for adoption in adoptions if adoption.length == length]
-        assert ends == [min(own), max(own)]
 
 
 def test_too_few_documents_are_refused(documents: list[Document]) -> None:
