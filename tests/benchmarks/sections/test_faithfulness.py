@@ -9,29 +9,17 @@ from click.testing import CliRunner
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.tasks.faithfulness import FaithfulnessDetails, draw_faithfulness, faithfulness_table, main
 from indexer.origin import Origin
-from tests.benchmarks.sections.corpora import write_long
 from tests.encoders.tiny import ENCODERS
 
-MEASURES = (
-    *("deletion_area", "insertion_area", "comprehensiveness", "sufficiency"),
-    *("deletion_rank_area", "insertion_rank_area"),
-)
+CURVES = ("deletion", "insertion", "deletion_rank", "insertion_rank")
+MEASURES = (*(f"{name}_area" for name in CURVES), "comprehensiveness", "sufficiency")
 
 
 def made_run(order: str, value: float, origin: Origin) -> Run:
-    curves = {name: [1.0, value, 0.0] for name in ("deletion", "insertion", "deletion_rank", "insertion_rank")}
-    details = FaithfulnessDetails("stored", "query", 9, 5, [0.0, 0.5, 1.0], curves)
+    details = FaithfulnessDetails("stored", "query", 9, 5, [0, 0.5, 1], {name: [1, value, 0] for name in CURVES})
     cases = [Case(id=id_, values=dict.fromkeys(MEASURES, round(value + 0.1 * at, 1))) for at, id_ in enumerate("abcde")]
-    return Run(
-        task="faithfulness",
-        dataset="rfc@0",
-        system=order,
-        encoder="mean@0f",
-        variant="chunk-stored-query",
-        details=asdict(details),
-        origin=origin,
-        cases=cases,
-    )
+    given = {"task": "faithfulness", "dataset": "rfc@0", "encoder": "mean@0f", "variant": "chunk-stored-query"}
+    return Run(**given, system=order, details=asdict(details), origin=origin, cases=cases)
 
 
 @pytest.fixture
@@ -39,31 +27,24 @@ def runs(origin: Origin) -> list[Run]:
     return [made_run("breakdown", 0.1, origin), made_run("cosine", 0.1, origin), made_run("random", 0.5, origin)]
 
 
-def test_a_row_has_areas_and_their_tests_and_columns_of_the_model_where_an_encoder_has_one(
-    runs: list[Run], origin: Origin
-) -> None:
+def test_a_row_has_the_area_between_two_curves_and_its_test(runs: list[Run], origin: Origin) -> None:
+    start = "| mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 |"
     # Two of 32 sign patterns are as extreme; Holm's correction multiplies the smallest of six p-values by six.
-    assert (
-        "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 "
-        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |\n"
-    ) in faithfulness_table(runs)
-    assert "model" not in faithfulness_table(runs)
-    other = [replace(run, dataset="pets@0") for run in runs]
-    table = faithfulness_table([*runs, *other, made_run("model", 0.2, origin)])
+    tests = "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |"
+    table = faithfulness_table(runs)
+    assert f"| rfc {start[:-2]} {tests}" in table and "model" not in table
+    table = faithfulness_table(
+        [*runs, *(replace(run, dataset="pets@0") for run in runs), made_run("model", 0.2, origin)]
+    )
     assert "| breakdown | cosine | random | model | minus random [95 %] | minus random p |" in table
     assert "| minus model [95 %] | minus model p |" in table
-    rows = [line for line in table.splitlines() if "deletion, area (low)" in line]
-    # With a model there are three rivals, each corrected in its own family. Without one its cells are empty.
-    assert rows == [
-        "| pets | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 |  "
-        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |  |  |",
-        "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 | 0.400 "
-        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 | -0.100 [-0.100, -0.100] | 0.375 |",
-    ]
+    # Each of the three rivals is corrected in its own family. Without a model its cells are empty.
+    assert f"| pets {start}  {tests}  |  |" in table
+    assert f"| rfc {start} 0.400 {tests} -0.100 [-0.100, -0.100] | 0.375 |" in table
 
 
 @pytest.mark.slow
-def test_the_command_measures_the_order_of_the_model_where_the_encoder_explains_itself(
+def test_a_quick_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itself(
     long_folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     ENCODERS["smith fixed normal"](bert_folder).save_pretrained(tmp_path / "encoder")
@@ -74,21 +55,16 @@ def test_the_command_measures_the_order_of_the_model_where_the_encoder_explains_
     for run in (run for run in runs if run.system == "model"):
         assert (run.details["curves"]["deletion"][0], run.details["curves"]["deletion"][-1]) == (1, 0)
     assert "minus model [95 %]" in done.output
+    assert "| long, quick | encoder | target, re-encoded (1) | sufficiency (low) |" in done.output
 
 
 def test_deletion_and_insertion_are_drawn(runs: list[Run], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    assert sorted(path.name for path in draw_faithfulness(runs, tmp_path)) == [
-        "faithfulness-rfc-breakdown-mean-chunk-stored-query-test-deletion.png",
-        "faithfulness-rfc-breakdown-mean-chunk-stored-query-test-deletion.svg",
-        "faithfulness-rfc-breakdown-mean-chunk-stored-query-test-insertion.png",
-        "faithfulness-rfc-breakdown-mean-chunk-stored-query-test-insertion.svg",
-    ]
-
-
-@pytest.fixture
-def long_folder(tmp_path: Path) -> Path:
-    return write_long(tmp_path / "long")
+    assert {path.name for path in draw_faithfulness(runs, tmp_path)} == {
+        f"faithfulness-rfc-breakdown-mean-chunk-stored-query-test-{change}.{suffix}"
+        for change in ("deletion", "insertion")
+        for suffix in ("png", "svg")
+    }
 
 
 @pytest.mark.slow
@@ -103,17 +79,6 @@ def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folde
     assert (run.details["n_documents"], run.details["n_hits"], sorted(run.case_ids)) == (24, 2, ["d0", "d2"])
     assert run.settings["unit"] == "section" and "--unit section" in run.origin.command
     assert "| long | bert | query, stored (2) | deletion, area (low) |" in done.output
-
-
-@pytest.mark.slow
-def test_a_quick_run_writes_no_record_by_default(
-    long_folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
-    given = [str(long_folder), "--encoder", str(bert_folder), "--quick"]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
-    assert "| long, quick | bert | target, re-encoded (1) | sufficiency (low) |" in done.output
-    assert not (tmp_path / "results").exists()
 
 
 def test_documents_of_one_section_are_refused(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
