@@ -9,6 +9,7 @@ from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, 
 from engine.document import Chunk
 from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
+from engine.result import Hit
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.long_query import pool_long
 from engine.search.query import Query
@@ -17,76 +18,19 @@ from engine.words.segmenter import segmenter_of
 from tests.fakes import make_document
 
 
-@pytest.mark.parametrize("unit", Unit)
-@pytest.mark.parametrize("side", Side)
-def test_contributions_are_those_of_the_pairs(index: Index, side: Side, unit: Unit) -> None:
-    query = index.stored_query("doc007")
-    hit = index.search_id("doc007", k=1, exact=True).hits[0]
-    target = index.stored_query(hit.doc_id)
-    parts = parts_of(hit.breakdown, side, query, target, unit, "english")
-    own = query if side is Side.QUERY else target
-    assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
-    assert parts.n_tokens.sum() == sum(chunk.n_tokens for chunk in own.vectors.chunk_spans)
-    by_section = np.zeros(len(own.document.sections))
-    for pair in hit.breakdown.pairs:
-        by_section[pair.query_section if side is Side.QUERY else pair.target_section] += pair.contribution
-    section_of = [chunk.section for chunk in own.vectors.chunk_spans] if unit is Unit.CHUNK else range(len(by_section))
-    np.testing.assert_allclose(np.bincount(section_of, parts.contribution), by_section, atol=1e-9)
+@pytest.fixture
+def query(index: Index) -> Query:
+    return index.stored_query("doc007")
 
 
-def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(index: Index) -> None:
-    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
-    target = index.stored_query(hit.doc_id)
-    parts = parts_of(hit.breakdown, Side.TARGET, query, target, Unit.SECTION, "english")
-    cosines = query.vectors.chunks @ target.vectors.chunks.T
-    of_first = [number for number, chunk in enumerate(target.vectors.chunk_spans) if chunk.section == 0]
-    assert parts.cosine[0] == pytest.approx(cosines[:, of_first].max())
+@pytest.fixture
+def hit(index: Index) -> Hit:
+    return index.search_id("doc007", k=1, exact=True).hits[0]
 
 
-def test_orders_begin_with_what_is_largest() -> None:
-    parts = Parts(np.array([0, 1, 1, 2, 3]), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1]))
-    orders = removal_orders(parts, 3, np.random.default_rng(0))
-    assert orders[OrderKind.BREAKDOWN][0][:2].tolist() == [2, 0]
-    assert orders[OrderKind.COSINE][0].tolist() == [0, 1, 2, 3]
-    assert [sorted(order.tolist()) for kind in orders for order in orders[kind]] == [[0, 1, 2, 3]] * 5
-    assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, True, False, True]
-
-
-def test_an_encoder_that_explains_adds_an_order_and_changes_no_other() -> None:
-    given = np.arange(4), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1])
-    plain = removal_orders(Parts(*given), 2, np.random.default_rng(0))
-    named = removal_orders(Parts(*given, np.array([0.2, -0.1, 0.0, 0.4])), 2, np.random.default_rng(0))
-    assert [order.tolist() for order in named.pop(OrderKind.MODEL)] == [[3, 0, 2, 1]]
-    assert OrderKind.MODEL not in plain
-    for kind, orders in plain.items():
-        np.testing.assert_array_equal(named[kind], orders)
-
-
-@pytest.mark.parametrize("unit", Unit)
-@pytest.mark.parametrize("side", Side)
-def test_weights_of_the_encoder_are_those_of_its_chunks(index: Index, side: Side, unit: Unit) -> None:
-    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
-    target = index.stored_query(hit.doc_id)
-    model = explanation(query, target)
-    parts = parts_of(hit.breakdown, side, query, target, unit, "english", model)
-    chunks = (model.query_weights, model.query_sections), (model.target_weights, model.target_sections)
-    expected = chunks[side is Side.TARGET][unit is Unit.SECTION]
-    assert parts.model is not None
-    np.testing.assert_allclose(parts.model, expected, rtol=1e-6)
-
-
-def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(index: Index) -> None:
-    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
-    target = index.stored_query(hit.doc_id)
-    model = explanation(query, target)
-    pooled = replace(query, vectors=pool_long(query.vectors, 4))
-    assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
-    nothing = Breakdown((), None, (), {})
-    parts = parts_of(nothing, Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
-    assert parts.model is not None
-    for weight, run in zip(parts.model, pooled.vectors.chunk_spans, strict=True):
-        inside = [run.start <= chunk.start < run.stop for chunk in model.query_chunks]
-        assert weight == pytest.approx(model.query_weights[inside].sum(), rel=1e-6)
+@pytest.fixture
+def target(index: Index, hit: Hit) -> Query:
+    return index.stored_query(hit.doc_id)
 
 
 def explanation(query: Query, target: Query) -> ModelExplanation:
@@ -96,6 +40,57 @@ def explanation(query: Query, target: Query) -> ModelExplanation:
         (one.document, one.vectors.chunk_spans, cosines.sum(axis=axis)) for one, axis in ((query, 1), (target, 0))
     )
     return ModelExplanation.of_chunks("made", "", mine, theirs, cosines)
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("side", Side)
+def test_contributions_are_those_of_the_pairs_and_weights_those_of_the_model(
+    query: Query, hit: Hit, target: Query, side: Side, unit: Unit
+) -> None:
+    model = explanation(query, target)
+    parts = parts_of(hit.breakdown, side, query, target, unit, "english", model)
+    own = query if side is Side.QUERY else target
+    assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
+    assert parts.n_tokens.sum() == sum(chunk.n_tokens for chunk in own.vectors.chunk_spans)
+    by_section = np.zeros(len(own.document.sections))
+    for pair in hit.breakdown.pairs:
+        by_section[pair.query_section if side is Side.QUERY else pair.target_section] += pair.contribution
+    section_of = [chunk.section for chunk in own.vectors.chunk_spans] if unit is Unit.CHUNK else range(len(by_section))
+    np.testing.assert_allclose(np.bincount(section_of, parts.contribution), by_section, atol=1e-9)
+    weights = (model.query_weights, model.query_sections), (model.target_weights, model.target_sections)
+    np.testing.assert_allclose(parts.model, weights[side is Side.TARGET][unit is Unit.SECTION], rtol=1e-6)
+
+
+def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(query: Query, hit: Hit, target: Query) -> None:
+    parts = parts_of(hit.breakdown, Side.TARGET, query, target, Unit.SECTION, "english")
+    assert parts.model is None
+    cosines = query.vectors.chunks @ target.vectors.chunks.T
+    of_first = [number for number, chunk in enumerate(target.vectors.chunk_spans) if chunk.section == 0]
+    assert parts.cosine[0] == pytest.approx(cosines[:, of_first].max())
+
+
+def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(query: Query, target: Query) -> None:
+    model = explanation(query, target)
+    pooled = replace(query, vectors=pool_long(query.vectors, 4))
+    assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
+    parts = parts_of(Breakdown((), None, (), {}), Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
+    assert parts.model is not None
+    for weight, run in zip(parts.model, pooled.vectors.chunk_spans, strict=True):
+        inside = [run.start <= chunk.start < run.stop for chunk in model.query_chunks]
+        assert weight == pytest.approx(model.query_weights[inside].sum(), rel=1e-6)
+
+
+def test_orders_begin_with_what_is_largest_and_a_model_adds_one() -> None:
+    given = np.array([0, 1, 1, 2, 3]), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1])
+    parts = Parts(*given)
+    orders = removal_orders(parts, 3, np.random.default_rng(0))
+    assert orders[OrderKind.BREAKDOWN][0][:2].tolist() == [2, 0]
+    assert orders[OrderKind.COSINE][0].tolist() == [0, 1, 2, 3]
+    assert [sorted(order.tolist()) for kind in orders for order in orders[kind]] == [[0, 1, 2, 3]] * 5
+    assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, True, False, True]
+    named = removal_orders(Parts(*given, np.array([0.2, -0.1, 0.0, 0.4])), 3, np.random.default_rng(0))
+    assert [order.tolist() for order in named.pop(OrderKind.MODEL)] == [[3, 0, 2, 1]]
+    np.testing.assert_equal(named, orders)
 
 
 def test_parts_without_a_contribution_come_last_in_random_order() -> None:
