@@ -9,15 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.records import read_records
 from benchmarks.runs import Case, Run
-from benchmarks.tasks.positions import (
-    HitMass,
-    hit_mass,
-    main,
-    position_case,
-    position_cases,
-    position_table,
-    tenths,
-)
+from benchmarks.tasks.positions import HitMass, hit_mass, main, position_case, position_cases, position_table, tenths
 from engine.document import Document, Span
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
 from engine.words.segmenter import segmenter_of
@@ -25,15 +17,8 @@ from indexer.origin import Origin
 
 
 def a_run(origin: Origin, *cases: Case) -> Run:
-    return Run(
-        task="positions",
-        dataset="pets@0",
-        system="evidence",
-        encoder="mean@0f",
-        details={"k": 10},
-        origin=origin,
-        cases=list(cases),
-    )
+    given = {"task": "positions", "dataset": "pets@0", "system": "evidence", "encoder": "mean@0f"}
+    return Run(**given, details={"k": 10}, origin=origin, cases=list(cases))
 
 
 def test_tenths_are_columns_and_sides_rows_and_queries_are_averaged(origin: Origin) -> None:
@@ -81,35 +66,50 @@ QUERY = Document("query", "", "word " + "y" * 95, ())
 SEGMENTER = segmenter_of("english")
 
 
-def tenths_by_hand(ends: np.ndarray, contributions: np.ndarray, n_chars: int) -> list[float]:
+def tenths_by_hand(spans: list[tuple[Span, float]], n_chars: int) -> list[float]:
     """Contributions, one hundredth of a character at a time."""
     mass = [0.0] * 10
-    for (start, stop), contribution in zip(ends, contributions, strict=True):
-        fine = np.arange(start, stop, 0.01) + 0.005
+    for span, contribution in spans:
+        fine = [(span.start * 100 + step) / 100 for step in range((span.stop - span.start) * 100)]
         for place in fine:
-            mass[int(10 * place / n_chars)] += contribution / len(fine)
+            mass[int(10 * (place + 0.005) / n_chars)] += contribution / len(fine)
     return mass
 
 
 def test_contributions_are_spread_over_their_spans() -> None:
     draw = np.random.default_rng(0)
-    ends = np.array([sorted(draw.choice(74, size=2, replace=False)) for _ in range(12)])
+    ends = np.array([sorted(draw.choice(74, size=2, replace=False).tolist()) for _ in range(12)])
     contributions = draw.random(12)
     mass = tenths(ends, contributions, 73)
-    assert mass == pytest.approx(tenths_by_hand(ends, contributions, 73), abs=1e-2)
+    by_hand = tenths_by_hand([(Span(*span), one) for span, one in zip(ends.tolist(), contributions, strict=True)], 73)
+    assert mass == pytest.approx(by_hand, abs=1e-2)
     assert mass.sum() == pytest.approx(contributions.sum())
 
 
-def test_the_shares_of_a_hit_sum_to_one_on_either_side() -> None:
-    mass = hit_mass(found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1), QUERY, SEGMENTER)
+@pytest.mark.parametrize(
+    ("hit", "query", "target", "document_share"),
+    [
+        (
+            found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1),
+            [0.75, 0.25, *[0.0] * 8],
+            [0.25, *[0.0] * 8, 0.75],
+            0.2,
+        ),
+        (  # words lie where they occur
+            found(part((0, 10), (0, 20), 0.6), terms=(TermPart("word", 0.2),)),
+            [1.0, *[0.0] * 9],
+            [0.75, *[0.0] * 8, 0.25],
+            0.0,
+        ),
+    ],
+)
+def test_the_shares_of_a_hit_sum_to_one_on_either_side(
+    hit: Found, query: list[float], target: list[float], document_share: float
+) -> None:
+    mass = hit_mass(hit, QUERY, SEGMENTER)
     assert mass is not None and mass.sides is not None
-    assert mass.sides[0].tolist() == pytest.approx([0.75, 0.25, *[0.0] * 8])
-    assert mass.sides[1].tolist() == pytest.approx([0.25, *[0.0] * 8, 0.75])
-    assert mass.document_share == pytest.approx(0.2)
-    words = hit_mass(found(part((0, 10), (0, 20), 0.6), terms=(TermPart("word", 0.2),)), QUERY, SEGMENTER)
-    assert words is not None and words.sides is not None
-    assert words.sides[0].tolist() == pytest.approx([1.0, *[0.0] * 9])
-    assert words.sides[1].tolist() == pytest.approx([0.75, *[0.0] * 8, 0.25])
+    np.testing.assert_allclose(mass.sides, [query, target], atol=1e-12)
+    assert mass.document_share == pytest.approx(document_share)
 
 
 def test_a_hit_by_document_vectors_alone_has_no_place_and_a_hit_by_nothing_gives_none() -> None:
@@ -120,14 +120,10 @@ def test_a_hit_by_document_vectors_alone_has_no_place_and_a_hit_by_nothing_gives
 def test_relevant_hits_are_a_group_of_their_own() -> None:
     near, far = found(part((0, 10), (0, 20), 1.0)), found(part((90, 100), (0, 20), 1.0))
     hits = [near, replace(far, doc_id="other"), found(whole=1.0)]
-    cases = position_cases(
-        lambda _: hits, {"query": QUERY, "lost": QUERY}, {"query": {"other": 1}, "lost": {"target": 0}}, SEGMENTER
-    )
-    assert [(case.id, case.facts["hits"]) for case in cases] == [
-        ("query, all", 3),
-        ("query, relevant", 1),
-        ("lost, all", 3),
-    ]
+    qrels = {"query": {"other": 1}, "lost": {"target": 0}}
+    cases = position_cases(lambda _: hits, {"query": QUERY, "lost": QUERY}, qrels, SEGMENTER)
+    n_hits = {case.id: case.facts["hits"] for case in cases}
+    assert n_hits == {"query, all": 3, "query, relevant": 1, "lost, all": 3}
     assert cases[1].values["query 10"] == 1.0
 
 
