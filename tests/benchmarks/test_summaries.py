@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,8 @@ def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("task", ["citing", "citances"])
 def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: Path, bert_folder: Path) -> None:
     options = ["--split", "cl2018train", "--systems", "evidence,document", "--encoder", str(bert_folder)]
-    done = CliRunner().invoke(
-        main,
-        [task, *options, "--quick", "--exact", "--data", str(data), "--work", str(tmp_path)],
-        catch_exceptions=False,
-    )
+    given = [task, *options, "--quick", "--exact", "--data", str(data), "--work", str(tmp_path)]
+    done = CliRunner().invoke(main, given, catch_exceptions=False)
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| System", "| ---", "| document, bert", "| evidence, bert"]
     assert f"CL-SciSumm, {task} (cl2018train): 4 summaries" in done.stdout
@@ -82,7 +80,6 @@ def test_the_papers_index_is_that_of_the_retrieval_task(data: Path, tmp_path: Pa
     options = ["--split", "small", "--systems", "document", "--encoder", str(bert_folder), "--data", str(data)]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["reference", *options, *places], catch_exceptions=False)
-    assert done.exit_code == 0
     (index,) = (tmp_path / "work").iterdir()
     assert index.name.startswith("clscisumm@")
     assert "28 candidates each" in done.output
@@ -112,74 +109,55 @@ def test_training_on_the_dataset_is_recorded_and_marked(
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["citing", *options, *places, "--quick"], catch_exceptions=False)
     runs = map(read_run, run_files(tmp_path / "out"))
-    assert {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs} == {
-        "document": pairs > 0,
-        "bm25": False,
-    }
-    assert ("document, trained†" in done.stdout) == (pairs > 0)
+    marked = {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs}
+    assert marked == {"document": pairs > 0, "bm25": False}
+    assert ("| document, trained† | " in done.stdout) == (pairs > 0)
+    note = "† was trained on pairs of this dataset, citing papers with papers that they cite"
+    assert (note in done.stdout) == (pairs > 0)
 
 
 def test_mistakes_are_reported_in_one_line(data: Path) -> None:
-    def error_of(*arguments: str) -> str:
-        return CliRunner().invoke(main, [*arguments, "--data", str(data)]).stderr.splitlines()[-1]
+    def error_of(task: str) -> str:
+        return CliRunner().invoke(main, [task, "--systems", "bm25", "--data", str(data)]).stderr
 
-    assert error_of("reference", "--systems", "bm52").endswith(
-        "of evidence, document, bm25, tfidf, doc2vec, wmd, wrd, hidden_topics"
-    )
-    assert error_of("reference", "--systems", "bm25").startswith("Error: dataset clscisumm has no split 'test'")
+    assert "Error: dataset clscisumm has no split 'test'" in error_of("reference")
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
-    error = error_of("citing-drawn", "--systems", "bm25")
-    assert error.startswith("Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one")
+    expected = "Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one"
+    assert expected in error_of("citing-drawn")
 
 
 def made(system: str, values: list[float], origin: Origin, *, groups: str = "abcdef", **details: Any) -> Run:  # noqa: ANN401
     """Six summaries, with the same P@5 and P@1."""
-    given = {"name": "citing-drawn", "is_trained_on_it": False, "n_candidates": 20.0, "n_draws": 20}
     name, _, encoder = system.partition(", ")
     cases = [
         Case(id=str(number), values={"P@5": value, "P@1": value}, group=group)
         for number, (value, group) in enumerate(zip(values, groups, strict=True))
     ]
     named = {"task": "summaries", "dataset": "clscisumm@0", "split": "cl2018train", "system": name}
-    details = {**given, "deviations": {"P@5": 0.01}, **details}
-    return Run(**named, encoder=encoder and f"{encoder}@1", details=details, origin=origin, cases=cases)
+    drawn = replace(SummaryDetails("citing-drawn", False, 20.0, 20, {"P@5": 0.01}), **details)
+    return Run(**named, encoder=encoder and f"{encoder}@1", details=asdict(drawn), origin=origin, cases=cases)
 
 
 def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> None:
     bm25, fair, good = [0.2] * 6, [0.2] * 3 + [0.4] * 3, [0.8] * 6
-    lines = summary_table(
-        [made("bm25", bm25, origin), made("tfidf", fair, origin), made("document, good", good, origin)]
-    ).splitlines()
+    runs = [made("bm25", bm25, origin), made("tfidf", fair, origin), made("document, good", good, origin)]
+    other = made("tfidf", bm25, origin, name="citing", deviations={}, n_draws=1)
+    lines = summary_table([*runs, other]).splitlines()
     p_good, p_fair = (f"{p:.3f}" for p in holm([randomization_p(values, bm25) for values in (good, fair)]))
-    assert lines[0] == "| System | P@5 [95 %] | P@1 | p, BM25 |"
-    assert lines[2:5] == [
+    # The questions of the other run make another table, which is the first.
+    first, second = (at for at, line in enumerate(lines) if line == "| System | P@5 [95 %] | P@1 | p, BM25 |")
+    assert lines[first + 2] == "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |"
+    assert lines[second + 2 : second + 5] == [
         f"| document, good | 0.800 ± 0.010 [0.800, 0.800] | 0.800 | {p_good} |",
         "| bm25 | 0.200 ± 0.010 [0.200, 0.200] | 0.200 |  |",
         f"| tfidf | 0.300 ± 0.010 [0.233, 0.367] | 0.300 | {p_fair} |",
     ]
-    assert "20 candidates each, mean and standard deviation of 20 draws" in lines[6]
-
-
-def test_other_questions_make_another_table(origin: Origin) -> None:
-    other = made("tfidf", [0.2] * 6, origin, name="citing", deviations={}, n_draws=1)
-    table = summary_table([made("bm25", [0.2] * 6, origin), other])
-    assert table.count("| System | P@5 [95 %] | P@1 | p, BM25 |") == 2
-    assert "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |" in table
-    assert table.splitlines()[-1].startswith("Measured: commit 0123456789")
+    assert "20 candidates each, mean and standard deviation of 20 draws" in lines[second + 6]
+    assert lines[-1].startswith("Measured: commit 0123456789")
 
 
 def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
-    runs = [
-        made("bm25", [0.2] * 6, origin, groups="xxxyyy"),
-        made("tfidf", [0.2] * 3 + [0.8] * 3, origin, groups="xxxyyy"),
-    ]
-    lines = summary_table(runs).splitlines()
+    values = {"bm25": [0.2] * 6, "tfidf": [0.2] * 3 + [0.8] * 3}
+    lines = summary_table([made(name, of, origin, groups="xxxyyy") for name, of in values.items()]).splitlines()
     assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
     assert "Interval and test draw from 2 papers, each with all its summaries." in lines[5]
-
-
-def test_an_encoder_that_learned_from_the_dataset_is_marked(origin: Origin) -> None:
-    table = summary_table([made("document, mean", [0.2] * 6, origin, is_trained_on_it=True)])
-    assert "| document, mean† | 0.200" in table
-    assert "† was trained on pairs of this dataset, citing papers with papers that they cite" in table
-    assert summary_table([]) == ""
