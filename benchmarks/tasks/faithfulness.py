@@ -104,7 +104,6 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepa
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
 @click.option("--split", default="test", help="Split to draw queries from.")
 @click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
-@click.option("--hits", default=RemovalPlan.hits, type=click.IntRange(1), help="Best hits of each query.")
 @click.option(
     "--unit",
     default=RemovalPlan.unit.value,
@@ -126,7 +125,6 @@ def main(
     encoder: str,
     split: str,
     queries: int,
-    hits: int,
     unit: str,
     random: int,
     encoded: int,
@@ -140,7 +138,7 @@ def main(
     Example:
         python -m benchmarks run faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
-    plan = RemovalPlan(queries, hits, Unit(unit), random, encoded)
+    plan = RemovalPlan(queries, unit=Unit(unit), random=random, encoded=encoded)
     dataset = open_dataset(name, call.data)
     if call.is_quick:
         plan, split = replace(QUICK, unit=plan.unit), ""

@@ -290,7 +290,6 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
     type=click.Choice([form.value for form in Form]),
     help="Form of a planted section.",
 )
-@click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
 @click.option(
     "--contained",
     is_flag=True,
@@ -308,7 +307,6 @@ def main(
     documents: int,
     hosts: int,
     form: str,
-    max_chars: int | None,
     contained: bool,
 ) -> None:
     """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
@@ -324,7 +322,7 @@ def main(
     if contained:
         call.publish(run_contained(call, dataset), contained_table)
         return
-    plan = PlantingPlan(documents, hosts, Form(form), max_chars)
+    plan = PlantingPlan(documents, hosts, Form(form))
     if call.is_quick:
         plan = replace(QUICK, form=plan.form)
     call.publish(run(call, dataset, encoder, plan), planted_table)

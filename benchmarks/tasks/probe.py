@@ -244,7 +244,6 @@ def _few(drawn: Mapping[str, Sequence[float]]) -> str:
 @click.option("--shots", default="5,10", callback=read_numbers, help="Labels per class, separated by commas.")
 @click.option("--draws", default=10, type=click.IntRange(2), help="Draws of few labels.")
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Limit of words read per document; 0 reads all.")
-@click.option("--most-pairs", type=click.IntRange(2), help="Limit of matching pairs in a split.")
 @measurement(
     seed="Seed of draws, of the part, of pairs and of intervals.",
     quick="A few documents of each class and few draws, or a few pairs",
@@ -258,7 +257,6 @@ def main(
     shots: tuple[int, ...],
     draws: int,
     max_words: int,
-    most_pairs: int | None,
 ) -> None:
     """Learn classes, or citations, from frozen document vectors, a run for each system.
 
@@ -275,7 +273,7 @@ def main(
     if name in TASKS or (Path(name) / "qrels.tsv").is_file():
         dataset = open_dataset(name, call.data)
         relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
-        most, words = (QUICK_PAIRS, QUICK_WORDS) if call.is_quick else (most_pairs, 0)
+        most, words = (QUICK_PAIRS, QUICK_WORDS) if call.is_quick else (None, 0)
         pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=call.seed, most=most).splits
         trial = CitationTrial(dataset, pairs, words, call.origin, call.is_quick)
     else:

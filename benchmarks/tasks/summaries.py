@@ -69,7 +69,6 @@ class SummaryTrial:
     name: str  # of the task
     task: SummaryTask
     data: Scisumm
-    pool: Sequence[str]
     depth: int  # of a search that finds everything: all of the collection, and summaries, which some systems also fit
     draws: Sequence[Sequence[Question]]  # each with the same summaries
     origin: Origin
@@ -91,7 +90,7 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
             f"take another one: --split {asked.split}, cl2017all, cl2018train or cl2018test"
         )
     depth = sum(1 for _ in read_collection(data, asked.collection)) + len(data.summaries)
-    return SummaryTrial(name, asked, data, pool, depth, draws, origin)
+    return SummaryTrial(name, asked, data, depth, draws, origin)
 
 
 def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_on_it: bool = False) -> Run:
@@ -172,7 +171,7 @@ def prepared_systems(
                 yield Evidence(ready.index, ready.encoder, exact=exact or is_few), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
-    wanted = frozenset(trial.pool)
+    wanted = frozenset(trial.task.pool(data))
     for name in names:
         if name not in OF_ENCODER:
             started = time.perf_counter()
@@ -195,40 +194,33 @@ def summary_table(runs: Sequence[Run]) -> str:
 
 
 def _table(runs: Sequence[Run]) -> list[str]:
-    """The table of runs of the same questions."""
+    """The table of runs of the same questions, and the note below it."""
     shown = sorted(runs, key=lambda run: (not run.encoder, run.encoder, run.system))
     primary, *others = shown[0].measures
     rival = next((run for run in shown if run.system == _RIVAL), None)
     p_values = compared(shown, lambda run: rival if rival and rival.case_ids == run.case_ids else None, primary)
-    rows = []
+    rows, is_any_trained = [], False
     for run, p in zip(shown, p_values, strict=True):
         details = run.details_as(SummaryDetails)
-        low_high = interval_text(run, primary).partition(" ")[2]
-        values = [f"{_value(run, details, primary)} {low_high}", *(_value(run, details, name) for name in others)]
+        spread = {name: f" ± {deviation:.3f}" for name, deviation in details.deviations.items()}
+        values = [f"{run.mean(name):.3f}{spread.get(name, '')}" for name in (primary, *others)]
+        values[0] += " " + interval_text(run, primary).partition(" ")[2]
         rows.append([run.label + _TRAINED * details.is_trained_on_it, *values, p])
-    note = _note(shown[0], primary)
-    if any(run.details_as(SummaryDetails).is_trained_on_it for run in shown):
+        is_any_trained |= details.is_trained_on_it
+    details = shown[0].details_as(SummaryDetails)
+    draws = f", mean and standard deviation of {details.n_draws} draws" if details.n_draws > 1 else ""
+    note = (
+        f"CL-SciSumm, {details.name} ({shown[0].split}): {len(shown[0].cases)} summaries, {details.n_candidates:,.0f} "
+        f"candidates each{draws}. In brackets: bootstrap interval. p: two-sided paired randomisation test of {primary} "
+        "against BM25, adjusted by Holm's method over the systems. Interval and test draw from "
+        f"{len(set(shown[0].groups or ()))} papers, each with all its summaries."
+    )
+    if is_any_trained:
         note += (
             f" {_TRAINED} was trained on pairs of this dataset, citing papers with papers that they cite: the reversed "
             "judgments of the citing tasks."
         )
     return [*markdown(["System", f"{primary} [95 %]", *others, "p, BM25"], rows), "", note]
-
-
-def _value(run: Run, details: SummaryDetails, name: str) -> str:
-    deviation = f" ± {details.deviations[name]:.3f}" if name in details.deviations else ""
-    return f"{run.mean(name):.3f}{deviation}"
-
-
-def _note(run: Run, primary: str) -> str:
-    details = run.details_as(SummaryDetails)
-    draws = f", mean and standard deviation of {details.n_draws} draws" if details.n_draws > 1 else ""
-    return (
-        f"CL-SciSumm, {details.name} ({run.split}): {len(run.cases)} summaries, {details.n_candidates:,.0f} "
-        f"candidates each{draws}. In brackets: bootstrap interval. p: two-sided paired randomisation test of {primary} "
-        "against BM25, adjusted by Holm's method over the systems. Interval and test draw from "
-        f"{len(set(run.groups or ()))} papers, each with all its summaries."
-    )
 
 
 @task
@@ -245,9 +237,6 @@ def _note(run: Run, primary: str) -> str:
     callback=names_of(SYSTEMS),
     help=f"Systems, separated by commas, of {', '.join(SYSTEMS)}.",
 )
-@click.option(
-    "--draws", type=click.IntRange(1), help="Draws of candidates; 20 in citing-drawn, 1 in tasks without draws."
-)
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @measurement(
     seed="Seed of candidates, of the part and of intervals.",
@@ -260,7 +249,6 @@ def main(
     encoder: str,
     split: str,
     systems: tuple[str, ...],
-    draws: int | None,
     exact: bool,
 ) -> None:
     """Rank papers for the human summaries of CL-SciSumm, a run for each system.
@@ -273,9 +261,9 @@ def main(
         python -m benchmarks run summaries citing-drawn --encoder all-MiniLM-L6-v2
     """
     asked = TASKS[name]
-    n_draws = draws or (min(QUICK_DRAWS, asked.n_draws) if call.is_quick else asked.n_draws)
-    dataset = open_scisumm(split or asked.split, call.data)
+    n_draws, dataset = asked.n_draws, open_scisumm(split or asked.split, call.data)
     if call.is_quick:
+        n_draws = min(QUICK_DRAWS, n_draws)
         dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, call.seed)
     trial = make_trial(name, dataset, n_draws, call.origin)
     is_trained = bool(set(OF_ENCODER) & set(systems)) and training_pairs(encoder).get(NAME, 0) > 0
