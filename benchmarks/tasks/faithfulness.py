@@ -34,6 +34,7 @@ from engine.encoders.backbone.weights import BUNDLED_NAME
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40
 QUICK_CHARS = 12_000  # longer documents are left out of the quick part
+_UNITS = [unit.value for unit in Unit]
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepa
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
 @click.option("--split", default="test", help="Split to draw queries from.")
 @click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
-@click.option(
-    "--unit",
-    default=RemovalPlan.unit.value,
-    type=click.Choice([unit.value for unit in Unit]),
-    help="Unit that is removed.",
-)
+@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="Unit that is removed.")
 @click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders of each hit.")
 @click.option(
     "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
@@ -120,14 +116,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepa
     encodes=True,
 )
 def main(
-    call: Measurement,
-    name: str,
-    encoder: str,
-    split: str,
-    queries: int,
-    unit: str,
-    random: int,
-    encoded: int,
+    call: Measurement, name: str, encoder: str, split: str, queries: int, unit: str, random: int, encoded: int
 ) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
@@ -183,7 +172,7 @@ def faithfulness_table(runs: Sequence[Run]) -> str:
     rivals = [kind for kind in _RIVALS if kind in kinds]
     head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *kinds]
     tests = [f"minus {kind} {cell}" for kind in rivals for cell in ("[95 %]", "p")]
-    rows = [row for of_corpus in _by_corpus(runs).values() for row in _rows(list(of_corpus.values()), kinds, rivals)]
+    rows = [row for of_corpus in _by_corpus(runs) for row in _rows(of_corpus, kinds, rivals)]
     note = _NOTE + _MODEL_NOTE * (OrderKind.MODEL in kinds)
     return "\n".join([*markdown([*head, *tests], rows), "", note, "", *origins(runs)])
 
@@ -191,15 +180,15 @@ def faithfulness_table(runs: Sequence[Run]) -> str:
 Orders: TypeAlias = dict[str, Run]  # runs of one corpus, method and side, by kind of order
 
 
-def _by_corpus(runs: Sequence[Run]) -> dict[tuple[object, ...], dict[str, Orders]]:
-    """Runs by corpus and settings, then by side and method; queries and stored vectors come first."""
+def _by_corpus(runs: Sequence[Run]) -> list[list[Orders]]:
+    """The orders of each corpus with its settings, by side and method; queries and stored vectors come first."""
     found: dict[tuple[object, ...], dict[str, Orders]] = {}
     places = [f"{method}-{side}" for side in Side for method in METHODS]
     for run in sorted(runs, key=lambda run: places.index(run.variant.partition("-")[2])):
         unit, _, place = run.variant.partition("-")
         of_corpus = found.setdefault((run.dataset, run.split, run.encoder, unit, run.origin.seed), {})
         of_corpus.setdefault(place, {})[run.system] = run
-    return dict(sorted(found.items(), key=lambda item: str(item[0])))
+    return [list(found[key].values()) for key in sorted(found, key=str)]
 
 
 def _rows(places: Sequence[Orders], kinds: Sequence[OrderKind], rivals: Sequence[OrderKind]) -> list[list[str]]:
@@ -234,7 +223,7 @@ def draw_faithfulness(runs: Sequence[Run], folder: Path) -> list[Path]:
         MissingExtra: matplotlib is not installed.
     """
     paths: list[Path] = []
-    for own in (orders for of_corpus in _by_corpus(runs).values() for orders in of_corpus.values()):
+    for own in (orders for of_corpus in _by_corpus(runs) for orders in of_corpus):
         details = {kind: own[kind].details_as(FaithfulnessDetails) for kind in OrderKind if kind in own}
         run, one = own[OrderKind.BREAKDOWN], details[OrderKind.BREAKDOWN]
         for change, said in (("deletion", "removed"), ("insertion", "put in")):

@@ -175,6 +175,7 @@ class PlantingPlan:
 
 
 QUICK = PlantingPlan(documents=40, hosts=1, max_chars=12_000)
+_FORMS = [form.value for form in Form]
 
 
 def measure(
@@ -280,35 +281,16 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
-@click.option(
-    "--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to draw and index."
-)
+@click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to index.")
 @click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
-@click.option(
-    "--form",
-    default=PlantingPlan.form.value,
-    type=click.Choice([form.value for form in Form]),
-    help="Form of a planted section.",
-)
-@click.option(
-    "--contained",
-    is_flag=True,
-    help="Search for planted sections and documents by novelty and containment instead, by words alone.",
-)
+@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
+@click.option("--contained", is_flag=True, help="Plant for novelty and containment instead, and search by words alone.")
 @measurement(
     seed="Seed of the draw, the damages, the tests and the intervals.",
     quick="Three hosts among 40 documents",
     data=True,
 )
-def main(
-    call: Measurement,
-    name: str,
-    encoder: str,
-    documents: int,
-    hosts: int,
-    form: str,
-    contained: bool,
-) -> None:
+def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int, form: str, contained: bool) -> None:
     """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
 
     DATASET is a task by name or a folder. The documents drawn are indexed in a temporary folder.

@@ -116,10 +116,7 @@ def hit_mass(hit: Hit, query: Document, segmenter: WordSegmenter) -> HitMass | N
 
 
 def position_cases(
-    hits: Callable[[Document], Sequence[Hit]],
-    queries: Mapping[str, Document],
-    qrels: Qrels,
-    segmenter: WordSegmenter,
+    hits: Callable[[Document], Sequence[Hit]], queries: Mapping[str, Document], qrels: Qrels, segmenter: WordSegmenter
 ) -> list[Case]:
     """Search with every query; a case for each of `GROUPS` in which the query has hits."""
     cases = []

@@ -3,11 +3,8 @@
 For a corpus with classes, the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one
 linear layer, accuracy and macro-F1 on test; also from 5 or 10 labels a class, as a mean over 10 draws. Departures: the
 layer is fitted to its optimum, and documents are read whole; `--max-words` truncates them, as the paper does at 512
-tokens.
-
-For a retrieval task, the probe predicts whether one document cites another, similar to LRA's AAN task: pairs are built
-by the AAN protocol, with equally many matches and mismatches, and no document of test is in train. The probe is
-compared with a threshold on the cosine.
+tokens. For a retrieval task, the probe predicts whether one document cites another, similar to LRA's AAN task: pairs
+are built by the AAN protocol, with equally many matches and mismatches, and no document of test is in train.
 """
 
 from __future__ import annotations

@@ -225,11 +225,7 @@ def _table(runs: Sequence[Run]) -> list[str]:
 
 @task
 @click.argument("name", metavar="QUESTION", type=click.Choice(list(TASKS)))
-@click.option(
-    "--encoder",
-    default=MINILM_NAME,
-    help="Encoder of the systems evidence and document; one that learned from pairs of this dataset is marked.",
-)
+@click.option("--encoder", default=MINILM_NAME, help="Encoder of the systems evidence and document.")
 @click.option("--split", default="", help="Split to search with; by default that of the task's protocol.")
 @click.option(
     "--systems",
@@ -243,14 +239,7 @@ def _table(runs: Sequence[Run]) -> list[str]:
     quick="A few topics, the first words of their papers, and few draws",
     encodes=True,
 )
-def main(
-    call: Measurement,
-    name: str,
-    encoder: str,
-    split: str,
-    systems: tuple[str, ...],
-    exact: bool,
-) -> None:
+def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[str, ...], exact: bool) -> None:
     """Rank papers for the human summaries of CL-SciSumm, a run for each system.
 
     reference-topic and citing-drawn are the tasks of TDE; reference, citing, citances and citances-split
