@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from engine.document import Chunk
-from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.result import Hit
 from engine.scoring.breakdown import Breakdown, TermPart
@@ -15,6 +14,7 @@ from engine.search.long_query import pool_long
 from engine.search.query import Query
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
+from tests.benchmarks.sections.explaining import explanation
 from tests.fakes import make_document
 
 
@@ -33,21 +33,12 @@ def target(index: Index, hit: Hit) -> Query:
     return index.stored_query(hit.doc_id)
 
 
-def explanation(query: Query, target: Query) -> ModelExplanation:
-    """An explanation of the stored chunks, with their cosines as the numbers of an encoder."""
-    cosines = query.vectors.chunks @ target.vectors.chunks.T
-    mine, theirs = (
-        (one.document, one.vectors.chunk_spans, cosines.sum(axis=axis)) for one, axis in ((query, 1), (target, 0))
-    )
-    return ModelExplanation.of_chunks("made", "", mine, theirs, cosines)
-
-
 @pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("side", Side)
 def test_contributions_are_those_of_the_pairs_and_weights_those_of_the_model(
     query: Query, hit: Hit, target: Query, side: Side, unit: Unit
 ) -> None:
-    model = explanation(query, target)
+    model = explanation(query.document, query.vectors, target.document, target.vectors)
     parts = parts_of(hit.breakdown, side, query, target, unit, "english", model)
     own = query if side is Side.QUERY else target
     assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
@@ -70,7 +61,7 @@ def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(query: Query, hit:
 
 
 def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(query: Query, target: Query) -> None:
-    model = explanation(query, target)
+    model = explanation(query.document, query.vectors, target.document, target.vectors)
     pooled = replace(query, vectors=pool_long(query.vectors, 4))
     assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
     parts = parts_of(Breakdown((), None, (), {}), Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
