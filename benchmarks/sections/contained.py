@@ -180,40 +180,32 @@ def _answers(index: Index, case: _Case) -> dict[int, tuple[str, float]]:
     return {-1: (hits[0].doc_id, hits[0].score)} if len(hits) else {}
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Quality on the cases of a kind."""
-
-    n_planted: int
-    n_missing: int  # cases that were not planted
-    precision: float
-    recall: float
-
-
-def judged(cases: Sequence[Case], least: float = CONTAINED) -> Judged:
+def judged(cases: Sequence[Case], least: float = CONTAINED) -> tuple[float, float]:
     """Precision and recall; a case counts as found from the score `least` on."""
     found = [case for case in cases if case.values["score"] >= least]
     right = sum(bool(case.labels["home"]) and case.labels["found"] == case.labels["home"] for case in found)
-    n_planted = sum(bool(case.labels["home"]) for case in cases)
-    return Judged(n_planted, len(cases) - n_planted, right / max(1, len(found)), right / max(1, n_planted))
+    return right / max(1, len(found)), right / max(1, len(_planted(cases)))
 
 
 def recall_by_share(cases: Sequence[Case]) -> list[float | None]:
     """Recall for each share of replaced words; None where nothing of that share was planted."""
-    planted = [case for case in cases if case.labels["home"]]
-    by_share = [judged([case for case in planted if case.facts["replaced"] == share]) for share in REPLACED]
-    return [one.recall if one.n_planted else None for one in by_share]
+    by_share = [[case for case in _planted(cases) if case.facts["replaced"] == share] for share in REPLACED]
+    return [judged(planted)[1] if planted else None for planted in by_share]
+
+
+def _planted(cases: Sequence[Case]) -> list[Case]:
+    return [case for case in cases if case.labels["home"]]
 
 
 def contained_table(runs: Sequence[Run]) -> str:
     """Two rows for each corpus: sections by novelty, documents by containment."""
     rows = []
     for run in sorted(runs, key=lambda run: (run.corpus, run.system == WHOLE)):
-        one = judged(run.cases)
         place = [run.corpus, f"{run.details['n_documents']:,}", run.system, _KINDS[run.system]]
-        values = (one.precision, one.recall, *recall_by_share(run.cases))
+        n_planted = len(_planted(run.cases))
+        values = (*judged(run.cases), *recall_by_share(run.cases))
         shown = ["" if value is None else f"{value:.3f}" for value in values]
-        rows.append([*place, str(one.n_planted), str(one.n_missing), *shown])
+        rows.append([*place, str(n_planted), str(len(run.cases) - n_planted), *shown])
     shares = [f"Recall, {share:.0%} replaced" for share in REPLACED]
     head = ["Corpus", "Documents", "Mode", "Unit", "Planted", "Missing", "Precision", "Recall", *shares]
     return "\n".join([*markdown(head, rows), "", _NOTE.format(contained=CONTAINED), "", *origins(runs)])

@@ -102,7 +102,8 @@ def _rows(runs: Mapping[str, Run], *, has_model: bool) -> list[list[str]]:
     every = {system: one.cases for system, one in runs.items()}
     labels = [(name, value) for name, values in _GROUPS.items() for value in values]
     parts = [{system: _of_label(cases, *label) for system, cases in every.items()} for label in labels]
-    p_ranks = p_cells([_p(every, DOCUMENT, _before, seed), *(_p(part, DOCUMENT, _after, seed) for part in parts)])
+    p_before = _p(every, DOCUMENT, _reciprocal(BEFORE), seed)
+    p_ranks = p_cells([p_before, *(_p(part, DOCUMENT, _reciprocal(RANK), seed) for part in parts)])
     p_named = p_cells([_p(part, MODEL, _is_first, seed) if MODEL in runs else None for part in parts])
     rows = [[*place, "before planting", *_found(every, BEFORE, seed), p_ranks[0], *[""] * (4 + 5 * has_model)]]
     for (name, value), part, p_rank, p_name in zip(labels, parts, p_ranks[1:], p_named, strict=True):
@@ -117,12 +118,8 @@ def _of_label(cases: Sequence[Case], label: str, value: str) -> list[Case]:
     return [case for case in cases if case.labels[label] == value]
 
 
-def _before(case: Case) -> float:
-    return 1 / case.values[BEFORE]
-
-
-def _after(case: Case) -> float:
-    return 1 / case.values[RANK]
+def _reciprocal(rank: str) -> Callable[[Case], float]:
+    return lambda case: 1 / case.values[rank]
 
 
 def _is_first(case: Case) -> float:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import Run, read_run, run_files
 from benchmarks.sections.contained import (
     QUICK,
     ContainedPlan,
@@ -23,6 +23,7 @@ from benchmarks.sections.contained import (
 from benchmarks.sections.planting import replace_words
 from benchmarks.tasks.planted import main
 from engine.document import Document
+from indexer.origin import Origin
 from tests.fakes import make_document
 
 SECTIONS = [
@@ -40,13 +41,14 @@ def corpus() -> list[Document]:
     return [make_document(f"d{n}", [(f"Part {part}", words(n, part)) for part in range(5)]) for n in range(20)]
 
 
-def test_a_case_is_correct_if_its_home_is_found_with_a_sufficient_score() -> None:
-    found = judged(SECTIONS)
-    assert (found.n_planted, found.n_missing) == (3, 1)
-    assert [found.precision, found.recall] == pytest.approx([1 / 3, 1 / 3])
-    assert judged(SECTIONS, least=0.4).recall == pytest.approx(2 / 3)
-    assert judged([contained_case("c", -1, "x", 0.3, "x", 0.5)]).precision == 1
+def test_a_case_is_correct_if_its_home_is_found_with_a_sufficient_score(origin: Origin) -> None:
+    assert judged(SECTIONS) == pytest.approx((1 / 3, 1 / 3))
+    assert judged(SECTIONS, least=0.4) == pytest.approx((2 / 4, 2 / 3))
+    assert judged([contained_case("c", -1, "x", 0.3, "x", 0.5)]) == (1, 1)
     assert recall_by_share(SECTIONS) == [0.5, 0.0, None]
+    given = {"task": "contained", "dataset": "rfc@0", "system": "novelty", "details": {"n_documents": 1234}}
+    row = contained_table([Run(**given, origin=origin, cases=SECTIONS)]).splitlines()[2]
+    assert row == "| rfc | 1,234 | novelty | section | 3 | 1 | 0.333 | 0.333 | 0.500 | 0.000 |  |"
 
 
 def test_some_sections_and_half_of_the_documents_are_planted_in_others() -> None:
