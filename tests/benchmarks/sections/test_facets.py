@@ -310,8 +310,7 @@ def test_a_quick_part_has_a_query_of_each_fold_and_half_of_its_candidates_releva
     assert quick_part([task], seed=0) == [part] != quick_part([task], seed=1)
 
 
-def test_mistakes_are_reported_in_one_line(tmp_path: Path, faceted_folder: Path) -> None:
-    assert "holds no corpus.jsonl.gz" in CliRunner().invoke(main, [str(tmp_path)]).stderr
+def test_a_judged_document_must_be_in_the_corpus(faceted_folder: Path) -> None:
     with (faceted_folder / "qrels_method.tsv").open("a") as file:
         file.write("\nq\tunknown\t1\n")
     error = CliRunner().invoke(main, [str(faceted_folder)]).stderr
