@@ -94,7 +94,7 @@ def speed_options(
         speed(
             "--head-learning-rate",
             type=above_zero,
-            help=f"Learning rate outside the backbone; the same by default{head_rate}.",
+            help=f"Learning rate outside the backbone (SMITH: the sentence encoder); the same by default{head_rate}.",
         ),
         speed(
             "--dropout",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from torch import nn
@@ -50,6 +51,14 @@ def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(colde: Col
     settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
     for name, rate in rates(task, colde, settings).items():
         assert rate == (RATE if name.startswith("encoder.backbone.") else HEAD_RATE), name
+
+
+def test_the_head_rate_applies_to_the_document_layers_of_a_smith() -> None:
+    module = nn.ModuleDict({"sentence": nn.Linear(2, 2), "document": nn.Linear(2, 2)})
+    smith = SimpleNamespace(module=module)
+    settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
+    for name, rate in rates(module, smith, settings).items():  # type: ignore[arg-type]
+        assert rate == (RATE if name.startswith("sentence.") else HEAD_RATE), name
 
 
 def test_with_an_encoder_without_heads_the_head_rate_applies_to_the_task_alone(mean_encoder: MeanEncoder) -> None:
