@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -129,6 +129,7 @@ def main(
     """
     plan = RemovalPlan(queries, unit=Unit(unit), random=random, encoded=encoded)
     dataset = open_dataset(name, call.data)
+    opened: AbstractContextManager[Prepared]
     if call.is_quick:
         plan, split = replace(QUICK, unit=plan.unit), ""
         opened = quick_part(dataset, encoder, call.seed)
