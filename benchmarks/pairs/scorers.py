@@ -141,16 +141,12 @@ fitting_options = together(
     click.option("--longformer", default="", help="Parameters of s-longformer; by default random."),
     click.option("--bigbird", default="", help="Parameters of s-bigbird; by default random."),
     click.option("--small", is_flag=True, help="Use neural baselines with narrow layers, for a first test."),
-    click.option("--words", type=click.IntRange(1), help="Read at most the first N words of each document."),
     click.option(
         "--size",
         "sizes",
         multiple=True,
         callback=sizes_read,
         help="KEY=VALUE, a size of new encoders, such as combination=mean; may be repeated.",
-    ),
-    click.option(
-        "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
     ),
     click.option("--device", help="Device of all networks; by default a GPU if there is one."),
 )
@@ -173,7 +169,7 @@ def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
 
 def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work: Path, *, quick: bool) -> ScorerOptions:
     """The options of scorers, from the values of `fitting_options`."""
-    n_words = _QUICK_WORDS if quick else given["words"]
+    n_words = _QUICK_WORDS if quick else given.get("words")
     return ScorerOptions(
         encoder=given["encoder"],
         device=given["device"],

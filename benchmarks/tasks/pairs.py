@@ -141,6 +141,10 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 )
 @click.option("--pairs-seed", default=0, help="Seed of drawing and splitting pairs.")
 @fitting_options
+@click.option("--words", type=click.IntRange(1), help="Read at most the first N words of each document.")
+@click.option(
+    "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
+)
 @click.option(
     "--against",
     default=AGAINST,

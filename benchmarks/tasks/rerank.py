@@ -263,7 +263,7 @@ def main(
         protocol=protocol,
         splits=prepared.splits,
         documents={
-            **documents_to_fit(prepared, given["words"], quick=call.is_quick),
+            **documents_to_fit(prepared, None, quick=call.is_quick),
             **{one.doc_id: one for one in read_documents(dataset) if one.doc_id in scored},
             **trial.queries,
         },
