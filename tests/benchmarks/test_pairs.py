@@ -17,6 +17,7 @@ from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Settings
+from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
 from indexer.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
@@ -79,6 +80,20 @@ def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Pa
     assert first.name == again.name
     assert first.name.startswith(f"linked-cosine-bce-bert-aan-document-{details(first).pairs[:6]}-")
     assert first.name.endswith("-test-seed3")
+
+
+def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
+    linked: Dataset, bert_folder: Path, tmp_path: Path
+) -> None:
+    options = ["--systems", "bm25,cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "48", "--words", "9"]
+    places = ["--steps", "2", "--save", str(tmp_path / "encoders"), "--out", str(tmp_path / "out")]
+    run(linked, *options, *places, "--device", "cpu")
+    assert {record.corpus for record in written(tmp_path / "out")} == {"linked_9words"}
+    assert [path.name for path in (tmp_path / "encoders").iterdir()] == ["cosine-bce"]  # bm25 is no encoder
+    facts = encoder_facts(str(tmp_path / "encoders" / "cosine-bce"))
+    assert facts.steps == 2
+    assert facts.n_tokens > 0
+    assert facts.begins_with.startswith(f"{bert_folder.name}@")
 
 
 def test_a_run_of_fewer_pairs_does_not_overwrite_the_run_of_all_pairs(linked: Dataset, tmp_path: Path) -> None:
