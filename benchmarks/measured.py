@@ -35,7 +35,7 @@ _LISTS = (
 _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
-_PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
+_JUDGING = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py")
 _LAYERS = (
     *(f"benchmarks/frozen/{name}.py" for name in ("corpora", "layers", "training")),
     "engine/encoders/colde/layers.py",
@@ -51,8 +51,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
     "architectures": (*_SYSTEMS, *_MODELS),  # for encoders; other systems: `modules_of`
-    "pairs": _PAIRS,
-    "rerank": ("benchmarks/tasks/rerank.py", *_PAIRS),
+    "pairs": (*_JUDGING, *_MODELS),  # for encoders; other scorers: `modules_of`
     "probe": ("benchmarks/probing.py", *_ENCODING),
     "training": ("engine/training",),
     "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
@@ -100,10 +99,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
 }
 TASKS = (  # kinds of runs
-    *("retrieval", "architectures", "pairs", "rerank", "probe", "summaries", "peers"),
+    *("retrieval", "architectures", "pairs", "probe", "summaries", "peers"),
     *("facets", "faithfulness", "planted", "contained", "positions"),
 )
-# The code that the rankings of a system depend on, in retrieval and summaries, where that is not all of `MEASURED`.
+# The code that the rankings and scores of a system depend on, where that is not all of `MEASURED`.
 # Metrics are not included: a run keeps rankings, and its values are computed from them.
 _LEXICAL, _WORD_VECTORS = "benchmarks/baselines/lexical.py", "benchmarks/baselines/word_vectors.py"
 _DISTANCES = ("benchmarks/baselines/word_distances.py", _WORD_VECTORS)
@@ -117,6 +116,26 @@ _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
     "wrd": _DISTANCES,
     "hidden_topics": ("benchmarks/baselines/hidden_topics.py", _LEXICAL, *_DISTANCES),
 }
+_OF_WORDS = tuple(f"benchmarks/baselines/{name}.py" for name in ("pair_model", "text_inputs", "word_vectors"))
+_OF_BERT = (*_OF_WORDS[:2], "benchmarks/baselines/transformer_scorers.py", "engine/encoders/backbone")
+_OF_SCORER: Mapping[str, tuple[str, ...]] = {  # of pairs
+    **dict.fromkeys(("dssm", "arc-i"), (*_OF_WORDS, "benchmarks/baselines/matchers.py")),
+    **dict.fromkeys(("han", "smash"), (*_OF_WORDS, "benchmarks/baselines/hierarchical.py")),
+    "re2": (*_OF_WORDS, "benchmarks/baselines/re2.py"),
+    "concept-graph": (
+        *_OF_WORDS,
+        *(
+            f"benchmarks/baselines/{name}.py"
+            for name in (
+                *("concept_matcher", "concept_graphs", "concepts", "edge_betweenness", "keywords"),
+                "term_similarities",
+            )
+        ),
+    ),
+    **dict.fromkeys(("matchbert", "s-bert-512"), _OF_BERT),
+    **dict.fromkeys(("s-longformer", "s-bigbird"), (*_OF_BERT, "indexer/training/long_encoder.py")),
+}
+_OF_TEXTS = ("bm25", "tfidf", "doc2vec", "wmd", "wrd", "hidden_topics")
 
 
 _OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of benchmarks/peers, by the name of a peer before "@"
@@ -133,6 +152,10 @@ _OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of benchmarks/peers, by t
 def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
     """The files and folders that a record measures; `system` is that of a run."""
     measured = MEASURED[kind]
+    if kind in ("pairs", "architectures") and (modules := _OF_SCORER.get(system)):
+        return (*_JUDGING, *modules)
+    if kind == "pairs" and system in _OF_TEXTS:
+        return (*_JUDGING, *_OF_SYSTEM[system])
     if kind == "retrieval" or (kind == "architectures" and system != "document"):
         return _OF_SYSTEM.get(system, measured)
     if kind == "summaries" and system in _OF_SYSTEM:

@@ -15,7 +15,6 @@ from benchmarks.baselines.re2 import Re2Config, re2
 from benchmarks.baselines.text_inputs import WordConfig
 from benchmarks.baselines.transformer_scorers import (
     MATCHBERT_TOKENS,
-    LongKind,
     SBert512Config,
     SiameseLongConfig,
     sbert_512,
@@ -24,13 +23,14 @@ from benchmarks.baselines.transformer_scorers import (
 from benchmarks.pairs.scorer import SMALL, PairScorer
 from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import TrainingError
+from indexer.training.long_encoder import LongAttention, LongSizes
 
 WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config | ConceptMatcherConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The files of a user. By default, word vectors are trained on train, and long models start from random values."""
+    """The files of a user. By default, word vectors are trained on train, and long models begin with `bert`."""
 
     word_vectors: Path | None = None  # text file, such as glove.6B.50d.txt
     bert: str = MINILM_NAME
@@ -79,20 +79,10 @@ def _bert(name: str, max_tokens: int, given: Given, is_small: bool) -> PairScore
     return sbert_512(config, name=name, device=given.device)
 
 
-def _longformer(given: Given, is_small: bool) -> PairScorer:
-    return _siamese_long(SiameseLongConfig(LongKind.LONGFORMER, weights=given.longformer), given, is_small)
-
-
-def _bigbird(given: Given, is_small: bool) -> PairScorer:
-    return _siamese_long(SiameseLongConfig(LongKind.BIGBIRD, weights=given.bigbird), given, is_small)
-
-
-def _siamese_long(config: SiameseLongConfig, given: Given, is_small: bool) -> PairScorer:
-    if is_small:
-        config = replace(
-            config, max_tokens=256, layers=2, width=64, heads=4, ffn=128, window=32, block_size=16, random_blocks=1
-        )
-    return siamese_long(config, device=given.device)
+def _siamese_long(attention: LongAttention, given: Given, is_small: bool) -> PairScorer:
+    weights = given.longformer if attention is LongAttention.LONGFORMER else given.bigbird
+    sizes = LongSizes(max_tokens=256, window=32, block_tokens=16, random_blocks=1) if is_small else LongSizes()
+    return siamese_long(SiameseLongConfig(attention, weights, given.bert, sizes), device=given.device)
 
 
 def _words(config: WordConfig, given: Given, is_small: bool) -> WordConfig:
@@ -112,7 +102,7 @@ _MAKERS: Mapping[str, Callable[[Given, bool], PairScorer]] = {
     ),
     "matchbert": partial(_bert, "matchbert", MATCHBERT_TOKENS),
     "s-bert-512": partial(_bert, "s-bert-512", 512),
-    "s-longformer": _longformer,
-    "s-bigbird": _bigbird,
+    "s-longformer": partial(_siamese_long, LongAttention.LONGFORMER),
+    "s-bigbird": partial(_siamese_long, LongAttention.BIGBIRD),
 }
 NEURAL_SCORERS = tuple(_MAKERS)

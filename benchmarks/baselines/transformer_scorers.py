@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import torch
-from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
 from benchmarks.baselines.pair_model import PairTraining, Prepared, TrainedScorer, settings_of
 from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
@@ -18,10 +13,9 @@ from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
 from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
-from engine.encoders.backbone.model_folder import quiet_transformers
-from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone, tokenizer_sha256
+from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
+from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 
 # Learning rate and weight decay of Jha et al. (2022); the schedule of Yang et al. (2020, arXiv:2004.12297).
 TRANSFORMER_TRAINING = PairTraining(
@@ -81,45 +75,15 @@ def sbert_512(
     return TrainedScorer(name, settings, training, prepare, device=device)
 
 
-# Fields of the configuration below, and the names of the same fields in transformers.
-_SIZES: Mapping[str, str] = {
-    "layers": "num_hidden_layers",
-    "width": "hidden_size",
-    "heads": "num_attention_heads",
-    "ffn": "intermediate_size",
-    "window": "attention_window",
-    "block_size": "block_size",
-    "random_blocks": "num_random_blocks",
-}
-
-
-class LongKind(StrEnum):
-    """The kind of attention."""
-
-    LONGFORMER = "longformer"  # a window around each token; the first token attends to all tokens
-    BIGBIRD = "bigbird"  # neighbouring blocks, random blocks, the first and the last block
-
-
 @dataclass(frozen=True, slots=True)
 class SiameseLongConfig:
-    """Sizes, by default those of longformer-base-4096, and with `bigbird` those of bigbird-roberta-base.
+    """A pretrained model, or a BERT that is given long attention; sizes are those of the published models."""
 
-    The sizes apply to random parameters; pretrained ones have their own. Both published models were pretrained:
-    random parameters of these sizes learn little from a few thousand pairs.
-    """
-
-    kind: LongKind = LongKind.LONGFORMER
-    weights: str = ""  # a folder or a name on the hub, such as allenai/longformer-base-4096; "" for random parameters
-    tokenizer: str = MINILM_NAME  # model with the tokenizer for random parameters
-    max_tokens: int = 4096  # special tokens counted
+    attention: LongAttention = LongAttention.LONGFORMER
+    weights: str = ""  # a folder or a name on the hub, such as allenai/longformer-base-4096; "" to begin with `bert`
+    bert: str = MINILM_NAME  # a folder, a name on the hub, or this one
+    sizes: LongSizes = field(default_factory=LongSizes)  # of a model that begins with `bert`
     pooling: Pooling = Pooling.CLS  # our choice; not in the papers
-    layers: int = 12
-    width: int = 768
-    heads: int = 12
-    ffn: int = 3072
-    window: int = 512  # of Longformer, in tokens; half on either side
-    block_size: int = 64  # of BigBird
-    random_blocks: int = 3  # of BigBird
     checkpoint_gradients: bool = True  # recompute layers for the gradient, as 4,096 tokens need much memory
 
 
@@ -132,84 +96,39 @@ def siamese_long(
     """A Siamese Longformer (Beltagy et al. 2020, arXiv:2004.05150) or BigBird (Zaheer et al. 2020) as a `PairScorer`.
 
     The first token is Longformer's global one; see `engine.encoders.backbone.long_attention` for how each model is
-    read. Vectors are compared by cosine, as in section 4.1.3 of Jha et al. (2022).
+    read. Vectors are compared by cosine, as in section 4.1.3 of Jha et al. (2022). Without pretrained parameters a
+    model begins as `indexer.training.long_encoder` makes it.
     """
 
     def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[list[int]]:
-        made = given_backbone if config.weights else random_backbone
-        backbone = made(config, device=device)
+        backbone = _long_backbone(config, device)
         backbone.checkpoint_gradients(config.checkpoint_gradients)
+        max_tokens = backbone.max_tokens + backbone.tokenizer.n_special
+        start = resolve_backbone(config.weights or config.bert)
         return Prepared(
             FirstTokens(backbone),
-            lambda document: first_tokens(document, backbone, config.max_tokens),
-            encoder=f"{encoder_label(config.weights)}@{backbone.sha256[:12]}" if config.weights else "",
-            settings=_sizes(backbone) if config.weights else _tokenizer(config),
+            lambda document: first_tokens(document, backbone, max_tokens),
+            encoder=f"{encoder_label(config.weights or config.bert)}@{weights_sha256(start)[:12]}",
+            settings={"max_tokens": max_tokens},
         )
 
-    if config.kind is LongKind.BIGBIRD:
+    if config.attention is LongAttention.BIGBIRD:
         # BigBird's code in transformers 5.23 scatters numbers of one precision into a tensor of another.
         training = replace(training, mixed_precision=False)
-    return TrainedScorer(f"s-{config.kind}", _settings(config), training, prepare, device=device)
+    return TrainedScorer(f"s-{config.attention}", _settings(config), training, prepare, device=device)
 
 
 def _settings(config: SiameseLongConfig) -> Settings:
-    """The settings of a configuration; without sizes and tokenizer for pretrained parameters, which have their own."""
-    own = settings_of(config) | {"weights": encoder_label(config.weights) or "random"}
-    left_out = (*_SIZES, "tokenizer") if config.weights else ("tokenizer",)
-    return {name: value for name, value in own.items() if name not in left_out}
+    """The settings of a configuration; pretrained parameters have their own sizes."""
+    own = settings_of(config) | {"weights": encoder_label(config.weights), "bert": encoder_label(config.bert)}
+    if not config.weights:
+        return own
+    return {name: value for name, value in own.items() if name != "bert" and not name.startswith("sizes_")}
 
 
-def _sizes(backbone: Backbone) -> Settings:
-    """The sizes in the configuration of a pretrained model; sizes that its kind does not have are left out."""
-    found = {name: getattr(backbone.model.config, key, None) for name, key in _SIZES.items()}
-    found["window"] = found["window"][0] if isinstance(found["window"], list) else found["window"]
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _tokenizer(config: SiameseLongConfig) -> Settings:
-    folder = resolve_backbone(config.tokenizer)
-    return {"tokenizer": f"{encoder_label(config.tokenizer)}@{tokenizer_sha256(folder)[:12]}"}
-
-
-def given_backbone(config: SiameseLongConfig, *, device: str | None = None) -> Backbone:
-    """The pretrained backbone that the configuration names.
-
-    Raises:
-        EncoderError: it cannot be found or loaded.
-    """
-    return Backbone(resolve_backbone(config.weights), device=device, dtype=torch.float32, pooling=config.pooling)
-
-
-def random_backbone(config: SiameseLongConfig, *, device: str | None = None) -> Backbone:
-    """A backbone of random parameters from torch's generator, saved and loaded like any other."""
-    tokenizer = Tokenizer(resolve_backbone(config.tokenizer))
-    model = long_model(config, vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
-    with TemporaryDirectory() as folder, quiet_transformers():
-        model.save_pretrained(folder)
-        tokenizer.fast.model_max_length = config.max_tokens  # the tokenizer's own model reads fewer
-        tokenizer.fast.save_pretrained(folder)
-        return Backbone(Path(folder), device=device, dtype=torch.float32, pooling=config.pooling)
-
-
-def long_model(config: SiameseLongConfig, *, vocabulary_size: int, pad_id: int) -> Any:  # noqa: ANN401
-    """A model of transformers with random parameters."""
-    sizes = {
-        "vocab_size": vocabulary_size,
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "intermediate_size": config.ffn,
-        "pad_token_id": pad_id,
-    }
-    if config.kind is LongKind.BIGBIRD:
-        blocks = {"block_size": config.block_size, "num_random_blocks": config.random_blocks}
-        return BigBirdModel(BigBirdConfig(**sizes, **blocks, max_position_embeddings=config.max_tokens))
-    return LongformerModel(
-        LongformerConfig(
-            **sizes,
-            attention_window=[config.window] * config.layers,
-            # Positions are counted from the padding id + 1.
-            max_position_embeddings=config.max_tokens + pad_id + 1,
-            type_vocab_size=1,
-        )
-    )
+def _long_backbone(config: SiameseLongConfig, device: str | None) -> Backbone:
+    if config.weights:
+        folder = resolve_backbone(config.weights)
+        return Backbone(folder, device=device, dtype=torch.float32, pooling=config.pooling)
+    bert = resolve_backbone(config.bert)
+    return long_backbone(bert, config.attention, config.sizes, device=device, pooling=config.pooling)

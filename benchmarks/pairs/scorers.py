@@ -61,8 +61,8 @@ class ScorerOptions:
     device: str | None = None  # of models with parameters; by default a GPU if there is one
     training_tokens: int = TRAINING_TOKENS
     word_vectors: Path | None = None  # a text file; by default word vectors are trained on the documents
-    longformer: str = ""  # pretrained parameters; random if not given
-    bigbird: str = ""  # pretrained parameters; random if not given
+    longformer: str = ""  # pretrained parameters; those of `encoder` if not given
+    bigbird: str = ""  # as `longformer`
     is_small: bool = False  # neural baselines with narrow layers, for a first look
     sizes: Mapping[str, str] = field(default_factory=dict)  # of new encoders, in place of those of their recipes
     work: Path = WORK  # folder of the vectors of encoders that are not trained
@@ -138,8 +138,8 @@ fitting_options = together(
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         help="Text file of word vectors; by default they are learned.",
     ),
-    click.option("--longformer", default="", help="Parameters of s-longformer; by default random."),
-    click.option("--bigbird", default="", help="Parameters of s-bigbird; by default random."),
+    click.option("--longformer", default="", help="Parameters of s-longformer; by default those of --encoder."),
+    click.option("--bigbird", default="", help="Parameters of s-bigbird; by default those of --encoder."),
     click.option("--small", is_flag=True, help="Use neural baselines with narrow layers, for a first test."),
     click.option(
         "--size",

@@ -1,4 +1,4 @@
-"""Encoders with random parameters over a backbone: SMITH, CoLDE, TDE, of any size."""
+"""New encoders over a backbone: SMITH, CoLDE and TDE with random parameters, and long attention in a BERT."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from engine.encoders.backbone.weights import resolve_backbone
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.description import parse_json
+from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import SmithConfig, match_bert, smith, smith_short
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.config import TdeConfig
@@ -22,8 +23,9 @@ from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
+from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 
-ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig)
+ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig, LongSizes)
 _BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 _TRUTH = {"true": True, "false": False}
 
@@ -36,6 +38,8 @@ class Kind(StrEnum):
     MATCHBERT = "matchbert"
     COLDE = "colde"
     TDE = "tde"
+    LONGFORMER = "longformer"
+    BIGBIRD = "bigbird"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ def make_encoder(
     A SMITH takes its tokenizer from the backbone. It also takes the word embeddings if the
     backbone is a BERT of its width, and the whole sentence encoder if all sizes agree, as
     with BERT-base in SMITH-Short and MatchBERT. CoLDE and TDE are built on the backbone.
+    A Longformer or BigBird has the parameters of a BERT, and reads whole sections.
 
     Args:
         new: the encoder to make.
@@ -90,6 +95,8 @@ def make_encoder(
             )
         case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
             return _smith(new, backbone, seed, device)
+        case Kind.LONGFORMER | Kind.BIGBIRD:
+            return _long(new, backbone, device)
 
 
 def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Made:
@@ -109,6 +116,15 @@ def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Mad
     )
     words = " (the word embeddings alone)" if is_as_wide else None
     return Made(encoder, " (in the sentence encoder)" if is_same else words)
+
+
+def _long(new: NewEncoder, backbone: str, device: str | None) -> Made:
+    if new.variant is not Variant.FIXED:
+        raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave --variant out")
+    sizes = _resized(LongSizes(), new)
+    made = long_backbone(resolve_backbone(backbone), LongAttention(new.kind.value), sizes, device=device)
+    encoder = MeanEncoder(made, name=new.kind.value, window_tokens=sizes.max_tokens)
+    return Made(encoder, f" (with the attention of {new.kind}, positions repeated)")
 
 
 def _bert_sizes(folder: Path) -> tuple[object, ...]:
