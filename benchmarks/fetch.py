@@ -63,7 +63,7 @@ class Rebuilt:
             (
                 "This copy is the recorded corpus: all published figures can be compared with figures on this copy."
                 if is_identical
-                else "Figures on this copy (retrieval, rerank, pairs, peers) differ from the published ones in the "
+                else "Figures on this copy (retrieval, pairs, peers) differ from the published ones in the "
                 "third digit; state the checksum of the copy beside them."
             ),
         ]

@@ -23,7 +23,7 @@ from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
-    **dict.fromkeys(("retrieval", "architectures", "rerank", "faithfulness", "planted", "positions"), _CORPUS),
+    **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "second_stage"), _CORPUS),
     **dict.fromkeys(
         ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),

@@ -62,7 +62,6 @@ from benchmarks.tasks.faithfulness import faithfulness_table
 from benchmarks.tasks.planted import planted_table
 from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
-from benchmarks.tasks.rerank import rerank_table
 from benchmarks.tasks.summaries import summary_table
 from benchmarks.training import training_table
 from engine.errors import EngineError
@@ -103,8 +102,8 @@ class Table:
 
 
 def is_partial(record: Record) -> bool:
-    """Whether a record is of a quick run, of the first queries, or (retrieval, rerank) of another split than test."""
-    if record.kind in ("retrieval", "rerank") and getattr(record, "split", "test") != "test":
+    """Whether a record is of a quick run, of the first queries, or (retrieval) of another split than test."""
+    if record.kind == "retrieval" and getattr(record, "split", "test") != "test":
         return True
     if isinstance(record, Run):
         return record.corpus.endswith(SUFFIX)
@@ -150,7 +149,6 @@ TABLES: Mapping[str, Table] = {
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),
     "orderings": Table(("pairs", "probe"), orderings_table),
-    "rerank": Table(("rerank",), rerank_table),
     "probes": Table(("probe",), probe_table),
     "summaries": Table(("summaries",), summary_table),
     "facets": Table(("facets",), facets_table),

@@ -1,42 +1,55 @@
-"""Measures the encoders of the papers, and other systems, in retrieval by long documents, on parts of equal size."""
+"""Measures the encoders and scorers of the papers in retrieval by long documents, on parts of equal size."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
 import click
+import numpy as np
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.baselines.text_baselines import TEXT_BASELINES
-from benchmarks.datasets import TASKS
-from benchmarks.markdown import interval_text, markdown, origins, p_cells
+from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, read_documents
+from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import PRIMARY
 from benchmarks.options import log, names_of
+from benchmarks.pairs.ranking import by_relevance, reranked, scored
+from benchmarks.pairs.scorer import PairScorer
 from benchmarks.program import task
 from benchmarks.quick import sized_part
-from benchmarks.runs import Run
-from benchmarks.significance import randomization_p
-from benchmarks.tasks.retrieval import measure, open_trial, prepared_systems
+from benchmarks.runs import Run, ranked_case
+from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.systems import Ranking
+from benchmarks.tasks.retrieval import Trial, measure, open_trial, prepared_systems, rank
+from engine.document import Document
 from engine.encoders.backbone.weights import MINILM_NAME
 from engine.encoders.trainable import TrainableEncoder
 from engine.training.run.card import CARD_FILE
 
 DOCUMENT, EVIDENCE = "document", "evidence"
 SYSTEMS = (DOCUMENT, EVIDENCE, "words", "bm25", *TEXT_BASELINES)
+N_DOCUMENTS, N_WORDS = 240, 1000  # of a part
+_WORDS = "words"
+_DEPTH = 20  # targets that words find and scorers of pairs put into another order
+_BEST = "at best"
 _K = 100
+_SEED = re.compile(r"-seed\d+$")  # at the end of the name of an encoder
 _FACT = re.compile(r"^\| (begins with|steps|tokens read) \| (.+?) \|$", re.MULTILINE)
 _NOTE = (
     "nDCG@10 [95 % bootstrap interval over queries] on a part of each corpus: {n_documents:,} documents, of which the "
     "first {n_words:,} words are read. Document vector: the cosine of document vectors; for a system without an "
     "encoder, its own score. Full score: the score of longmatch, with the chunk and document vectors of the encoder. "
-    "Difference: the mean over all queries, to that of {base}, with p of a paired randomisation test, adjusted by "
-    "Holm's method over a table. Tokens: read in training after the published parameters of {base}. Seconds: of "
-    "indexing 1,000 documents of the parts."
+    "Re-ranked: the first {depth} targets of the system words, in the order of a scorer of pairs; {best}: in that of "
+    "their relevance. Difference: the mean over all queries, to that of the system without one, with p of a paired "
+    "randomisation test, adjusted by Holm's method over a table. Several seeds of training: the mean of each query, "
+    "with the standard deviation of the means. Tokens: read in training after the published parameters of {base}, for "
+    "a scorer without them all that it read. Seconds: of indexing 1,000 documents of the parts."
 )
 
 
@@ -56,7 +69,8 @@ class ArchitectureDetails:
 
     n_documents: int
     n_words: int  # read of each document, at most
-    facts: EncoderFacts | None  # None for systems without an encoder
+    facts: EncoderFacts | None  # None for systems without parameters
+    depth: int = 0  # first targets of words that were put into another order; 0 where all documents were ranked
 
 
 def encoder_facts(name: str) -> EncoderFacts:
@@ -84,8 +98,8 @@ def encoder_facts(name: str) -> EncoderFacts:
 @click.option(
     "--systems", default=f"{DOCUMENT},{EVIDENCE}", callback=names_of(SYSTEMS), help="Systems, separated by commas."
 )
-@click.option("--documents", "n_documents", type=click.IntRange(20), default=240, help="Documents of the part.")
-@click.option("--words", "n_words", type=click.IntRange(1), default=1000, help="First words read of each document.")
+@click.option("--documents", "n_documents", type=click.IntRange(20), default=N_DOCUMENTS, help="Documents of the part.")
+@click.option("--words", "n_words", type=click.IntRange(1), default=N_WORDS, help="First words read of each document.")
 @click.option("--split", default="test", help="Split to search with.")
 @measurement(seed="Seed of the part, and of tests and intervals.", quick="Few short documents", encodes=True)
 def main(
@@ -109,9 +123,7 @@ def main(
     """
     dataset = call.dataset(name, split)
     if not call.is_quick:
-        dataset = sized_part(
-            dataset, split, call.work, n_documents, seed=call.seed, n_words=n_words, n_queries=n_documents // 6
-        )
+        dataset = _part(dataset, split, call.work, n_documents, n_words, seed=call.seed)
     trial = open_trial(dataset, split, _K, None, call.origin)
     runs = list[Run]()
     without = [system for system in systems if system not in (DOCUMENT, EVIDENCE)]
@@ -132,38 +144,174 @@ def main(
     click.echo(architectures_table(runs))
 
 
+def _part(dataset: Dataset, split: str, work: Path, n_documents: int, n_words: int, *, seed: int = 0) -> Dataset:
+    n_queries = n_documents // 6
+    return sized_part(dataset, split, work, n_documents, seed=seed, n_words=n_words, n_queries=n_queries)
+
+
+@dataclass(frozen=True)
+class RankedPart:
+    """A part of a corpus for scorers of pairs, and what words find in it."""
+
+    trial: Trial
+    documents: Mapping[str, Document]  # by name of the part and id, so that no document of another corpus has its name
+    first: Mapping[str, Ranking]  # of the system words, by query
+
+
+def ranked_part(name: str, call: Measurement, seen: Mapping[str, set[str]]) -> RankedPart:
+    """The part of a dataset that this task measures, with the queries of test.
+
+    Args:
+        name: of a task, or a folder.
+        call: the measurement.
+        seen: the documents that scorers learn from, by dataset.
+
+    Raises:
+        DatasetError: scorers learn from a query, or the dataset cannot be read.
+    """
+    dataset = call.dataset(name, "test")
+    learned = seen.get(dataset.name, set())
+    part = dataset if call.is_quick else _part(dataset, "test", call.work, N_DOCUMENTS, N_WORDS)
+    trial = open_trial(part, "test", _K, None, call.origin)
+    if known := sorted(trial.queries.keys() & learned):
+        raise DatasetError(
+            f"scorers learn from the query {known[0]!r} of {name}; draw other pairs, or rank another part"
+        )
+    documents = {_named(part, one.doc_id): one for one in read_documents(part)}
+    documents |= {_named(part, query_id): query for query_id, query in trial.queries.items()}
+    ready = prepared_systems([_WORDS], part, MINILM_NAME, call.work, exact=True)
+    ((first, _),) = [rank(system, trial.queries.values(), _K) for system, _ in ready]
+    return RankedPart(trial, documents, first)
+
+
+def ranking_runs(scorer: PairScorer, part: RankedPart, *, has_vectors: bool) -> list[Run]:
+    """Rank a part by a fitted scorer of pairs, and put the first targets of words into its order.
+
+    Args:
+        scorer: was fitted with the documents of the part.
+        part: see `RankedPart`.
+        has_vectors: the scorer is an encoder that `run architectures` measures; only the first targets are scored.
+
+    Returns:
+        The run of all documents, unless `has_vectors`; then that of the first targets.
+
+    Raises:
+        DatasetError: a score is not finite.
+    """
+    dataset, corpus = part.trial.dataset, sorted(part.documents)
+    asked = {
+        _named(dataset, query): [_named(dataset, target) for target, _ in ranking[:_DEPTH]]
+        if has_vectors
+        else [name for name in corpus if name != _named(dataset, query)]
+        for query, ranking in part.first.items()
+    }
+    found = scored(scorer, asked)
+    order = {
+        query: [(name.removeprefix(_named(dataset, "")), score) for name, score in found[_named(dataset, query)]]
+        for query in part.first
+    }
+    again = _ranking_run(scorer, part, reranked(part.first, order, _DEPTH), depth=_DEPTH)
+    return [again] if has_vectors else [_ranking_run(scorer, part, order), again]
+
+
+def _named(dataset: Dataset, doc_id: str) -> str:
+    return f"{dataset.name}/{doc_id}"
+
+
+def _ranking_run(scorer: PairScorer, part: RankedPart, rankings: Mapping[str, Ranking], *, depth: int = 0) -> Run:
+    trial, course = part.trial, scorer.course
+    n_steps, n_tokens = (course.pretraining_steps + course.n_steps, course.n_tokens) if course else (0, 0)
+    facts = EncoderFacts(int(scorer.settings.get("n_parameters", 0)), scorer.encoder, n_steps, n_tokens)
+    return Run(
+        task="architectures",
+        dataset=f"{trial.dataset.name}@{checksum(trial.dataset)}",
+        system=scorer.name,
+        encoder=scorer.encoder,
+        settings=dict(scorer.settings),
+        variant=f"first{depth}" if depth else "",
+        k=trial.k,
+        details=asdict(ArchitectureDetails(N_DOCUMENTS, N_WORDS, facts, depth)),
+        origin=trial.origin,
+        cases=[ranked_case(query, rankings[query], targets) for query, targets in trial.qrels.items()],
+    )
+
+
 def architectures_table(runs: Sequence[Run]) -> str:
-    """The table of document vectors, then that of full scores."""
+    """The table of document vectors, that of full scores, and that of re-ranked targets."""
     if not runs:
         return ""
+    depth_of = {id(run): run.details_as(ArchitectureDetails).depth for run in runs}
+    again = [run for run in runs if depth_of[id(run)]]
+    whole = [run for run in runs if not depth_of[id(run)]]
+    of_vectors = [run for run in whole if run.system != EVIDENCE]
+    of_scores = [run for run in whole if run.system == EVIDENCE]
+    words = [run for run in whole if run.system == _WORDS] if again else []
+    tables = (
+        _table("Document vector", of_vectors, MINILM_NAME),
+        _table("Full score", of_scores, MINILM_NAME),
+        _table("Re-ranked", [*again, *words, *map(_at_best, words)], _WORDS),
+    )
     details = runs[0].details_as(ArchitectureDetails)
-    note = _NOTE.format(n_documents=details.n_documents, n_words=details.n_words, base=MINILM_NAME)
-    of_vectors = [run for run in runs if run.system != EVIDENCE]
-    of_scores = [run for run in runs if run.system == EVIDENCE]
-    lines = _table("Document vector", of_vectors) + [""] * bool(of_vectors) + _table("Full score", of_scores)
-    return "\n".join([*lines, "", note, "", *origins(runs)])
+    n_documents, n_words = details.n_documents, details.n_words
+    note = _NOTE.format(n_documents=n_documents, n_words=n_words, base=MINILM_NAME, depth=_DEPTH, best=_BEST)
+    return "\n".join([*(line for table in tables if table for line in (*table, "")), note, "", *origins(runs)])
 
 
-def _table(title: str, runs: Sequence[Run]) -> list[str]:
+def _at_best(words: Run) -> Run:
+    """The first targets of words in the order of their relevance."""
+    qrels = {case.id: case.relevant for case in words.cases}
+    rankings = {case.id: case.ranking for case in words.cases}
+    best = reranked(rankings, by_relevance(rankings, qrels), _DEPTH)
+    cases = [replace(case, ranking=best[case.id]) for case in words.cases]
+    return replace(words, system=_BEST, cases=cases)
+
+
+def _label(run: Run) -> str:
+    """The encoder, or the scorer of pairs; seeds of training are joined."""
+    is_encoder = run.system in (DOCUMENT, EVIDENCE)
+    return _SEED.sub("", run.encoder_name) if is_encoder else run.system
+
+
+def _table(title: str, runs: Sequence[Run], base_label: str) -> list[str]:
+    """The rows of systems, the best first; runs of a system that differ in the seed of training are one row."""
     if not runs:
         return []
     corpora = sorted({run.corpus for run in runs}, key=_place)
-    of: dict[str, dict[str, Run]] = {}
+    of: defaultdict[str, defaultdict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
-        of.setdefault(run.encoder_name or run.system, {})[run.corpus] = run
-    means = {label: fmean(run.mean(PRIMARY) for run in own.values()) for label, own in of.items()}
-    base = _values(of.get(MINILM_NAME, {}), corpora)
-    tested = {label: _values(own, corpora) for label, own in of.items() if label != MINILM_NAME}
-    complete = {label: values for label, values in tested.items() if base and len(values) == len(base)}
+        of[_label(run)][run.corpus].append(run)
+    values = {label: {corpus: _values(own) for corpus, own in found.items()} for label, found in of.items()}
+    means = {label: fmean(fmean(one) for one in own.values()) for label, own in values.items()}
+    all_values = {label: [one for corpus in corpora for one in own.get(corpus, ())] for label, own in values.items()}
+    base = all_values.get(base_label, [])
+    complete = {
+        label: own for label, own in all_values.items() if base and label != base_label and len(own) == len(base)
+    }
     p_of = dict(zip(complete, p_cells([randomization_p(one, base) for one in complete.values()]), strict=True))
     rows = []
     for label in sorted(of, key=lambda one: (-means[one], one)):
-        cells = [interval_text(of[label][corpus], PRIMARY) if corpus in of[label] else "-" for corpus in corpora]
+        cells = [_interval(values[label][corpus]) if corpus in values[label] else "-" for corpus in corpora]
         gain = f"{fmean(complete[label]) - fmean(base):+.3f} ({p_of[label]})" if label in complete else ""
-        rows.append([label, *cells, f"{means[label]:.3f}", gain, *_cost(list(of[label].values()))])
+        found = [run for own in of[label].values() for run in own]
+        rows.append([label, *cells, f"{means[label]:.3f}{_spread(of[label])}", gain, *_cost(found)])
     n_cases = {run.corpus: len(run.cases) for run in runs}
     heads = [f"{_whole(corpus)} ({n_cases[corpus]})" for corpus in corpora]
     return markdown([title, *heads, "Mean", "Difference (p)", "Parameters", "Tokens", "Seconds"], rows)
+
+
+def _interval(values: Sequence[float]) -> str:
+    low, high = bootstrap_interval(values)
+    return f"{fmean(values):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _spread(of_corpus: Mapping[str, Sequence[Run]]) -> str:
+    """The standard deviation of the mean over corpora between seeds; "" for one seed."""
+    n_seeds = {len(runs) for runs in of_corpus.values()}
+    if n_seeds == {1}:
+        return ""
+    by_seed = zip(*(sorted(runs, key=lambda run: run.name) for runs in of_corpus.values()), strict=False)
+    means = [fmean(run.mean(PRIMARY) for run in runs) for runs in by_seed]
+    return f" ± {stdev(means):.3f} ({len(means)} seeds)" if len(means) > 1 else ""
 
 
 def _cost(runs: Sequence[Run]) -> list[str]:
@@ -179,9 +327,9 @@ def _cost(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _values(runs: Mapping[str, Run], corpora: Sequence[str]) -> list[float]:
-    """The values of all queries, corpus by corpus; fewer than those of a system with runs of all corpora."""
-    return [value for corpus in corpora if corpus in runs for value in runs[corpus].values(PRIMARY)]
+def _values(runs: Sequence[Run]) -> list[float]:
+    """The value of each query: the mean over runs that differ only in their seed."""
+    return [float(one) for one in np.mean([run.values(PRIMARY) for run in runs], axis=0)]
 
 
 def _whole(corpus: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from typing import Any
 import click
 
 from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, finite_scores
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.scorers import (
+    NEURAL,
     QUICK_PAIRS,
     SCORERS,
     budget_of,
@@ -34,6 +36,7 @@ from benchmarks.program import task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
+from benchmarks.tasks.architectures import RankedPart, ranked_part, ranking_runs
 from engine.document import Document
 from indexer.origin import Origin
 
@@ -52,6 +55,7 @@ class Trial:
     n_lost: Mapping[Split, int]
     budget: Budget
     origin: Origin
+    parts: Sequence[RankedPart] = ()  # that learned scorers also rank
 
 
 def chosen_digest(chosen: Settings, budget: Budget | None) -> str:
@@ -76,7 +80,9 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     """
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
-    scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
+    # A scorer that learns from the texts alone would also learn from the texts of parts.
+    more = {name: one for part in trial.parts if scorer.is_trained for name, one in part.documents.items()}
+    scorer.fit(Fit({**trial.documents, **more}, train, valid, trial.budget, trial.origin.seed))
     fitted = time.perf_counter()
     valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
     done = time.perf_counter()
@@ -146,6 +152,14 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
 )
 @click.option(
+    "--rank",
+    "ranked",
+    multiple=True,
+    metavar="DATASET",
+    help="Also rank the part of DATASET that `run architectures` measures, and the first 20 targets of words in it, "
+    "by each scorer that learns; may be repeated.",
+)
+@click.option(
     "--against",
     default=AGAINST,
     type=click.Choice(SCORERS),
@@ -164,6 +178,7 @@ def main(
     pair_file: Path | None,
     most_pairs: int | None,
     pairs_seed: int,
+    ranked: tuple[str, ...],
     against: str,
     **given: Any,  # noqa: ANN401
 ) -> None:
@@ -175,6 +190,7 @@ def main(
     \b
     Example:
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
+        python -m benchmarks run pairs clscisumm --systems han,re2 --words 800 --rank rfc --rank proposals
         python -m benchmarks run pairs aan_lra --pairs lra_release/tsv_data --split given --systems bm25,han
     """
     if rule == SplitRule.GIVEN and pair_file is None:
@@ -182,6 +198,7 @@ def main(
     asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
     prepared = prepared_pairs(name, call.data, asked)
     corpus, _, checksum = prepared.dataset.partition("@")
+    learned = documents_of([*prepared.splits[Split.TRAIN], *prepared.splits[Split.VALID]])
     words = f"_{given['words']}words" if given["words"] else ""
     trial = Trial(
         dataset=f"{corpus}{SUFFIX if call.is_quick else words}@{checksum}",
@@ -192,11 +209,21 @@ def main(
         n_lost=prepared.n_lost,
         budget=budget_of(given, quick=call.is_quick),
         origin=call.origin,
+        parts=[ranked_part(one, call, {corpus: learned}) for one in ranked],
     )
+
+    def measured(scorer: PairScorer, chosen: Settings) -> Run:
+        run = measure(scorer, trial, chosen)
+        for part in trial.parts if scorer.is_trained else ():
+            log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
+            for one in ranking_runs(scorer, part, has_vectors=scorer.name not in NEURAL):
+                call.keep(one)
+        return run
+
     runs, failed = measure_each(
         systems,
         read_scorer_options(given, prepared, call.work, quick=call.is_quick),
-        lambda scorer, chosen: measure(scorer, trial, chosen),
+        measured,
         task=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
         keep=call.keep,
         save=given["save"],

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, DatasetError
+from benchmarks.measuring.measurement import Measurement
 from benchmarks.pairs import building
 from benchmarks.pairs.judging import judge
 from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
@@ -17,7 +18,7 @@ from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Settings
-from benchmarks.tasks.architectures import encoder_facts
+from benchmarks.tasks.architectures import encoder_facts, ranked_part
 from benchmarks.tasks.pairs import Trial, main, measure
 from indexer.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
@@ -94,6 +95,32 @@ def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
     assert facts.steps == 2
     assert facts.n_tokens > 0
     assert facts.begins_with.startswith(f"{bert_folder.name}@")
+
+
+def test_scorers_that_learn_also_rank_the_parts_of_corpora(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25,dssm,cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "48", "--small"]
+    run(linked, *options, "--rank", str(linked.corpus.parent), "--out", str(tmp_path), "--steps", "2")
+    ranked = {one.name: one for one in written(tmp_path) if one.task == "architectures"}
+    part = "linked_240documents_1000words"
+    assert list(ranked) == [
+        f"{part}-cosine-bce-{bert_folder.name}-first20-test",  # `run architectures` ranks a part by an encoder
+        f"{part}-dssm-first20-test",
+        f"{part}-dssm-test",
+    ]
+    whole, again = ranked[f"{part}-dssm-test"], ranked[f"{part}-dssm-first20-test"]
+    assert {len(case.ranking) for case in whole.cases} == {89}  # all documents but the query
+    assert whole.details["facts"]["n_tokens"] > 0
+    found = {case.id: {target for target, _ in case.ranking[:20]} for case in again.cases}
+    other = ranked[f"{part}-cosine-bce-{bert_folder.name}-first20-test"]
+    assert found == {case.id: {target for target, _ in case.ranking[:20]} for case in other.cases}
+    orders = [[target for target, _ in case.ranking if target in found[case.id]] for case in whole.cases]
+    assert orders == [[target for target, _ in case.ranking[:20]] for case in again.cases]
+
+
+def test_a_part_is_refused_if_scorers_learn_from_its_queries(linked: Dataset, tmp_path: Path, origin: Origin) -> None:
+    call = Measurement(origin, is_quick=False, out=None, data=tmp_path, given_work=tmp_path / "work")
+    with pytest.raises(DatasetError, match="scorers learn from the query 'd03' of"):
+        ranked_part(str(linked.corpus.parent), call, {linked.name: {"d03"}})
 
 
 def test_a_run_of_fewer_pairs_does_not_overwrite_the_run_of_all_pairs(linked: Dataset, tmp_path: Path) -> None:
