@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.training.run.trainer import TrainerSettings
     from indexer.training import NewEncoder, Start, Trained
 
-KINDS = ("smith", "smith-short", "matchbert", "colde", "tde")
+KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
 VARIANTS = ("fixed", "paper", "released")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -45,7 +45,8 @@ encoder_options = together(
     _encoder(
         "--new",
         type=click.Choice(KINDS),
-        help="Train a new encoder of this kind, from random parameters on top of --encoder.",
+        help="Train a new encoder of this kind: random layers on top of --encoder, or long attention in its layers "
+        "(longformer, bigbird).",
     ),
     _encoder(
         "--variant",

@@ -19,6 +19,7 @@ from engine.encoders.backbone.long_attention import max_positions
 from engine.encoders.backbone.model_folder import load_fast_tokenizer, load_model, quiet_transformers
 from engine.errors import EncoderError
 
+_LEAST = 16  # tokens of a sequence that can hold a text
 _POSITIONS = "embeddings.position_embeddings.weight"
 _EQUAL = (  # fields that the configurations of all three models have
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
@@ -50,10 +51,10 @@ class LongSizes:
         """
         if self.window < 2 or self.window % 2:
             raise EncoderError(f"a window of {self.window} tokens has no equal halves; give an even number from 2 on")
-        if min(self.max_tokens, self.block_tokens, self.random_blocks) < 1:
+        if self.max_tokens < _LEAST or min(self.block_tokens, self.random_blocks) < 1:
             raise EncoderError(
-                f"max_tokens {self.max_tokens}, block_tokens {self.block_tokens} and random_blocks "
-                f"{self.random_blocks} must be at least 1"
+                f"max_tokens is {self.max_tokens}, block_tokens {self.block_tokens}, random_blocks "
+                f"{self.random_blocks}; give at least {_LEAST}, 1 and 1"
             )
 
 
