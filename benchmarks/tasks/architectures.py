@@ -48,8 +48,8 @@ _NOTE = (
     "Re-ranked: the first {depth} targets of the system words, in the order of a scorer of pairs; {best}: in that of "
     "their relevance. Difference: the mean over all queries, to that of the system without one, with p of a paired "
     "randomisation test, adjusted by Holm's method over a table. Several seeds of training: the mean of each query, "
-    "with the standard deviation of the means. Tokens: read in training after the published parameters of {base}, for "
-    "a scorer without them all that it read. Seconds: of indexing 1,000 documents of the parts."
+    "with the standard deviation of the means. Tokens: read in training after the published parameters of {base}; for "
+    "a scorer without them, words or trigrams of letters. Seconds: of indexing 1,000 documents of the parts."
 )
 
 
@@ -249,7 +249,7 @@ def architectures_table(runs: Sequence[Run]) -> str:
     tables = (
         _table("Document vector", of_vectors, MINILM_NAME),
         _table("Full score", of_scores, MINILM_NAME),
-        _table("Re-ranked", [*again, *words, *map(_at_best, words)], _WORDS),
+        _table("Re-ranked", [*again, *words, *map(_at_best, words)], _WORDS, has_cost=False),
     )
     details = runs[0].details_as(ArchitectureDetails)
     n_documents, n_words = details.n_documents, details.n_words
@@ -272,7 +272,7 @@ def _label(run: Run) -> str:
     return _SEED.sub("", run.encoder_name) if is_encoder else run.system
 
 
-def _table(title: str, runs: Sequence[Run], base_label: str) -> list[str]:
+def _table(title: str, runs: Sequence[Run], base_label: str, *, has_cost: bool = True) -> list[str]:
     """The rows of systems, the best first; runs of a system that differ in the seed of training are one row."""
     if not runs:
         return []
@@ -293,10 +293,12 @@ def _table(title: str, runs: Sequence[Run], base_label: str) -> list[str]:
         cells = [_interval(values[label][corpus]) if corpus in values[label] else "-" for corpus in corpora]
         gain = f"{fmean(complete[label]) - fmean(base):+.3f} ({p_of[label]})" if label in complete else ""
         found = [run for own in of[label].values() for run in own]
-        rows.append([label, *cells, f"{means[label]:.3f}{_spread(of[label])}", gain, *_cost(found)])
+        cost = _cost(found) if has_cost else []
+        rows.append([label, *cells, f"{means[label]:.3f}{_spread(of[label])}", gain, *cost])
     n_cases = {run.corpus: len(run.cases) for run in runs}
     heads = [f"{_whole(corpus)} ({n_cases[corpus]})" for corpus in corpora]
-    return markdown([title, *heads, "Mean", "Difference (p)", "Parameters", "Tokens", "Seconds"], rows)
+    costs = ["Parameters", "Tokens", "Seconds"] if has_cost else []
+    return markdown([title, *heads, "Mean", "Difference (p)", *costs], rows)
 
 
 def _interval(values: Sequence[float]) -> str:
