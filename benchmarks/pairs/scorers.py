@@ -200,6 +200,7 @@ def measure_each(
     *,
     task: str,
     keep: Callable[[Run], None],
+    rank: Callable[[PairScorer], None],
     save: Path | None = None,
 ) -> tuple[list[Run], list[str]]:
     """Measure scorers one by one.
@@ -210,6 +211,7 @@ def measure_each(
         measure: called with a scorer that is not fitted yet, and its settings that differ from the defaults.
         task: the task, as the beginning of a line of the log.
         keep: called with each run when it is finished.
+        rank: called with each fitted scorer, after its run was kept.
         save: folder of trained encoders, each in a folder named by scorer and sizes.
 
     Returns:
@@ -224,6 +226,7 @@ def measure_each(
             run = measure(scorer, _not_default(scorer, options))
             keep(run)
             _save(scorer, options, save)
+            rank(scorer)
         except EngineError as error:
             log(f"{name}: {error}")
             failed.append(f"{name}: {error}")

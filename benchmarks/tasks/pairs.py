@@ -212,20 +212,19 @@ def main(
         parts=[ranked_part(one, call, {corpus: learned}) for one in ranked],
     )
 
-    def measured(scorer: PairScorer, chosen: Settings) -> Run:
-        run = measure(scorer, trial, chosen)
+    def rank(scorer: PairScorer) -> None:
         for part in trial.parts if scorer.is_trained else ():
             log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
             for one in ranking_runs(scorer, part, has_vectors=scorer.name not in NEURAL):
                 call.keep(one)
-        return run
 
     runs, failed = measure_each(
         systems,
         read_scorer_options(given, prepared, call.work, quick=call.is_quick),
-        measured,
+        lambda scorer, chosen: measure(scorer, trial, chosen),
         task=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
         keep=call.keep,
+        rank=rank,
         save=given["save"],
     )
     click.echo(pairs_table(runs, against))
