@@ -28,6 +28,7 @@ NEURAL = (
     *("dssm", "arc-i", "han", "smash", "re2", "concept-graph"),
     *("matchbert", "s-bert-512", "s-longformer", "s-bigbird"),
 )
+TOGETHER = ("re2", "concept-graph")  # read both documents of a pair together: too slow to rank a corpus
 GIVEN = ("cosine", "maxsim")
 TRAINED = (
     "cosine-bce",

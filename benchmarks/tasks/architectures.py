@@ -184,25 +184,26 @@ def ranked_part(name: str, call: Measurement, seen: Mapping[str, set[str]]) -> R
     return RankedPart(trial, documents, first)
 
 
-def ranking_runs(scorer: PairScorer, part: RankedPart, *, has_vectors: bool) -> list[Run]:
+def ranking_runs(scorer: PairScorer, part: RankedPart, *, ranks_all: bool) -> list[Run]:
     """Rank a part by a fitted scorer of pairs, and put the first targets of words into its order.
 
     Args:
         scorer: was fitted with the documents of the part.
         part: see `RankedPart`.
-        has_vectors: the scorer is an encoder that `run architectures` measures; only the first targets are scored.
+        ranks_all: whether all documents are scored, or the first targets alone: encoders rank a part faster from an
+            index, and scorers that read both documents together take hours.
 
     Returns:
-        The run of all documents, unless `has_vectors`; then that of the first targets.
+        The run of all documents if there is one, then that of the first targets.
 
     Raises:
         DatasetError: a score is not finite.
     """
     dataset, corpus = part.trial.dataset, sorted(part.documents)
     asked = {
-        _named(dataset, query): [_named(dataset, target) for target, _ in ranking[:_DEPTH]]
-        if has_vectors
-        else [name for name in corpus if name != _named(dataset, query)]
+        _named(dataset, query): [name for name in corpus if name != _named(dataset, query)]
+        if ranks_all
+        else [_named(dataset, target) for target, _ in ranking[:_DEPTH]]
         for query, ranking in part.first.items()
     }
     found = scored(scorer, asked)
@@ -211,7 +212,7 @@ def ranking_runs(scorer: PairScorer, part: RankedPart, *, has_vectors: bool) -> 
         for query in part.first
     }
     again = _ranking_run(scorer, part, reranked(part.first, order, _DEPTH), depth=_DEPTH)
-    return [again] if has_vectors else [_ranking_run(scorer, part, order), again]
+    return [_ranking_run(scorer, part, order), again] if ranks_all else [again]
 
 
 def _named(dataset: Dataset, doc_id: str) -> str:

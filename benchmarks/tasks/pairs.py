@@ -21,6 +21,7 @@ from benchmarks.pairs.scorers import (
     NEURAL,
     QUICK_PAIRS,
     SCORERS,
+    TOGETHER,
     budget_of,
     documents_to_fit,
     fitting_options,
@@ -156,8 +157,8 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     "ranked",
     multiple=True,
     metavar="DATASET",
-    help="Also rank the part of DATASET that `run architectures` measures, and the first 20 targets of words in it, "
-    "by each scorer that learns; may be repeated.",
+    help="Also rank the first 20 targets of words in the part of DATASET that `run architectures` measures, by each "
+    "scorer that learns, and the whole part by siamese baselines; may be repeated.",
 )
 @click.option(
     "--against",
@@ -215,7 +216,7 @@ def main(
     def rank(scorer: PairScorer) -> None:
         for part in trial.parts if scorer.is_trained else ():
             log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
-            for one in ranking_runs(scorer, part, has_vectors=scorer.name not in NEURAL):
+            for one in ranking_runs(scorer, part, ranks_all=scorer.name in NEURAL and scorer.name not in TOGETHER):
                 call.keep(one)
 
     runs, failed = measure_each(
