@@ -178,6 +178,7 @@ def test_archives_and_folders_are_read(tmp_path: Path, name: str) -> None:
         ("a.deb", b"<html>", "a.deb is not a Debian package"),
         ("a.rar", b"x", r"neither a folder nor an archive that ends with .tar"),
     ],
+    ids=["a cut tar", "a cut zip", "a deb without data", "no deb", "a rar"],  # packed data has the time in it
 )
 def test_a_file_that_is_no_archive_is_refused_with_the_next_step(
     tmp_path: Path, name: str, data: bytes, said: str
