@@ -12,20 +12,20 @@ from benchmarks.pairs.scorer import Pair, PairScorer
 from benchmarks.systems import Ranking
 
 
-def scored(scorer: PairScorer, asked: Mapping[str, Collection[str]]) -> dict[str, Ranking]:
+def scored(scorer: PairScorer, wanted: Mapping[str, Collection[str]]) -> dict[str, Ranking]:
     """Rank targets by a fitted scorer, for each query; equal scores keep the order of the targets.
 
     Args:
         scorer: knows all documents by these names.
-        asked: the targets to score, by query.
+        wanted: the targets to score, by query.
 
     Raises:
         DatasetError: a score is not finite.
     """
     # Scorers do not read is_match of a pair.
-    pairs = [Pair(query, target, is_match=False) for query, targets in asked.items() for target in targets]
+    pairs = [Pair(query, target, is_match=False) for query, targets in wanted.items() for target in targets]
     of_pair = dict(zip(((one.first, one.second) for one in pairs), finite_scores(scorer, pairs).tolist(), strict=True))
-    return {query: _sorted({target: of_pair[query, target] for target in targets}) for query, targets in asked.items()}
+    return {query: _sorted({target: of_pair[query, target] for target in targets}) for query, targets in wanted.items()}
 
 
 def reranked(rankings: Mapping[str, Ranking], order: Mapping[str, Ranking], depth: int) -> dict[str, Ranking]:
