@@ -5,6 +5,8 @@ An ordering is confirmed or contradicted if a paired test decides it; all others
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,13 +22,15 @@ from engine.encoders.backbone.weights import MINILM_NAME
 
 _LEVEL = 0.05
 _FEW = "5"  # labels of a class
+_SEED = re.compile(r"-seed\d+$")  # at the end of the name of an encoder
 _NOTE = (
     "Published, here: the better system of the paper, then the other one. Pairs: accuracy on pairs of papers of "
     "clscisumm, all trained scorers under one budget (s-longformer reads whole documents in a third of the steps). "
     "Probe: accuracy on BBCNews from all labels, or mean accuracy over draws of five labels a class. p: two-sided "
     "paired randomisation test (pairs of one first document swapped together), adjusted by Holm's method over the "
-    "orderings of a paper. Confirmed, contradicted: p below 0.05. The backbone of DocSplit's table is BERT in "
-    "the paper, and all-MiniLM-L6-v2 here, which was trained on similarity."
+    "orderings of a paper. Confirmed, contradicted: p below 0.05. Seeds: of training, better system and other one; the "
+    "test compares the mean of a case over the seeds. The backbone of DocSplit's table is BERT in the paper, and "
+    "all-MiniLM-L6-v2 here, which was trained on similarity."
 )
 
 
@@ -93,34 +97,44 @@ def _drawn_values(run: Run) -> Sequence[float]:
     return run.details_as(ProbeDetails).few_shot.get(_FEW, {}).get(RIGHT, [])
 
 
+def _probe_system(run: Run) -> str:
+    return _SEED.sub("", run.encoder_name)
+
+
 # By measure: the task, the name of a system, and a value for each case.
 _VALUES: Mapping[str, tuple[str, Callable[[Run], str], Callable[[Run], Sequence[float]]]] = {
     _PAIRS: ("pairs", _pair_system, _pair_values),
-    _PROBE: ("probe", lambda run: run.encoder_name, lambda run: run.values(RIGHT)),
-    _FEW_SHOT: ("probe", lambda run: run.encoder_name, _drawn_values),
+    _PROBE: ("probe", _probe_system, lambda run: run.values(RIGHT)),
+    _FEW_SHOT: ("probe", _probe_system, _drawn_values),
 }
 
 
 @dataclass(frozen=True)
 class _Tested:
-    """One ordering with the runs of both systems on the same cases."""
+    """One ordering with the runs of both systems, one for each seed, on the same cases."""
 
     claim: Claim
     other: str
-    better_run: Run
-    other_run: Run
+    better_runs: Sequence[Run]
+    other_runs: Sequence[Run]
+
+    def _means(self, runs: Sequence[Run]) -> list[float]:
+        """The mean of each case over the seeds."""
+        read = _VALUES[self.claim.measure][2]
+        return [fmean(of_case) for of_case in zip(*map(read, runs), strict=True)]
 
     @property
-    def values(self) -> tuple[Sequence[float], Sequence[float]]:
-        read = _VALUES[self.claim.measure][2]
-        return read(self.better_run), read(self.other_run)
+    def values(self) -> tuple[list[float], list[float]]:
+        """The value of each case: of the better system of the paper, and of the other one."""
+        return self._means(self.better_runs), self._means(self.other_runs)
 
     @property
     def p(self) -> float:
         """The p-value, not adjusted."""
         better, other = self.values
-        groups = self.better_run.groups if self.claim.measure == _PAIRS else None
-        return randomization_p(better, other, groups=groups, seed=self.better_run.origin.seed)
+        first = self.better_runs[0]
+        groups = first.groups if self.claim.measure == _PAIRS else None
+        return randomization_p(better, other, groups=groups, seed=first.origin.seed)
 
     def row(self, adjusted: float, cell: str) -> list[str]:
         """The row of the table."""
@@ -135,6 +149,7 @@ class _Tested:
             self.claim.measure,
             ", ".join(published) if self.claim.others[self.other] is not None else "",
             f"{better:.3f}, {other:.3f}",
+            f"{len(self.better_runs)}, {len(self.other_runs)}",
             cell,
             decided if adjusted < _LEVEL else "undecided",
         ]
@@ -150,24 +165,22 @@ def orderings_table(runs: Sequence[Run]) -> str:
         rows += [one.row(p, cell) for one, p, cell in zip(own, holm(p_values), p_cells(p_values), strict=True)]
     if not rows:
         return ""
-    head = ["Paper", "Ordering", "Measure", "Published", "Here", "p", "Verdict"]
-    used = {id(run): run for one in found for run in (one.better_run, one.other_run)}
+    head = ["Paper", "Ordering", "Measure", "Published", "Here", "Seeds", "p", "Verdict"]
+    used = {id(run): run for one in found for run in (*one.better_runs, *one.other_runs)}
     return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(list(used.values()))])
 
 
 def _tested(claim: Claim, runs: Sequence[Run]) -> list[_Tested]:
     task, name_of, values_of = _VALUES[claim.measure]
     of_task = [run for run in runs if run.task == task and (task != "pairs" or _is_limited(run)) and values_of(run)]
+    of_system: defaultdict[tuple[str, ...], list[Run]] = defaultdict(list)
+    for run in of_task:
+        of_system[name_of(run), run.dataset, *run.case_ids].append(run)
     found = []
     for other in claim.others:
-        for better_run in of_task:
-            match = [
-                run
-                for run in of_task
-                if name_of(run) == other and (run.dataset, run.case_ids) == (better_run.dataset, better_run.case_ids)
-            ]
-            if name_of(better_run) == claim.better and match:
-                found.append(_Tested(claim, other, better_run, match[0]))
+        for (name, *cases), better_runs in of_system.items():
+            if name == claim.better and (other, *cases) in of_system:
+                found.append(_Tested(claim, other, better_runs, of_system[other, *cases]))
                 break
     return found
 

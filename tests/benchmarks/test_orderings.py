@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from benchmarks.orderings import orderings_table
 from benchmarks.pairs.scorer import Course
@@ -53,7 +53,7 @@ def test_orderings_are_confirmed_contradicted_or_undecided(origin: Origin) -> No
     ]
     table = orderings_table(runs)
     assert row_of(table, "colde above han") == [
-        *("CoLDE, table 2", "colde above han", "pairs", "0.742, 0.664", "1.000, 0.000", "< 0.001", "confirmed")
+        *("CoLDE, table 2", "colde above han", "pairs", "0.742, 0.664", "1.000, 0.000", "1, 1", "< 0.001", "confirmed")
     ]
     assert row_of(table, "colde above dssm")[-2:] == ["1.000", "undecided"]
     assert row_of(table, "smith-wp-sp above smash")[-1] == "contradicted"
@@ -73,7 +73,20 @@ def test_few_labels_are_compared_draw_by_draw(origin: Origin) -> None:
     table = orderings_table([run("docsplit", [0.9] * 10), run("ct", [0.6] * 10)])
     rows = [line for line in table.splitlines() if "| docsplit above ct |" in line]
     assert len(rows) == 2  # all labels and few labels
-    assert rows[1].endswith("| 0.869, 0.596 | 0.900, 0.600 | 0.004 | confirmed |")
+    assert rows[1].endswith("| 0.869, 0.596 | 0.900, 0.600 | 1, 1 | 0.004 | confirmed |")
+
+
+def test_seeds_of_a_system_are_tested_as_their_mean(origin: Origin) -> None:
+    good, half = [True] * 20, [True] * 10 + [False] * 10
+    seeds = [replace(origin, seed=seed) for seed in range(3)]
+    runs = [
+        *(pairs_run("colde", right, of) for right, of in zip((good, good, half), seeds, strict=True)),
+        pairs_run("han", half, origin),
+    ]
+    *_, here, n_seeds, p, verdict = row_of(orderings_table(runs), "colde above han")
+    assert (here, n_seeds, verdict) == ("0.833, 0.500", "3, 1", "confirmed")
+    one_seed = row_of(orderings_table([runs[0], runs[-1]]), "colde above han")
+    assert p == one_seed[-2]  # the same pairs differ, all in favour of colde
 
 
 def test_without_both_runs_there_is_no_table(origin: Origin) -> None:
