@@ -62,7 +62,7 @@ def answer(result: Result) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(
     kind=st.sampled_from(["words", "vectors"]),
     n_partitions=st.integers(1, 8),

@@ -146,7 +146,7 @@ skips = st.sets(st.sampled_from(KINDS), min_size=1).map(lambda names: frozenset(
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(
     holds=st.sampled_from(["words", "vectors", "lists"]),
     n_partitions=st.sampled_from([0, 0, 1, 3]),

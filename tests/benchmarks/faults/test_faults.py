@@ -37,15 +37,15 @@ def _run(*arguments: str) -> str:
 
 @pytest.mark.slow
 def test_interruptions_and_damage_lose_nothing(tmp_path: Path) -> None:
-    _run("benchmarks", "study", "faults", *"--kills 48 --errors 64 --copies 42 --out".split(), str(tmp_path))
+    _run("benchmarks", "study", "faults", *"--kills 24 --errors 32 --copies 21 --out".split(), str(tmp_path))
     (path,) = tmp_path.glob("*.json")
     record = json.loads(path.read_text("utf-8"))
     assert record["problems"] == []
     assert set(record["operations"]) == {operation.name for operation in OPERATIONS}
-    assert sum(record["operations"].values()) == 112
+    assert sum(record["operations"].values()) == 56
     assert set(record["interruptions"]) == {fault.value for fault in Fault}
     copies = record["copies"].values()
-    assert (sum(one["n_cases"] for one in copies), sum(one["n_wrong"] for one in copies)) == (42, 0)
+    assert (sum(one["n_cases"] for one in copies), sum(one["n_wrong"] for one in copies)) == (21, 0)
 
 
 @pytest.mark.slow
