@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.datasets import (
     QUERIES,
@@ -112,14 +113,17 @@ def quick_part(
     kept = set(heapq.nsmallest(size.n_documents, corpus, key=lambda doc_id: (doc_id not in needed, place(doc_id))))
     path = folder / f"{checksum(dataset)}-{split}-seed{seed}" / f"{dataset.name}{suffix}"
     path.mkdir(parents=True, exist_ok=True)
-    _write(
-        path / "corpus.jsonl.gz", (document for document in read_documents(dataset) if document.doc_id in kept), size
-    )
-    if dataset.queries:
-        _write(path / QUERIES, queries.values(), size)
-    rows = [f"{query_id}\t{doc_id}\t{qrels[query_id][doc_id]}" for query_id in qrels for doc_id in qrels[query_id]]
-    (path / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]) + "\n", "utf-8")
-    (path / "splits.json").write_text(json.dumps({split: list(qrels)}), "utf-8")
+    with TemporaryDirectory(dir=folder) as name:
+        made = Path(name)
+        documents = (document for document in read_documents(dataset) if document.doc_id in kept)
+        _write(made / "corpus.jsonl.gz", documents, size)
+        if dataset.queries:
+            _write(made / QUERIES, queries.values(), size)
+        rows = [f"{query_id}\t{doc_id}\t{qrels[query_id][doc_id]}" for query_id in qrels for doc_id in qrels[query_id]]
+        (made / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]) + "\n", "utf-8")
+        (made / "splits.json").write_text(json.dumps({split: list(qrels)}), "utf-8")
+        for file in made.iterdir():  # another process may read the same part, so no file is written in place
+            file.replace(path / file.name)
     return open_dataset(str(path))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.quick import LEAD_WORDS, Size, first_words, part_of, quick_part
+from engine.document import Document
 from tests.fakes import make_document
 
 DOCUMENT = replace(make_document("a", [("One", "two three"), ("Four", "five six")]), pages=(0, 8, 20))
@@ -89,6 +90,21 @@ def test_the_same_seed_gives_the_same_part(large: Dataset, tmp_path: Path) -> No
     other = quick_part(large, "test", tmp_path / "c", seed=4, size=SIZE)
     assert checksum(first) == checksum(again) != checksum(other)
     assert list(read_qrels(first, "test")) != list(read_qrels(other, "test"))
+
+
+def test_a_part_is_whole_while_another_process_writes_it_again(
+    large: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = quick_part(large, "test", tmp_path, seed=0, size=SIZE)
+    read = []
+
+    def first_words_beside_a_reader(document: Document, n_words: int) -> Document:
+        read.append(sum(1 for _ in read_documents(part)))
+        return first_words(document, n_words)
+
+    monkeypatch.setattr("benchmarks.quick.first_words", first_words_beside_a_reader)
+    quick_part(large, "test", tmp_path, seed=0, size=SIZE)
+    assert read == [SIZE.n_documents] * SIZE.n_documents
 
 
 def test_a_small_dataset_is_kept_whole(dataset: Dataset, tmp_path: Path) -> None:
