@@ -5,7 +5,6 @@ An ordering is confirmed or contradicted if a paired test decides it; all others
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from engine.encoders.backbone.weights import MINILM_NAME
 
 _LEVEL = 0.05
 _FEW = "5"  # labels of a class
-_SEED = re.compile(r"-seed\d+$")  # at the end of the name of an encoder
 _NOTE = (
     "Published, here: the better system of the paper, then the other one. Pairs: accuracy on pairs of papers of "
     "clscisumm, all trained scorers under one budget (s-longformer reads whole documents in a third of the steps). "
@@ -97,15 +95,11 @@ def _drawn_values(run: Run) -> Sequence[float]:
     return run.details_as(ProbeDetails).few_shot.get(_FEW, {}).get(RIGHT, [])
 
 
-def _probe_system(run: Run) -> str:
-    return _SEED.sub("", run.encoder_name)
-
-
 # By measure: the task, the name of a system, and a value for each case.
 _VALUES: Mapping[str, tuple[str, Callable[[Run], str], Callable[[Run], Sequence[float]]]] = {
     _PAIRS: ("pairs", _pair_system, _pair_values),
-    _PROBE: ("probe", _probe_system, lambda run: run.values(RIGHT)),
-    _FEW_SHOT: ("probe", _probe_system, _drawn_values),
+    _PROBE: ("probe", lambda run: run.encoder_without_seed, lambda run: run.values(RIGHT)),
+    _FEW_SHOT: ("probe", lambda run: run.encoder_without_seed, _drawn_values),
 }
 
 
@@ -180,9 +174,19 @@ def _tested(claim: Claim, runs: Sequence[Run]) -> list[_Tested]:
     for other in claim.others:
         for (name, *cases), better_runs in of_system.items():
             if name == claim.better and (other, *cases) in of_system:
-                found.append(_Tested(claim, other, better_runs, of_system[other, *cases]))
+                found.append(_Tested(claim, other, _seeds(better_runs), _seeds(of_system[other, *cases])))
                 break
     return found
+
+
+def _seeds(runs: Sequence[Run]) -> list[Run]:
+    """The run of a system with the fewest settings of its own, and those that differ from it in the seed alone."""
+    first = min(runs, key=lambda run: len(run.details.get("chosen", {})))
+    return [
+        run
+        for run in runs
+        if (run.settings, run.details.get("budget")) == (first.settings, first.details.get("budget"))
+    ]
 
 
 def _is_limited(run: Run) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ KEPT = 100  # ranks of a ranking that a file holds
 RUNS = "runs"  # the folder, in that of the records
 _SUFFIX = ".jsonl.gz"
 _DIGITS = 6  # of a score
+_SEED = re.compile(r"-seed\d+$")  # of training, at the end of the name of an encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,11 @@ class Run:
     def encoder_name(self) -> str:
         """The name of the encoder, without its fingerprint."""
         return self.encoder.partition("@")[0]
+
+    @property
+    def encoder_without_seed(self) -> str:
+        """The name of the encoder; the seed of its training, at its end, is left out."""
+        return _SEED.sub("", self.encoder_name)
 
     @property
     def label(self) -> str:

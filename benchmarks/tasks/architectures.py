@@ -39,7 +39,6 @@ _WORDS = "words"
 _DEPTH = 20  # targets that words find and scorers of pairs put into another order
 _BEST = "at best"
 _K = 100
-_SEED = re.compile(r"-seed\d+$")  # at the end of the name of an encoder
 _FACT = re.compile(r"^\| (begins with|steps|tokens read) \| (.+?) \|$", re.MULTILINE)
 _NOTE = (
     "nDCG@10 [95 % bootstrap interval over queries] on a part of each corpus: {n_documents:,} documents, of which the "
@@ -270,7 +269,7 @@ def _at_best(words: Run) -> Run:
 def _label(run: Run) -> str:
     """The encoder, or the scorer of pairs; seeds of training are joined."""
     is_encoder = run.system in (DOCUMENT, EVIDENCE)
-    return _SEED.sub("", run.encoder_name) if is_encoder else run.system
+    return run.encoder_without_seed if is_encoder else run.system
 
 
 def _table(title: str, runs: Sequence[Run], base_label: str, *, has_cost: bool = True) -> list[str]:

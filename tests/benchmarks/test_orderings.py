@@ -89,5 +89,12 @@ def test_seeds_of_a_system_are_tested_as_their_mean(origin: Origin) -> None:
     assert p == one_seed[-2]  # the same pairs differ, all in favour of colde
 
 
+def test_runs_with_other_settings_are_no_seeds(origin: Origin) -> None:
+    good, bad = [True] * 20, [False] * 20
+    resized = replace(pairs_run("colde", bad, origin, size_chunk_tokens="62"), settings={"size_chunk_tokens": "62"})
+    runs = [resized, pairs_run("colde", good, origin), pairs_run("han", bad, origin)]
+    assert row_of(orderings_table(runs), "colde above han")[4:6] == ["1.000, 0.000", "1, 1"]
+
+
 def test_without_both_runs_there_is_no_table(origin: Origin) -> None:
     assert orderings_table([pairs_run("colde", [True, True], origin)]) == ""

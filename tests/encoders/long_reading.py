@@ -9,7 +9,7 @@ import torch
 from engine.encoders.loading import load_encoder
 from tests.fakes import make_document
 
-N_WORDS = 100_000
+N_WORDS = 200_000
 _SENTENCE = "The quick brown fox jumps over the lazy old dog. "  # 10 words
 
 
