@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from benchmarks.runs import Run
@@ -12,6 +12,8 @@ from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.origin import Origin
 
 _MODULE = re.compile(r"^python -m benchmarks(?:\.| study )(\w+)")
+_ENCODER = " --encoder "
+_REPEATABLE = re.compile(rf"(python -m benchmarks run architectures \S+)((?:{_ENCODER}\S+)+)")
 _NAMES = {
     **{name: f"run {name}" for name in ("facets", "faithfulness", "planted")},
     **{"position_bias": "run positions", "peers_run": "study peers", "ann": "study vectors"},
@@ -70,8 +72,18 @@ def origins(records: Sequence[Measured]) -> list[str]:
     """The lines below a table: the commands that rerun its records, then commits and machines; none without records."""
     if not records:
         return []
-    commands = [f"- `{command}`" for command in dict.fromkeys(present(record.origin.command) for record in records)]
-    return ["Run again:", "", *commands, "", measured(records)]
+    commands = _joined(dict.fromkeys(present(record.origin.command) for record in records))
+    return ["Run again:", "", *(f"- `{command}`" for command in commands), "", measured(records)]
+
+
+def _joined(commands: Iterable[str]) -> list[str]:
+    """The commands, those of one command line but for a repeatable option as one; each at its first place."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for command in commands:
+        found = _REPEATABLE.fullmatch(command)
+        first, own = (found[1], found[2].split(_ENCODER)[1:]) if found else (command, [])
+        values[first] += own
+    return [first + "".join(_ENCODER + value for value in dict.fromkeys(own)) for first, own in values.items()]
 
 
 def present(command: str) -> str:

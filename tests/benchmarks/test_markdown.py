@@ -26,6 +26,20 @@ def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: 
     assert origins([]) == []
 
 
+def test_commands_that_differ_in_encoders_are_one_where_the_program_takes_several(origin: Origin) -> None:
+    ranked, explained = "python -m benchmarks run architectures rfc", "python -m benchmarks run facets csfcube"
+    run = [
+        *(f"{ranked} --encoder a --encoder b", f"{ranked} --systems words", f"{ranked} --encoder c --encoder a"),
+        *(f"{explained} --encoder a", f"{explained} --encoder b"),
+    ]
+    assert origins([One(replace(origin, command=command)) for command in run])[2:-2] == [
+        f"- `{ranked} --encoder a --encoder b --encoder c`",
+        f"- `{ranked} --systems words`",
+        f"- `{explained} --encoder a`",
+        f"- `{explained} --encoder b`",
+    ]
+
+
 def test_commits_stand_with_their_machine(origin: Origin) -> None:
     elsewhere = replace(origin, machine=replace(origin.machine, cores=16, gpu="A GPU"))
     assert measured([One(origin), One(elsewhere)]) == (
