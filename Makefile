@@ -5,7 +5,8 @@ PYTHON ?= python3
 FAISS := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo gpu || echo cpu)
 TORCH_INDEX ?= $(if $(filter cpu,$(FAISS)),https://download.pytorch.org/whl/cpu)
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# Packages are compiled when they are first imported: most never are, and compiling all takes over a minute.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 
 .PHONY: venv demo test test-peers test-ray lint docs clean
 
@@ -15,13 +16,12 @@ venv: .venv/installed
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longmatch needs Python 3.11 or newer; name one: make venv PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	@echo "Installing torch: 0.8 GB on disk."
-	$(PIP) --no-compile $(if $(TORCH_INDEX),--retries 0 --extra-index-url $(TORCH_INDEX)) torch
+	$(PIP) $(if $(TORCH_INDEX),--retries 0 --extra-index-url $(TORCH_INDEX)) torch
 	touch $@
 
-# Compiled when it is first imported, so that what is never imported takes no space.
 .venv/user: setup.cfg constraints.txt | .venv/python
 	@echo "Installing longmatch and some 50 packages into .venv: 1.2 GB on disk with torch for the CPU, 2 to 5 minutes."
-	$(PIP) --no-compile --editable '.[$(FAISS)]'
+	$(PIP) --editable '.[$(FAISS)]'
 	touch $@
 
 .venv/installed: setup.cfg constraints.txt | .venv/python

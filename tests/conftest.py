@@ -36,7 +36,7 @@ _WORDS = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """`pytest` by itself is for the daily loop: several processes, slow tests left out.
+    """`pytest` by itself is for the daily loop: a process for each core, slow tests left out.
 
     Where files or folders are named, as `make test` does, their slow tests run too.
     """
@@ -54,13 +54,6 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     ):
         # The tests of a file stay in one process, as they share what is costly to make.
         option.numprocesses, option.dist = "auto", "loadfile"
-
-
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than cores: a fifth of the time, tests wait for servers, browsers and other processes."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1
 
 
 def pytest_sessionfinish() -> None:
