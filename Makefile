@@ -5,6 +5,9 @@ PYTHON ?= python3
 FAISS := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo gpu || echo cpu)
 TORCH_INDEX ?= $(if $(filter cpu,$(FAISS)),https://download.pytorch.org/whl/cpu)
 BIN := .venv/bin
+# Compiled modules are kept, whatever the environment says: without them each process takes eight seconds to import torch
+# and transformers.
+unexport PYTHONDONTWRITEBYTECODE
 # Packages are compiled when they are first imported: most never are, and compiling all takes over a minute.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 
