@@ -49,7 +49,7 @@ def randomization_p(
     if differences.size <= MAX_EXACT:
         return float(np.mean(_is_as_extreme(_all_patterns(differences.size), differences)))
     draw = np.random.default_rng(seed)
-    blocks = _blocks(n_samples, differences.size, lambda shape: draw.integers(0, 2, size=shape, dtype=np.int8))
+    blocks = _blocks(n_samples, differences.size, lambda shape: _random_bits(draw, shape))
     n_extreme = sum(np.count_nonzero(_is_as_extreme(block, differences)) for block in blocks)
     return (1 + n_extreme) / (1 + n_samples)
 
@@ -124,6 +124,13 @@ def _is_as_extreme(swapped: NDArray[np.integer], differences: NDArray[np.float64
 
 def _all_patterns(n: int) -> NDArray[np.int8]:
     return ((np.arange(1 << n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
+
+
+def _random_bits(draw: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Each 0 or 1; eight to a random byte, which takes a fraction of the time of one byte each."""
+    n_bits = shape[0] * shape[1]
+    random_bytes = np.frombuffer(draw.bytes(-(-n_bits // 8)), np.uint8)
+    return np.unpackbits(random_bytes, count=n_bits).reshape(shape)
 
 
 def _blocks(
