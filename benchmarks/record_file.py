@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -134,32 +134,41 @@ def rebuild(cls: type[RecordT], values: Mapping[str, Any]) -> RecordT:
 
     Fields that have defaults may be missing, as in records that are older than the field.
     """
-    return cls(**{name: _value(hint, values[name]) for name, hint in _hints(cls).items() if name in values})
+    made = {}
+    for name, make in _makers(cls).items():
+        if name in values:
+            made[name] = values[name] if make is None else make(values[name])
+    return cls(**made)
+
+
+Maker = Callable[[Any], Any]
 
 
 @cache  # a file of a run has thousands of cases
-def _hints(cls: type[DataclassInstance]) -> dict[str, Any]:
+def _makers(cls: type[DataclassInstance]) -> dict[str, Maker | None]:
     hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in fields(cls)}
+    return {field.name: _maker(hints[field.name]) for field in fields(cls)}
 
 
-def _value(hint: Any, value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, str | int | float | None):
-        return value
+def _maker(hint: Any) -> Maker | None:  # noqa: ANN401
+    """What makes a value of a type from JSON; None if that is the value itself, as a list of numbers is."""
     if is_dataclass(hint) and isinstance(hint, type):
-        return rebuild(hint, value)
+        return partial(rebuild, hint)
     arguments = get_args(hint)
     kind = get_origin(hint)
-    if kind in (UnionType, Union):
-        made = [argument for argument in arguments if is_dataclass(argument)]
-        return _value(made[0], value) if made and isinstance(value, dict) else value
-    if kind is list:
-        return [_value(arguments[0], item) for item in value]
     if kind is tuple:
-        return tuple(value)
+        return tuple
+    if kind in (UnionType, Union):
+        makers = [_maker(argument) for argument in arguments if is_dataclass(argument)]
+    else:
+        makers = [_maker(arguments[-1])] if kind in (list, dict) else []
+    if not makers or (make := makers[0]) is None:
+        return None
+    if kind is list:
+        return lambda value: [make(item) for item in value]
     if kind is dict:
-        return {name: _value(arguments[1], item) for name, item in value.items()}
-    return value
+        return lambda value: {name: make(item) for name, item in value.items()}
+    return lambda value: make(value) if isinstance(value, dict) else value
 
 
 _SUFFIX = ".unfinished"

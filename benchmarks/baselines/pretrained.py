@@ -15,7 +15,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import linear, normalize
-from transformers import T5EncoderModel
 
 from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
@@ -121,6 +120,8 @@ def _dense_folder(folder: Path) -> Path:
 
 
 def _load_t5(folder: Path, dtype: torch.dtype) -> Any:  # noqa: ANN401
+    from transformers import T5EncoderModel  # takes seconds to import
+
     with quiet_transformers():
         try:
             model, report = T5EncoderModel.from_pretrained(
