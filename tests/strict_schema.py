@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from engine.report.contract import result_schema
 
@@ -27,7 +27,7 @@ VALIDATOR = Draft202012Validator(strict(result_schema()))
 
 def check(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the value, after checking that it is valid and that its parts sum to the scores."""
-    errors = [f"{error.json_path}: {error.message:.200}" for error in VALIDATOR.iter_errors(value)]
+    errors = [f"{error.instance_path}: {error.message:.200}" for error in VALIDATOR.iter_errors(value)]
     assert errors == []
     for hit in hits_of(value):
         assert abs(sum(part["contribution"] for part in hit["parts"]) - hit["score"]) <= TOLERANCE
