@@ -26,7 +26,7 @@ NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "second_stage"), _CORPUS),
     **dict.fromkeys(
-        ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
+        ("recall", "gpu_search", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,
     ),
     **dict.fromkeys(

@@ -71,6 +71,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "peers": (*_PEERS, "benchmarks/peers/longmatch.py", *_SYSTEMS, *_LISTS),  # for longmatch; other peers: `modules_of`
     "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
+    "gpu_search": ("engine/gpu", "engine/store/replica.py", *_SCORING, *_LISTS),
     "exactness": _SCORING,
     "stability": (*_SCORING, *_LISTS),
     "throughput": (

@@ -12,6 +12,7 @@ import benchmarks.faults.records
 import benchmarks.frozen.document_layers
 import benchmarks.frozen.second_stage
 import benchmarks.partitions.records
+import benchmarks.speed.gpu_search
 import benchmarks.speed.memory
 import benchmarks.speed.plan
 import benchmarks.speed.reading

@@ -46,6 +46,7 @@ from benchmarks.runs import Run
 from benchmarks.sections.contained import contained_table
 from benchmarks.speed.encode.tables import limit_table, throughput_table
 from benchmarks.speed.first_answer import first_answer_table
+from benchmarks.speed.gpu_search import gpu_search_table
 from benchmarks.speed.growth.tables import additions_table, scale_table
 from benchmarks.speed.plan import plan_table
 from benchmarks.speed.reading import reading_table
@@ -127,6 +128,7 @@ TABLES: Mapping[str, Table] = {
     "parts": Table(("retrieval",), parts_table, is_of_parts=True),
     "leave_one_out": Table(("retrieval",), leave_one_out_table),
     "recall": Table(("recall",), recall_table),
+    "gpu_search": Table(("gpu_search",), gpu_search_table),
     "promises": Table(("exactness", "faults", "concurrency", "row_checks", "memory"), _promises),
     "stability": Table(("stability",), stability_table),
     "boilerplate": Table(("boilerplate",), boilerplate_table),
