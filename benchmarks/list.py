@@ -24,7 +24,7 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "second_stage"), _CORPUS),
+    **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "term_vectors", "second_stage"), _CORPUS),
     **dict.fromkeys(
         ("recall", "gpu_search", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,

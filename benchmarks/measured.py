@@ -55,6 +55,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "probe": ("benchmarks/probing.py", *_ENCODING),
     "training": ("engine/training",),
     "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
+    "term_vectors": ("benchmarks/frozen/terms.py", *_LAYERS),
     "second_stage": (
         *(f"benchmarks/frozen/{name}.py" for name in ("candidates", "rerankers", "reranking")),
         *(*_LAYERS, *_SCORING),

@@ -22,6 +22,7 @@ from benchmarks.figures import draw_figures
 from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.frozen.document_layers import layers_table
 from benchmarks.frozen.second_stage import second_stage_table
+from benchmarks.frozen.term_vectors import term_vectors_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.orderings import orderings_table
@@ -145,6 +146,7 @@ TABLES: Mapping[str, Table] = {
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
     "document_layers": Table(("document_layers",), layers_table),
+    "term_vectors": Table(("term_vectors",), term_vectors_table),
     "second_stage": Table(("second_stage",), second_stage_table),
     "architectures": Table(("architectures",), architectures_table),
     "lengths": Table(("retrieval",), length_table),

@@ -20,6 +20,7 @@ from engine.training.corpus import TrainingCorpus, read_training_corpus
 if TYPE_CHECKING:
     from benchmarks.frozen.document_layers import LayerRow
     from benchmarks.frozen.second_stage import RerankerRow
+    from benchmarks.frozen.term_vectors import TermRow
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: 
 
 def attempts_table(
     what: str,
-    rows: Sequence[LayerRow | RerankerRow],
+    rows: Sequence[LayerRow | RerankerRow | TermRow],
     base: str,
     *,
     seed: int,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,17 +11,22 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from scipy.sparse import csr_matrix
 
 from benchmarks.datasets import DatasetError
-from benchmarks.frozen import document_layers, reranking, second_stage
+from benchmarks.frozen import document_layers, reranking, second_stage, term_vectors
 from benchmarks.frozen.candidates import Candidates, RankedCorpus
 from benchmarks.frozen.corpora import FrozenCorpus, Whitening
 from benchmarks.frozen.document_layers import BASE, LayersRecord, layers_table
 from benchmarks.frozen.layers import LAYERS, MAX_CHUNKS
 from benchmarks.frozen.rerankers import RERANKERS, Pairs
 from benchmarks.frozen.second_stage import SecondStageRecord, second_stage_table
+from benchmarks.frozen.term_vectors import TermVectorsRecord, term_vectors_table
+from benchmarks.frozen.terms import WIDTH as TERM_WIDTH
+from benchmarks.frozen.terms import TermCorpus, TermWeights, principal, term_counts, train_weights
 from benchmarks.frozen.training import OBJECTIVES, document_vectors, sections_batch, train
 from benchmarks.records import read_records
+from engine.encoders.backbone.tokenizer import Tokenizer
 from tests.fakes import make_corpus
 
 WIDTH = 16
@@ -110,6 +116,55 @@ def test_whitening_evens_out_the_variance() -> None:
     np.testing.assert_allclose(np.linalg.norm(of(vectors.astype(np.float32)), axis=1), 1, rtol=1e-5)
 
 
+def test_terms_are_counted_in_whole_texts(bert_folder: Path) -> None:
+    tokenizer = Tokenizer(bert_folder)
+    ((ids, _),) = tokenizer.tokenize(["fox dog fox"])
+    counts = term_counts(["fox dog fox", *["dog"] * 70, ""], tokenizer)
+    assert counts.shape == (72, tokenizer.vocabulary_size)
+    assert (counts[0, ids[0]], counts[0, ids[1]], counts[70, ids[1]], counts[71].sum()) == (2, 1, 1, 0)
+
+
+def with_terms(corpus: FrozenCorpus, *, seed: int, times: int = 1) -> TermCorpus:
+    """Chunks that say nothing; in each document four terms of its topic, some times, and 40 of 200 others."""
+    draw = np.random.default_rng(seed)
+    counts = np.zeros((len(corpus.ids), 400), np.float32)
+    for place, own in enumerate(counts):
+        own[draw.permutation(200)[:40]] = draw.integers(1, 9, 40)
+        own[200 + 4 * (place // 2) : 204 + 4 * (place // 2)] = times
+    chunks = draw.standard_normal(corpus.chunks.shape)
+    noise = (chunks / np.linalg.norm(chunks, axis=1, keepdims=True)).astype(np.float16)
+    return TermCorpus(replace(corpus, chunks=noise), csr_matrix(counts))
+
+
+def test_projections_keep_the_cosines_of_weighted_counts(corpora: list[FrozenCorpus]) -> None:
+    here, other = (with_terms(corpus, seed=seed) for seed, corpus in enumerate(corpora))
+    weights = TermWeights.of([other], seed=0)
+    having = np.asarray((other.counts > 0).sum(axis=0))[0]
+    counts = here.counts.toarray()
+    exact = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * np.log(61 / (having + 1)).clip(1e-3)
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    found = weights.all_vectors(here)
+    assert found.shape == (60, TERM_WIDTH)
+    np.testing.assert_allclose(found @ found.T, exact @ exact.T, atol=0.16)
+    assert np.abs(found @ found.T - exact @ exact.T).mean() < 1.2 * TERM_WIDTH**-0.5
+
+
+def test_terms_find_what_the_mean_of_noise_does_not(corpora: list[FrozenCorpus]) -> None:
+    here, other = (with_terms(corpus, seed=seed, times=30) for seed, corpus in enumerate(corpora))
+    joined = TermWeights.of([other], seed=0).document_vectors(here)
+    assert joined.shape == (60, WIDTH + TERM_WIDTH)
+    assert np.mean(here.frozen.ndcg(joined)) > np.mean(here.frozen.ndcg(here.means)) + 0.1
+    assert principal(joined, WIDTH).shape == (60, WIDTH)
+
+
+def test_training_weights_lowers_the_loss_and_raises_topical_terms(corpora: list[FrozenCorpus]) -> None:
+    given = [with_terms(corpus, seed=seed) for seed, corpus in enumerate(corpora)]
+    trained = train_weights(given, steps=60, rate=0.03, seed=0)
+    assert trained.last_loss < trained.first_loss - 0.05 and trained.n_documents > 60
+    change = trained.weights.logarithms.detach() - TermWeights.of(given, seed=0).logarithms
+    assert change[200:280].mean() > change[:200].mean() + 0.05
+
+
 @pytest.mark.slow
 def test_the_studies_write_records_and_their_tables(
     tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,13 +184,17 @@ def test_the_studies_write_records_and_their_tables(
     options = ["--encoder", str(bert_folder), "--work", str(tmp_path / "work"), "--steps", "3"]
     arguments = [str(tmp_path / "one"), str(tmp_path / "two"), *options]
     of_layers = _run(document_layers.main, [*arguments, "--out", str(tmp_path / "layers")])
+    of_terms = _run(term_vectors.main, [*arguments, "--out", str(tmp_path / "terms")])
     of_stage = _run(second_stage.main, [*arguments, "--depth", "8", "--out", str(tmp_path / "stage")])
     (layers,), (stage,) = read_records(tmp_path / "layers"), read_records(tmp_path / "stage")
     assert isinstance(layers, LayersRecord) and isinstance(stage, SecondStageRecord)
     assert layers_table([layers]) in of_layers and second_stage_table([stage]) in of_stage
+    (terms,) = read_records(tmp_path / "terms")
+    assert isinstance(terms, TermVectorsRecord) and term_vectors_table([terms]) in of_terms
+    assert len({row.name for row in terms.rows}) == 6 and {row.corpus for row in terms.rows} == {"one", "two"}
     assert {(row.corpus, row.name) for row in layers.rows} >= {("one", BASE), ("two", "gate, ranking")}
     assert {row.name for row in stage.rows} == {"joint score", "at best", *RERANKERS}
-    assert all(len(row.per_query) == 5 for row in (*layers.rows, *stage.rows))
+    assert all(len(row.per_query) == 5 for row in (*layers.rows, *terms.rows, *stage.rows))
     values = {row.name: np.array(row.per_query) for row in stage.rows if row.corpus == "one"}
     assert np.all(values["at best"] >= values["joint score"])
 
