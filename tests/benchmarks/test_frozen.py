@@ -194,7 +194,8 @@ def test_the_studies_write_records_and_their_tables(
     assert len({row.name for row in terms.rows}) == 6 and {row.corpus for row in terms.rows} == {"one", "two"}
     assert {(row.corpus, row.name) for row in layers.rows} >= {("one", BASE), ("two", "gate, ranking")}
     assert {row.name for row in stage.rows} == {"joint score", "at best", *RERANKERS}
-    assert all(len(row.per_query) == 5 for row in (*layers.rows, *terms.rows, *stage.rows))
+    for rows in (layers.rows, terms.rows, stage.rows):
+        assert all(len(row.per_query) == 5 for row in rows)
     values = {row.name: np.array(row.per_query) for row in stage.rows if row.corpus == "one"}
     assert np.all(values["at best"] >= values["joint score"])
 
