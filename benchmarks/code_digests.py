@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 _DIGITS = 12
+# Ideographs of Unicode 15, which `repr` escapes in Python 3.11 and prints in later versions.
+_NEWLY_PRINTED = re.compile("[\U00031350-\U000323af]")
 NO_CODE = "nothing"  # in place of a digest, where the code does not exist
 
 
@@ -86,6 +89,15 @@ def _dump(value: object) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_dump, value))}]"
     if not isinstance(value, ast.AST):
-        return repr(value)
-    fields = (f"{name}={_dump(of)}" for name, of in ast.iter_fields(value) if of is not None and of != [])
+        return _NEWLY_PRINTED.sub(lambda found: f"\\U{ord(found[0]):08x}", repr(value))
+    fields = (f"{name}={_dump(of)}" for name, of in _fields(value) if of is not None and of != [])
     return f"{type(value).__name__}({','.join(fields)})"
+
+
+def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """The fields of a node; some versions of Python put empty texts into f-strings, which are left out."""
+    for name, value in ast.iter_fields(node):
+        if isinstance(node, ast.JoinedStr) and isinstance(value, list):
+            yield name, [one for one in value if not (isinstance(one, ast.Constant) and one.value == "")]
+        else:
+            yield name, value
