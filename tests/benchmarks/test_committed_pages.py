@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import freshness
+from benchmarks.code_digests import digests
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.records import read_records
 from benchmarks.report import main
-from benchmarks.runs import Run
 
 
 @pytest.mark.slow
-def test_every_table_is_that_of_its_records() -> None:
+def test_every_table_is_that_of_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cache
+    def digest(path: str, root: Path) -> str:
+        return digests([path], root)[path]
+
+    def digests_once(paths: Sequence[str], root: Path) -> dict[str, str]:
+        return {path: digest(path, root) for path in paths}
+
+    # Hundreds of records measure the same code, which does not change here.
+    monkeypatch.setattr(freshness, "digests", digests_once)
     done = CliRunner().invoke(main, ["--check"])
     assert (done.exit_code, done.output) == (0, "")
 
 
 @pytest.mark.slow
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
-    records = [record for record in read_records(RESULTS) if not isinstance(record, Run)]  # those are written by case
+    kept, written = tmp_path / "kept", tmp_path / "written"
+    kept.mkdir()
+    for path in RESULTS.glob("*.json"):  # runs are in folders, and written by case
+        shutil.copy(path, kept)
+    records = read_records(kept)
     for record in records:
-        write_record(record, tmp_path)
-    assert read_records(tmp_path) == records
+        write_record(record, written)
+    assert records and read_records(written) == records

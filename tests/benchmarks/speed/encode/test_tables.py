@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.records import read_records
 from benchmarks.speed.encode.tables import Spread, limit_shares, limit_table, ratios, throughput_table
 from benchmarks.speed.encode.ways import WAYS
 from benchmarks.speed.records import Pass, ThroughputRecord, WayRun
+from tests.benchmarks.kept_records import kept_record
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def record() -> ThroughputRecord:
     """Two rounds; sentence-transformers takes 8 and 12 s."""
-    kept = next(record for record in read_records() if isinstance(record, ThroughputRecord))
+    kept = kept_record(ThroughputRecord)
     rival = WayRun("float32", [Pass(8.0, 16.0, 400.0), Pass(12.0, 24.0, 400.0)])
     products = [{"float32 8x8x8": 400.0, "bfloat16 8x8x8": 1000.0}, {"float32 8x8x8": 250.0, "bfloat16 8x8x8": 800.0}]
     ways = {name: rival for name in kept.ways}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.records import read_records
 from benchmarks.speed.records import AnnRecord
 from benchmarks.speed.vectors.tables import ann_table, chosen_point, front, save_pareto
+from tests.benchmarks.kept_records import kept_record
 
 
 @pytest.fixture(scope="module")
 def record() -> AnnRecord:
-    return next(record for record in read_records() if isinstance(record, AnnRecord))
+    return kept_record(AnnRecord)
 
 
 def test_the_quickest_setting_that_reaches_a_recall_is_shown(record: AnnRecord) -> None:
