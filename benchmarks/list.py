@@ -26,13 +26,14 @@ NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "term_vectors", "second_stage"), _CORPUS),
     **dict.fromkeys(
-        ("recall", "gpu_search", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
+        ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,
     ),
     **dict.fromkeys(
         ("partitions", "partition_failures", "partition_plan"),
         _INDEX,
     ),
+    "gpu_search": f"{_INDEX}, a GPU",
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
     "ray_kills": "longmatch[ray]",
@@ -144,7 +145,6 @@ def main(results: Path, data: Path) -> None:
         *_systems(records, data),
         *_programs("Tasks: python -m benchmarks run NAME", TASKS, records),
         *_programs("Studies: python -m benchmarks study NAME", STUDIES, records),
-        "Corpora: python -m benchmarks fetch NAME --to FOLDER; then pass --data FOLDER",
-        "Options: python -m benchmarks run NAME --help",
+        "Corpora: python -m benchmarks fetch NAME --to FOLDER, then --data FOLDER. Options: run NAME --help",
     ]
     click.echo("\n".join(lines))

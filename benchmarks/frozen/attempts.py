@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError, checksum
@@ -32,6 +33,19 @@ class OpenedCorpus:
     index: Index
     encoder: str  # name@fingerprint
     training: TrainingCorpus
+
+
+def left_out_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The arguments of a study that leaves out each corpus in turn: the corpora, the encoder and the split."""
+    for option in (
+        click.option("--split", default="valid", help="Split to search with."),
+        click.option(
+            "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
+        ),
+        click.argument("names", nargs=-1, required=True, metavar="DATASET..."),
+    ):
+        function = option(function)
+    return function
 
 
 def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: str) -> Iterator[OpenedCorpus]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import click
 import numpy as np
 
-from benchmarks.frozen.attempts import attempts_table, opened_corpora
+from benchmarks.frozen.attempts import attempts_table, left_out_options, opened_corpora
 from benchmarks.frozen.corpora import POWER, FrozenCorpus, Whitening, frozen_corpus, unit
 from benchmarks.frozen.training import document_vectors, train
 from benchmarks.markdown import origins
@@ -120,11 +120,7 @@ def _one(record: LayersRecord) -> str:
 
 
 @program
-@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option(
-    "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
-)
-@click.option("--split", default="valid", help="Split to search with.")
+@left_out_options
 @click.option("--steps", type=click.IntRange(1), default=300, help="Steps of each training.")
 @measurement(seed="Seed of parameters, batches and tests in the table.", encodes=True)
 def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, steps: int) -> None:

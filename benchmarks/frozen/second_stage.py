@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
-from benchmarks.frozen.attempts import attempts_table, opened_corpora
+from benchmarks.frozen.attempts import attempts_table, left_out_options, opened_corpora
 from benchmarks.frozen.candidates import RankedCorpus, ranked_corpus
 from benchmarks.frozen.corpora import frozen_corpus
 from benchmarks.frozen.rerankers import RERANKERS
@@ -104,11 +104,7 @@ def _one(record: SecondStageRecord) -> str:
 
 
 @program
-@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option(
-    "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
-)
-@click.option("--split", default="valid", help="Split to search with.")
+@left_out_options
 @click.option("--steps", type=click.IntRange(1), default=400, help="Steps of each training.")
 @click.option("--depth", type=click.IntRange(2), default=50, help="Candidates of each query.")
 @click.option(

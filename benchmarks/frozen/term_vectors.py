@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
-from benchmarks.frozen.attempts import attempts_table, opened_corpora
+from benchmarks.frozen.attempts import attempts_table, left_out_options, opened_corpora
 from benchmarks.frozen.corpora import POWER, Vectors, Whitening, frozen_corpus
 from benchmarks.frozen.document_layers import BASE
 from benchmarks.frozen.terms import WIDTH, TermCorpus, TermWeights, principal, term_counts, train_weights
@@ -110,11 +110,7 @@ def _one(record: TermVectorsRecord) -> str:
 
 
 @program
-@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option(
-    "--encoder", default="all-MiniLM-L6-v2", help="Encoder of the indexes; one that was trained on no DATASET."
-)
-@click.option("--split", default="valid", help="Split to search with.")
+@left_out_options
 @click.option("--steps", type=click.IntRange(1), default=300, help="Steps of each training.")
 @click.option("--rate", type=float, default=0.01, help="Learning rate of the weights of terms.")
 @measurement(seed="Seed of projections, batches and tests in the table.", encodes=True)

@@ -117,8 +117,8 @@ def measure(
     truth = found["cpu"].scores["exact"]
     ways = {}
     for way, (place, exact) in WAYS.items():
-        name_of = "exact" if exact else "lists"
-        ways[way] = _compared(found[place].times_ms[name_of], found[place].scores[name_of], truth)
+        kind = "exact" if exact else "lists"
+        ways[way] = _compared(found[place].times_ms[kind], found[place].scores[kind], truth)
     return GpuSearchRecord(
         index=name,
         factory=row.factory if row else "",
