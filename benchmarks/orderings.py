@@ -180,7 +180,12 @@ def _tested(claim: Claim, runs: Sequence[Run]) -> list[_Tested]:
 
 
 def _seeds(runs: Sequence[Run]) -> list[Run]:
-    """The run of a system with the fewest settings of its own, and those that differ from it in the seed alone."""
+    """The run of a system with the fewest settings of its own, and those that differ from it in the seed alone.
+
+    Probes of a system differ in nothing else: their one setting is chosen on valid for each seed.
+    """
+    if runs[0].task == "probe":
+        return list(runs)
     first = min(runs, key=lambda run: len(run.details.get("chosen", {})))
     return [
         run

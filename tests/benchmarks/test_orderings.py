@@ -62,15 +62,24 @@ def test_orderings_are_confirmed_contradicted_or_undecided(origin: Origin) -> No
     assert "smith-np" not in table  # has no run
 
 
-def test_few_labels_are_compared_draw_by_draw(origin: Origin) -> None:
-    def run(encoder: str, draws: list[float]) -> Run:
-        few = {"5": {"accuracy": draws, "macro_f1": draws}}
-        details = ProbeDetails(False, 0, 5, 10, 10, 0.5, few)
-        cases = [Case(id="a", values={"accuracy": 1.0})]
-        given = {"system": "document", "encoder": f"{encoder}@0", "details": asdict(details)}
-        return Run(task="probe", dataset="bbc_news@0", origin=origin, cases=cases, **given)  # type: ignore[arg-type]
+def probe_run(encoder: str, draws: list[float], origin: Origin, *, c: float = 1.0) -> Run:
+    """A run of a probe of one document, with the accuracies of draws of five labels."""
+    few = {"5": {"accuracy": draws, "macro_f1": draws}}
+    details = ProbeDetails(False, 0, 5, 10, 10, 0.5, few)
+    return Run(
+        task="probe",
+        dataset="bbc_news@0",
+        system="document",
+        encoder=f"{encoder}@0",
+        settings={"c": c},
+        details=asdict(details),
+        origin=origin,
+        cases=[Case(id="a", values={"accuracy": 1.0})],
+    )
 
-    table = orderings_table([run("docsplit", [0.9] * 10), run("ct", [0.6] * 10)])
+
+def test_few_labels_are_compared_draw_by_draw(origin: Origin) -> None:
+    table = orderings_table([probe_run("docsplit", [0.9] * 10, origin), probe_run("ct", [0.6] * 10, origin)])
     rows = [line for line in table.splitlines() if "| docsplit above ct |" in line]
     assert len(rows) == 2  # all labels and few labels
     assert rows[1].endswith("| 0.869, 0.596 | 0.900, 0.600 | 1, 1 | 0.004 | confirmed |")
@@ -94,6 +103,15 @@ def test_runs_with_other_settings_are_no_seeds(origin: Origin) -> None:
     resized = replace(pairs_run("colde", bad, origin, size_chunk_tokens="62"), settings={"size_chunk_tokens": "62"})
     runs = [resized, pairs_run("colde", good, origin), pairs_run("han", bad, origin)]
     assert row_of(orderings_table(runs), "colde above han")[4:6] == ["1.000, 0.000", "1, 1"]
+
+
+def test_seeds_of_a_probe_may_have_other_regularisation(origin: Origin) -> None:
+    seeds = [
+        probe_run(f"docsplit{suffix}", [accuracy] * 10, origin, c=c)
+        for suffix, accuracy, c in (("", 0.9, 1.0), ("-seed1", 0.8, 10.0), ("-seed2", 0.7, 0.1))
+    ]
+    table = orderings_table([*seeds, probe_run("ct", [0.6] * 10, origin)])
+    assert "| probe, few labels | 0.869, 0.596 | 0.800, 0.600 | 3, 1 | 0.004 | confirmed |" in table
 
 
 def test_without_both_runs_there_is_no_table(origin: Origin) -> None:
