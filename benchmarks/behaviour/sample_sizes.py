@@ -224,8 +224,7 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
     """
     with ExitStack() as stack:
         corpora, labels = [], []
-        for name in names:
-            dataset = run.dataset(name, split)
+        for dataset in [run.dataset(name, split) for name in names]:
             qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
             queries = list(read_queries(dataset, qrels).values())
             ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))

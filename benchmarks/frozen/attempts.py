@@ -49,11 +49,10 @@ def left_out_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: str) -> Iterator[OpenedCorpus]:
-    """Open corpora one by one, at least two."""
+    """Open corpora one by one, at least two; a name that no dataset has is an error before the first is encoded."""
     if len(names) < 2:
         raise DatasetError("one dataset alone leaves nothing to train on; name at least two")
-    for name in names:
-        dataset = run.dataset(name, split)
+    for dataset in [run.dataset(name, split) for name in names]:
         training = read_training_corpus(dataset.corpus.parent, suffix=dataset.qrels.stem.removeprefix("qrels"))
         with prepared_index(dataset, encoder, run.work, log) as ready:
             yield OpenedCorpus(dataset, f"{dataset.name}@{checksum(dataset)}", ready.index, ready.encoder, training)

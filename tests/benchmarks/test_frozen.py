@@ -256,3 +256,10 @@ def test_a_trained_reranker_puts_the_nearest_candidate_first(ranked: list[Ranked
 def test_one_dataset_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(document_layers.main, [str(tmp_path)])
     assert done.exit_code and "one dataset alone leaves nothing to train on" in f"{done.output}{done.exception}"
+
+
+def test_every_name_is_looked_up_before_the_first_corpus_is_read(tmp_path: Path) -> None:
+    for name in ("corpus.jsonl.gz", "qrels.tsv", "splits.json"):
+        (tmp_path / name).touch()  # an empty corpus, which is an error where a study reads it
+    done = CliRunner().invoke(document_layers.main, [str(tmp_path), "nowhere"])
+    assert done.exit_code and "'nowhere' is neither a folder nor one of" in f"{done.output}{done.exception}"
