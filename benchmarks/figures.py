@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from benchmarks.metrics import PRIMARY
 from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
-from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
 from benchmarks.records import read_records
 from benchmarks.runs import Run
@@ -50,7 +49,7 @@ def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
     """
     by_dataset: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        if run.split == "test" and not run.corpus.endswith(SUFFIX) and not is_without(run) and not run.variant:
+        if run.split == "test" and not run.corpus.endswith(SUFFIX) and not run.variant:
             by_dataset[run.dataset].append(run)
     written: list[Path] = []
     for dataset, of_one in sorted(by_dataset.items()):

@@ -111,11 +111,13 @@ def _durability(records: Sequence[FaultsRecord]) -> list[list[str]]:
 def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
     if not records:
         return []
-    best = [ratios(one, [each.seconds for each in one.ways[END_TO_END].passes]).middle for one in records]
+    multiples = [ratios(one, [each.seconds for each in one.ways[END_TO_END].passes]).middle for one in records]
     finding = (
-        "**Indexing speed**, from file to index, as a multiple of sentence-transformers encoding alone on the same CPU"
+        "**Indexing speed**, from file to index, as a multiple of sentence-transformers encoding alone on the same "
+        "device"
     )
-    return [[finding, ", ".join(f"{ratio:.2f}" for ratio in best), _link("Speed of indexing")]]
+    number = ", ".join(f"{ratio:.2f} ({one.device})" for ratio, one in zip(multiples, records, strict=True))
+    return [[finding, number, _link("Speed of indexing")]]
 
 
 def _link(title: str) -> str:

@@ -44,7 +44,6 @@ NEEDS: Mapping[str, str] = {
     "duplicates": _CORPUS,
     "boilerplate": f"{_CORPUS}, or a file of documents",
     "vectors": f"{_INDEX}, longmatch[ann]",
-    "training": "a run of longmatch train",
 }
 _ENCODING = "encoding first"  # row: time that systems with an encoder need first, where no index is kept
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
@@ -67,7 +66,7 @@ def seconds_of(values: Mapping[str, Any]) -> float | None:
     match values:
         case {"fit_seconds": fit, "seconds": seconds}:
             return float(fit + seconds)
-        case {"kind": kind, "seconds": int() | float() as seconds} if kind != "training":
+        case {"seconds": int() | float() as seconds}:
             return float(seconds)
     return None
 

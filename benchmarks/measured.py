@@ -53,7 +53,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "architectures": (*_SYSTEMS, *_MODELS),  # for encoders; other systems: `modules_of`
     "pairs": (*_JUDGING, *_MODELS),  # for encoders; other scorers: `modules_of`
     "probe": ("benchmarks/probing.py", *_ENCODING),
-    "training": ("engine/training",),
     "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
     "term_vectors": ("benchmarks/frozen/terms.py", *_LAYERS),
     "second_stage": (

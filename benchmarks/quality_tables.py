@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +18,14 @@ from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import SCORINGS
 from engine.encoders.backbone.weights import MINILM_NAME
 
-Rivals: TypeAlias = Mapping[str, Callable[[Run, Run], bool]]  # by column: is the second run a rival of the first
-_WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = (*SCORINGS, "document", "bm25")
 _LEVEL = 0.05
 _LEVEL_MARK = "="
 _BUCKETS = 4
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, with a bootstrap interval over queries. p: two-sided paired "
-    f"randomisation test of {PRIMARY}, adjusted by Holm's method over the systems of a task in one column, against "
+    f"randomisation test of {PRIMARY}, adjusted by Holm's method over the systems of a task in one column, against the "
+    "document vector of the same encoder, and BM25."
 )
 _OVERVIEW_NOTE = (
     f"{PRIMARY}, the best of each task in bold. {_LEVEL_MARK} marks systems that are not significantly worse than the "
@@ -43,51 +41,15 @@ _LENGTH_NOTE = (
 
 
 def retrieval_table(runs: Sequence[Run]) -> str:
-    """Quality by task and system, with p-values where both runs exist.
-
-    Encoders that were trained without a corpus are left out.
-    """
-    shown = sorted((run for run in runs if not is_without(run)), key=_place)
-    rivals: Rivals = {"p, document": _is_document_of, "p, BM25": _is_bm25}
-    note = "the document vector of the same encoder, and BM25."
-    return _table(shown, runs, rivals, note)
-
-
-def leave_one_out_table(runs: Sequence[Run]) -> str:
-    """Document vectors of each corpus by the encoder that was trained without it and by the untrained one, and BM25."""
-    trained = [run for run in runs if is_without(run, of_own_task=True) and run.system == "document"]
-    corpora = {run.corpus for run in trained}
-    others = [run for run in runs if run.corpus in corpora and (_is_untrained(run, run) or _is_bm25(run, run))]
-    rivals: Rivals = {"p, untrained": _is_untrained, "p, BM25": _is_bm25}
-    note = "the document vector of the untrained encoder, and BM25."
-    return _table(sorted([*trained, *others], key=_place), others, rivals, note)
-
-
-def _table(shown: Sequence[Run], runs: Sequence[Run], rivals: Rivals, note: str) -> str:
-    if not shown:
+    """Quality by task and system, with p-values where both runs exist."""
+    if not runs:
         return ""
+    shown = sorted(runs, key=_place)
     names = [*METRICS[1:], *([DEEP] if any(DEEP in run.measures for run in shown) else [])]
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, *rivals]
-    columns = [compared(shown, _rival_among(runs, is_rival), PRIMARY) for is_rival in rivals.values()]
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, *_RIVALS]
+    columns = [compared(shown, _rival_among(shown, is_rival), PRIMARY) for is_rival in _RIVALS.values()]
     rows = [[*_quality(run, names), *cells] for run, *cells in zip(shown, *columns, strict=True)]
-    return "\n".join([*markdown(head, rows), "", _NOTE + note, "", *origins(shown)])
-
-
-def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run, Run], bool]) -> Callable[[Run], Run | None]:
-    def rival(run: Run) -> Run | None:
-        return next((one for one in same_cases(run, runs) if one is not run and is_rival(run, one)), None)
-
-    return rival
-
-
-def is_without(run: Run, *, of_own_task: bool = False) -> bool:
-    """Whether the encoder of a run was trained without a corpus; with `of_own_task`, without the corpus of the run."""
-    name = run.encoder_name
-    return name == _WITHOUT + run.corpus if of_own_task else name.startswith(_WITHOUT)
-
-
-def _is_untrained(_run: Run, rival: Run) -> bool:
-    return (rival.system, rival.encoder_name) == ("document", MINILM_NAME)
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(shown)])
 
 
 def _is_document_of(run: Run, rival: Run) -> bool:
@@ -96,6 +58,17 @@ def _is_document_of(run: Run, rival: Run) -> bool:
 
 def _is_bm25(_run: Run, rival: Run) -> bool:
     return rival.system == "bm25"
+
+
+# By column: is the second run a rival of the first.
+_RIVALS: Mapping[str, Callable[[Run, Run], bool]] = {"p, document": _is_document_of, "p, BM25": _is_bm25}
+
+
+def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run, Run], bool]) -> Callable[[Run], Run | None]:
+    def rival(run: Run) -> Run | None:
+        return next((one for one in same_cases(run, runs) if one is not run and is_rival(run, one)), None)
+
+    return rival
 
 
 def _place(run: Run) -> tuple[int, str, str, int, bool, str]:
@@ -118,7 +91,7 @@ def overview_table(runs: Sequence[Run]) -> str:
     """Systems by tasks, sorted by their mean difference to the best system of each task.
 
     A system that misses more than a quarter of the tasks is left out; "-" marks a figure that was not
-    measured. Encoders that were trained without a corpus are left out.
+    measured.
     """
     return _overview(runs, measured)
 
@@ -132,8 +105,7 @@ def parts_table(runs: Sequence[Run]) -> str:
 def _overview(runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> str:
     by_task: dict[str, dict[str, Run]] = {}
     for run in runs:
-        if not is_without(run):
-            by_task.setdefault(run.corpus, {})[run.label] = run
+        by_task.setdefault(run.corpus, {})[run.label] = run
     tasks = sorted(by_task, key=lambda task: ([*TASKS, task].index(task), task))
     counts = Counter(system for of_task in by_task.values() for system in of_task)
     systems = sorted(system for system, count in counts.items() if count >= len(tasks) - len(tasks) // 4)
@@ -176,7 +148,7 @@ def length_table(runs: Sequence[Run]) -> str:
     rows = []
     shown: list[Run] = []
     for corpus in sorted({run.corpus for run in runs}):
-        of_one = [run for run in runs if run.corpus == corpus and run.system in _BY_LENGTH and not is_without(run)]
+        of_one = [run for run in runs if run.corpus == corpus and run.system in _BY_LENGTH]
         for by, text in _LENGTHS.items():
             counted = [run for run in of_one if any(by in case.facts for case in run.cases)]
             # A run of other queries cannot be compared with the others.

@@ -21,8 +21,7 @@ import benchmarks.speed.recall
 import benchmarks.speed.records
 import benchmarks.speed.startup
 import benchmarks.speed.word_postings
-import benchmarks.store.records
-import benchmarks.training  # noqa: F401
+import benchmarks.store.records  # noqa: F401
 from benchmarks.record_file import KIND, KINDS, RESULTS, Recorded, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 

@@ -33,13 +33,7 @@ from benchmarks.partitions.partitions import partitions_table
 from benchmarks.partitions.ray_kills import ray_kills_table
 from benchmarks.peers.table import peers_table
 from benchmarks.program import program
-from benchmarks.quality_tables import (
-    leave_one_out_table,
-    length_table,
-    overview_table,
-    parts_table,
-    retrieval_table,
-)
+from benchmarks.quality_tables import length_table, overview_table, parts_table, retrieval_table
 from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.record_file import CHECKOUT, RESULTS
 from benchmarks.records import Record, read_records
@@ -65,7 +59,6 @@ from benchmarks.tasks.planted import planted_table
 from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
 from benchmarks.tasks.summaries import summary_table
-from benchmarks.training import training_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
@@ -127,7 +120,6 @@ TABLES: Mapping[str, Table] = {
     "overview": Table(("retrieval",), overview_table),
     "retrieval": Table(("retrieval",), retrieval_table),
     "parts": Table(("retrieval",), parts_table, is_of_parts=True),
-    "leave_one_out": Table(("retrieval",), leave_one_out_table),
     "recall": Table(("recall",), recall_table),
     "gpu_search": Table(("gpu_search",), gpu_search_table),
     "promises": Table(("exactness", "faults", "concurrency", "row_checks", "memory"), _promises),
@@ -144,7 +136,6 @@ TABLES: Mapping[str, Table] = {
     "ray_kills": Table(("ray_kills",), ray_kills_table),
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
-    "training": Table(("training",), training_table),
     "document_layers": Table(("document_layers",), layers_table),
     "term_vectors": Table(("term_vectors",), term_vectors_table),
     "second_stage": Table(("second_stage",), second_stage_table),

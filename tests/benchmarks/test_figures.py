@@ -54,6 +54,6 @@ def test_the_largest_set_of_queries_is_drawn(tmp_path: Path, origin: Origin) -> 
     assert alone.read_bytes() == both.read_bytes()
 
 
-def test_quick_parts_and_encoders_trained_without_a_corpus_are_not_drawn(tmp_path: Path, origin: Origin) -> None:
+def test_quick_parts_are_not_drawn(tmp_path: Path, origin: Origin) -> None:
     one = retrieval("evidence", 0.4, origin)
-    assert plot_quality([replace(one, dataset="pets_quick@0"), replace(one, encoder="without-pets@1")], tmp_path) == []
+    assert plot_quality([replace(one, dataset="pets_quick@0")], tmp_path) == []

@@ -9,7 +9,9 @@ from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionC
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Run
+from benchmarks.speed.records import Pass, ThroughputRecord, WayRun
 from indexer.origin import Origin
+from tests.benchmarks.kept_records import kept_record
 from tests.benchmarks.made_runs import made_run
 
 
@@ -80,3 +82,10 @@ def test_findings_count_what_faults_lost(origin: Origin) -> None:
     assert "of 1,200 (kills, " in findings_table([interrupted, damaged])
     assert "damaged copies with wrong answers, of 500 | 2; 3 |" in findings_table([interrupted, damaged])
     assert findings_table([interrupted]) == ""
+
+
+def test_findings_name_the_device_of_each_speed() -> None:
+    kept = kept_record(ThroughputRecord, lambda record: record.device == "cpu")
+    ways = {name: WayRun("float32", [Pass(2.0 if name == "longmatch" else 8.0, 8.0, 400.0)]) for name in kept.ways}
+    on_cpu = replace(kept, ways=ways)
+    assert "| 4.00 (cpu), 4.00 (cuda:0) |" in findings_table([on_cpu, replace(on_cpu, device="cuda:0")])

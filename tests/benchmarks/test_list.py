@@ -17,18 +17,18 @@ def test_needs_are_those_of_programs_that_exist() -> None:
 
 def test_the_program_of_a_record_is_read_off_its_command() -> None:
     def named(command: str) -> str:
-        return program_of({"kind": "training", "origin": {"command": command}})
+        return program_of({"kind": "scale", "origin": {"command": command}})
 
     assert named("python -m benchmarks.kill --kills 3") == "kill"
     assert named("python -m benchmarks.additions a.lm --documents 3") == "growth"
     assert named("python -m benchmarks run retrieval rfc") == "retrieval"
-    assert named("longmatch train out") == "training"
+    assert named("longmatch index out") == "scale"
 
 
 def test_seconds_are_those_of_fitting_and_of_all_cases() -> None:
     assert seconds_of({"kind": "a", "seconds": 5}) == 5
     assert seconds_of({"fit_seconds": 2.0, "seconds": 3.0}) == 5
-    assert seconds_of({"kind": "training", "seconds": 5}) is None and seconds_of({"kind": "a"}) is None
+    assert seconds_of({"kind": "a"}) is None
 
 
 def test_encoding_stands_apart_from_the_systems_that_share_it() -> None:

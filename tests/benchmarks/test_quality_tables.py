@@ -45,11 +45,6 @@ def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
     assert "bm25" not in overview_table([*runs[:2], *runs[3:]])
 
 
-def test_an_encoder_trained_without_a_corpus_is_left_aside(runs: list[Run]) -> None:
-    others = [replace(run, encoder="without-rfc@1f") for run in runs if run.encoder]
-    assert overview_table([*runs, *others]) == overview_table(runs)
-
-
 def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:
     titles = [replace(run, variant="title", details={"part": "title"}) for run in runs]
     assert "| System | proposals, title (8) | rfc, title (8) |" in parts_table(titles)

@@ -59,22 +59,6 @@ def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
     assert "| 0.750 | 0.062 |  |\n" in drawn(README, records)
 
 
-def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(records: list[Run]) -> None:
-    bm25, document, _ = records
-    untrained = replace(document, encoder="all-MiniLM-L6-v2@1f")
-    without = made_run("document", [1.0] * 5, untrained.origin, "proposals", encoder="without-proposals@2f")
-    elsewhere = replace(without, encoder="without-rfc@3f")
-    text = "<!-- results:leave_one_out -->\n<!-- /results -->"
-    given = [bm25, document, untrained, without, elsewhere]
-    lines = [line.removeprefix("| proposals (5) | ") for line in drawn(text, given).splitlines()]
-    assert lines[3:6] == [
-        "document, without-proposals | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 0.125 | 0.125 |",
-        "document, all-MiniLM-L6-v2 | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |",
-        "bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.125 |  |",
-    ]
-    assert "without" not in drawn(README, given)
-
-
 def test_splits_for_tuning_are_not_shown(records: list[Run]) -> None:
     assert "No records yet." in drawn(README, [replace(each, split="valid") for each in records])
 
