@@ -20,9 +20,9 @@ from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_doc
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log, names_of, read_numbers
-from benchmarks.peers.peer import PEERS, PeerConfig, check_packages, versions
+from benchmarks.peers.peer import PEERS, PeerConfig, check_packages, make_peer, versions
 from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config
-from benchmarks.peers.stages import build_in_process, search_in_process
+from benchmarks.peers.stages import Built, build_in_process, search_in_process
 from benchmarks.peers.table import PeerDetails, peers_table
 from benchmarks.program import program
 from benchmarks.quick import Size, quick_part, sized_part
@@ -33,6 +33,7 @@ from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import EngineError
 from indexer.origin import Origin
 
+_BUILT_BY = {"st-chunks-sum": "st-chunks"}  # peers that search the files of another one
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
 
 
@@ -90,11 +91,18 @@ def kept_run(begun: Run, out: Path) -> Run | None:
     return found if same[0] == same[1] else None
 
 
-def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
-    """Build and search with a peer in separate processes; nothing else of the study runs in that time."""
-    begun, peer, folder = begun_run(name, config, trial), name.partition("@")[0], trial.work / name
-    log(f"{trial.dataset.name}: {name} builds")
-    built = build_in_process(peer, config, trial.dataset, folder)
+def measure(name: str, config: PeerConfig, trial: Trial, builds: dict[Path, Built]) -> Run:
+    """Build and search with a peer in separate processes; nothing else of the study runs in that time.
+
+    `builds` are those of the study so far, by folder. A peer that searches the files of another one takes its build.
+    """
+    begun, (peer, at, window) = begun_run(name, config, trial), name.partition("@")
+    owner = _BUILT_BY.get(peer, peer)
+    folder = trial.work / f"{owner}{at}{window}"
+    if folder not in builds:
+        log(f"{trial.dataset.name}: {name} builds")
+        builds[folder] = build_in_process(owner, config, trial.dataset, folder)
+    built = builds[folder]
     log(f"{trial.dataset.name}: {name} built from {built.n_documents:,} documents in {built.seconds:.1f} s, searches")
     searched = search_in_process(peer, config, trial.dataset, list(trial.qrels), trial.k, folder)
     read = trial.n_tokens if built.reads is None else np.minimum(trial.n_tokens, built.reads)
@@ -119,7 +127,7 @@ def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
     return replace(
         begun,
         encoder=built.encoder,
-        settings=built.settings,
+        settings=built.settings if peer == owner else make_peer(peer, config).settings,
         fit_seconds=built.seconds,
         seconds=round(searched.seconds, 2),
         details=asdict(details),
@@ -130,14 +138,14 @@ def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
 def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measurement) -> tuple[list[Run], dict[str, str]]:
     """Measure peers one by one, and write each run when it is finished; returns the runs, and the failures by peer."""
     warm_up()
-    runs, failed = list[Run](), dict[str, str]()
+    runs, failed, builds = list[Run](), dict[str, str](), dict[Path, Built]()
     for name, config in asked.items():
         run = kept_run(begun_run(name, config, trial), call.out) if call.out else None
         if run is not None:
             log(f"{trial.dataset.name}: the run of {name} is there, of the same commit, data and versions")
         else:
             try:
-                run = measure(name, config, trial)
+                run = measure(name, config, trial, builds)
             except EngineError as error:
                 failed[name] = str(error)
                 continue

@@ -66,6 +66,21 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
 
 
 @pytest.mark.slow
+def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
+    done = run(folder, "--peers", "st-chunks,st-chunks-sum", "--window-tokens", "16,32", "--quick", *common)
+    assert done.exit_code == 0, done.output
+    assert done.output.count(" builds\n") == 2  # one for each length
+    runs = read(tmp_path / "out")
+    for tokens in (16, 32):
+        best, summed = runs[f"st-chunks@{tokens}"], runs[f"st-chunks-sum@{tokens}"]
+        assert best.fit_seconds == summed.fit_seconds and best.cases != summed.cases
+        assert (best.settings["aggregate"], summed.settings["aggregate"]) == ("max", "sum")
+        assert "depth" in best.settings and "depth" not in summed.settings
+
+
+@pytest.mark.slow
 def test_a_failed_peer_is_reported_and_only_it_is_measured_again(
     folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
