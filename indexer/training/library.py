@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from engine.encoders.loading import DEFAULT_ENCODER
+from engine.errors import IndexBusy
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.training.corpus import TrainingCorpus
@@ -19,6 +20,7 @@ from indexer.training.run import Run
 from indexer.training.watch import Log
 
 _SECONDS_BETWEEN_LINES = 15.0
+_SECONDS_BETWEEN_TRIES = 5.0
 
 
 class Library:
@@ -47,11 +49,25 @@ class Library:
         context.log(f"{corpus.name}: index {path.name} by {shown(encoder)}")
         if processes.is_first:
             path.parent.mkdir(parents=True, exist_ok=True)
-            progress = _IndexProgress(corpus, context.log)
-            build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
+            self._build(path, corpus, encoder)
         processes.wait()
         # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
         return self._stack.enter_context(Index(Snapshot(path), device=context.device))
+
+    def _build(self, path: Path, corpus: TrainingCorpus, encoder: str) -> None:
+        """Make or update an index; wait as long as another process, such as another training, writes to it."""
+        context = self._run.context
+        progress = _IndexProgress(corpus, context.log)
+        has_waited = False
+        while True:
+            try:
+                build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
+                return
+            except IndexBusy:
+                if not has_waited:
+                    context.log(f"{corpus.name}: waits, since another process is writing {path.name}")
+                has_waited = True
+                time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def miner(self, kind: Negatives, corpus: TrainingCorpus, encoder: str) -> Miner | None:
         """The miner of the hard negatives of a corpus.

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.torch import load_file
 
 from engine.encoders.loading import load_encoder
@@ -31,6 +32,7 @@ from indexer.training import (
     TextPairsObjective,
     Trained,
     TrainingRecipe,
+    library,
     train,
 )
 from tests.fakes import make_document
@@ -149,6 +151,30 @@ def test_text_pairs_teach_a_tde_with_its_topics(run: Run) -> None:
 def test_hard_negatives_come_from_a_miner(miner: Negatives, run: Run, tmp_path: Path) -> None:
     run(objective=replace(PAIRS, miner=miner), trainer=replace(TRAINER, steps=1), indexes=tmp_path / "lm")
     assert (tmp_path / "lm" / "papers-bert.lm").is_dir() == (miner is Negatives.MODEL)
+
+
+@pytest.mark.slow
+def test_a_run_waits_for_another_process_that_writes_its_index(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "_SECONDS_BETWEEN_TRIES", 0.01)
+    given = {
+        "objective": replace(PAIRS, miner=Negatives.MODEL),
+        "trainer": replace(TRAINER, steps=1),
+        "indexes": tmp_path / "lm",
+    }
+    run(out="first", **given)
+    lock = FileLock(tmp_path / "lm" / "papers-bert.lm" / "writer.lock")
+    logged: list[str] = []
+
+    def log(line: str) -> None:
+        logged.append(line)
+        if "waits" in line:
+            lock.release()
+
+    lock.acquire(timeout=0)
+    run(out="second", log=log, **given)
+    assert logged.count("papers: waits, since another process is writing papers-bert.lm") == 1
 
 
 @pytest.mark.slow
