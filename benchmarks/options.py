@@ -1,4 +1,4 @@
-"""Options that several programs share: folders, lists of names and numbers; and progress on standard error."""
+"""Options that several programs share: the folder of data, lists of names or numbers; and progress on stderr."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from pathlib import Path
 import click
 
 from benchmarks.datasets import DATA
-from benchmarks.record_file import RESULTS
 
 WORK = Path(__file__).resolve().parent / ".work"  # folder of indexes, which are kept and resumed
 
 data_option = click.option(
     "--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets."
-)
-record_option = click.option(
-    "--out",
-    default=RESULTS,
-    show_default="benchmarks/results",
-    type=click.Path(path_type=Path),
-    help="Folder for the record.",
 )
 
 

@@ -13,6 +13,8 @@ from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.systems import BuildCost
 from engine import Document, Index
 from engine.encoders.encoder import Encoder
+from engine.errors import IndexMismatch
+from engine.store.snapshot import Snapshot
 from indexer import build
 
 
@@ -23,6 +25,17 @@ class Prepared:
     index: Index
     encoder: str  # name@fingerprint; "" for an index of words
     cost: BuildCost
+
+
+def check_vectors(index: Path) -> None:
+    """Check that an index has chunk vectors.
+
+    Raises:
+        IndexMismatch: the index holds words alone.
+    """
+    with Snapshot(index) as snapshot:
+        if not snapshot.n_chunks:
+            raise IndexMismatch(f"{index} holds words alone and no vectors; add them: longmatch index {index}")
 
 
 def prepared_index(

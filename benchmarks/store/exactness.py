@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.prepare import check_vectors
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from benchmarks.store.records import ExactnessRecord
@@ -225,6 +226,7 @@ def main(run: Measurement, path: Path, n_queries: int, n_truth: int) -> None:
     Example:
         python -m benchmarks study exactness papers.lm --queries 500
     """
+    check_vectors(path)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(path, Path(folder) / "copy.lm"))
         for factory in (EXACT, APPROXIMATE):

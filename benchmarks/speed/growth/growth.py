@@ -21,6 +21,7 @@ from benchmarks.measuring.isolation import CAP_KIND, Memory, run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import percentiles
 from benchmarks.options import log, read_numbers
+from benchmarks.prepare import check_vectors
 from benchmarks.program import program
 from benchmarks.record_file import rebuild
 from benchmarks.speed.first_answer import forget_pages
@@ -307,6 +308,7 @@ def main(
         python -m benchmarks study growth papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
         python -m benchmarks study growth papers.lm --chunks 1000000 --add 1000
     """
+    check_vectors(path)
     real = growing.Real(path, n_real or (QUICK_REAL if run.is_quick else None), run.seed, texts)
     name, n_there = real.named()
     sizes = chunks or (tuple(n_there * times for times in QUICK_GROWTH) if run.is_quick else DEFAULT_CHUNKS)

@@ -17,7 +17,7 @@ import click
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log, names_of
-from benchmarks.prepare import label_of
+from benchmarks.prepare import check_vectors, label_of
 from benchmarks.program import program
 from benchmarks.record_file import complete, earlier, failure_text, keep, measure_parts, refuse_smaller
 from benchmarks.speed.records import AnnBuild, AnnRecord
@@ -166,6 +166,7 @@ def main(
         law = Law(n_found or 5000, n_chunks, width)
         subject = Subject(SYNTHETIC, str(law), "", partial(synthetic, law, n_queries, run.seed))
     else:
+        check_vectors(source)
         draw = partial(of_index, source, n_queries, run.seed, n_found)
         with Index.open(source) as index:
             built = index.snapshot.meta["encoder"]
