@@ -104,7 +104,7 @@ def _row(run: Run, p: str, ours: Run | None, chosen: set[tuple[str, str]]) -> li
         *(f"{run.mean(name):.3f}" for name in METRICS[1:]),
         p,
         f"{own.tokens_per_document:,.0f}",
-        measured(lambda one: one.documents_per_second, ".1f"),
+        measured(lambda one: one.documents_per_second, ".3g"),
         times + _ratio(own.latency.p50_ms, beside.latency.p50_ms if beside else None),
         measured(lambda one: one.index_bytes / _MIB, ".1f"),
         measured(lambda one: one.build_peak_mib, ".0f"),
