@@ -18,9 +18,13 @@ def test_an_encoder_is_named_with_its_fingerprint() -> None:
     assert label_of("folder/of/my model", "f" * 32) == "my_model@ffffffffffff"
 
 
-@pytest.mark.parametrize("main", [exactness.main, growth.main, vectors.main])
-def test_studies_of_vectors_refuse_an_index_of_words_alone(main: click.Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("main", "options"), [(exactness.main, []), (growth.main, []), (vectors.main, ["--libraries", "faiss"])]
+)
+def test_studies_of_vectors_refuse_an_index_of_words_alone(
+    main: click.Command, options: list[str], tmp_path: Path
+) -> None:
     build(tmp_path / "words.lm", make_corpus(3), encode="none")
-    done = CliRunner().invoke(main, [str(tmp_path / "words.lm"), "--out", str(tmp_path)])
+    done = CliRunner().invoke(main, [str(tmp_path / "words.lm"), *options, "--out", str(tmp_path)])
     assert done.exit_code == 1
     assert "holds words alone and no vectors; add them: longmatch index" in done.stderr
