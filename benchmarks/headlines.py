@@ -111,13 +111,16 @@ def _durability(records: Sequence[FaultsRecord]) -> list[list[str]]:
 def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
     if not records:
         return []
-    multiples = [ratios(one, [each.seconds for each in one.ways[END_TO_END].passes]).middle for one in records]
     finding = (
         "**Indexing speed**, from file to index, as a multiple of sentence-transformers encoding alone on the same "
         "device"
     )
-    number = ", ".join(f"{ratio:.2f} ({one.device})" for ratio, one in zip(multiples, records, strict=True))
-    return [[finding, number, _link("Speed of indexing")]]
+    numbers = []
+    for one in records:
+        way = one.ways[END_TO_END]
+        ratio = ratios(one, [each.seconds for each in way.passes]).middle
+        numbers.append(f"{ratio:.2f} ({one.device}, {way.dtype})")
+    return [[finding, ", ".join(numbers), _link("Speed of indexing")]]
 
 
 def _link(title: str) -> str:

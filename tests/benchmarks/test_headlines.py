@@ -84,8 +84,9 @@ def test_findings_count_what_faults_lost(origin: Origin) -> None:
     assert findings_table([interrupted]) == ""
 
 
-def test_findings_name_the_device_of_each_speed() -> None:
+def test_findings_name_device_and_precision_of_each_speed() -> None:
     kept = kept_record(ThroughputRecord, lambda record: record.device == "cpu")
     ways = {name: WayRun("float32", [Pass(2.0 if name == "longmatch" else 8.0, 8.0, 400.0)]) for name in kept.ways}
     on_cpu = replace(kept, ways=ways)
-    assert "| 4.00 (cpu), 4.00 (cuda:0) |" in findings_table([on_cpu, replace(on_cpu, device="cuda:0")])
+    table = findings_table([on_cpu, replace(on_cpu, device="cuda:0")])
+    assert "| 4.00 (cpu, float32), 4.00 (cuda:0, float32) |" in table

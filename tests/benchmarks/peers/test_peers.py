@@ -25,6 +25,15 @@ def read(folder: Path) -> dict[str, Run]:
     return {run.system: run for run in map(read_run, run_files(folder))}
 
 
+def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[str, dict[str, Run]]:
+    """The output and the runs of peers of sentence-transformers in chunks of 16 and 32 tokens, on a quick part."""
+    pytest.importorskip("sentence_transformers")
+    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", out]
+    done = run(folder, "--peers", peers, "--window-tokens", "16,32", "--quick", *common)
+    assert done.exit_code == 0, done.output
+    return done.output, read(out)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("part", "name"), [("--quick", "pets_quick"), ("--documents=20", "pets_20documents")])
 def test_ours_is_measured_alone_on_a_part_without_other_packages(
@@ -40,11 +49,7 @@ def test_ours_is_measured_alone_on_a_part_without_other_packages(
 
 @pytest.mark.slow
 def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "st-first-256,st-chunks", "--window-tokens", "16,32", "--quick", *common)
-    assert done.exit_code == 0, done.output
-    runs = read(tmp_path / "out")
+    _, runs = measured("st-first-256,st-chunks", folder, bert_folder, tmp_path / "out")
     assert list(runs) == ["st-chunks@16", "st-chunks@32", "st-first-256"]
     assert [one.settings.get("window_tokens") for one in runs.values()] == [16, 32, None]
     details = [one.details_as(PeerDetails) for one in runs.values()]
@@ -67,12 +72,8 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
 
 @pytest.mark.slow
 def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "st-chunks,st-chunks-sum", "--window-tokens", "16,32", "--quick", *common)
-    assert done.exit_code == 0, done.output
-    assert done.output.count(" builds\n") == 2  # one for each length
-    runs = read(tmp_path / "out")
+    output, runs = measured("st-chunks,st-chunks-sum", folder, bert_folder, tmp_path / "out")
+    assert output.count(" builds\n") == 2  # one for each length
     for tokens in (16, 32):
         best, summed = runs[f"st-chunks@{tokens}"], runs[f"st-chunks-sum@{tokens}"]
         assert best.fit_seconds == summed.fit_seconds and best.cases != summed.cases
