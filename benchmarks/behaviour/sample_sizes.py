@@ -47,10 +47,13 @@ LARGER = ((1_600, 4), (1_600, 8), (1_600, 32), (3_200, 8), (3_200, 16))
 DEPTH = 100
 DEFAULT = (400, 8)  # the product's: documents of the sample, and m
 _NOTE = (
-    "nDCG@10 of the evidence score on {split} queries ({counts}). Alone: each corpus in its own index. Mixed: one "
-    "index of all {n_documents:,} documents, with one reference drawn from all of them. m: documents of the sample "
-    "above a threshold. p: paired randomisation test over all queries against {default[0]} documents and m = "
-    "{default[1]} in the same index, not adjusted."
+    "nDCG@10 of the evidence score on {split} queries ({counts}).{mixed} m: documents of the sample above a threshold. "
+    "p: paired randomisation test over all queries against {default[0]} documents and m = {default[1]} in the same "
+    "index, not adjusted."
+)
+_MIXED_NOTE = (
+    " Alone: each corpus in its own index. Mixed: one index of all {n_documents:,} documents, with one reference drawn "
+    "from all of them."
 )
 _BLOCK = 512  # documents compared at a time
 
@@ -173,27 +176,30 @@ def rows_of(universe: Universe, home: Corpus, sizes: Sequence[tuple[int, int]]) 
 
 
 def samples_table(records: Sequence[SampleRecord]) -> str:
-    """A row for each size and m, a column for each corpus alone and in the mixed index."""
+    """A row for each size and m, a column for each corpus alone and, if there are several, in the mixed index."""
     return "\n\n".join(_one(record) for record in records)
 
 
 def _one(record: SampleRecord) -> str:
     n_queries = {row.corpus: len(row.per_query) for row in record.rows}
     found = {(row.n_sample, row.exceeding, row.is_mixed, row.corpus): row.per_query for row in record.rows}
-    head = ["Documents, m", *(f"{corpus}, {name}" for name in ("alone", "mixed") for corpus in n_queries)]
-    head += [f"{what}, {name}" for name in ("alone", "mixed") for what in ("mean", "p")]
+    ways = {False: ", alone", True: ", mixed"} if len(n_queries) > 1 else {False: ""}
+    means = ("mean", "p") if len(n_queries) > 1 else ("p",)
+    head = ["Documents, m", *(f"{corpus}{way}" for way in ways.values() for corpus in n_queries)]
+    head += [f"{what}{way}" for way in ways.values() for what in means]
     rows = []
     for size in sorted({(row.n_sample, row.exceeding) for row in record.rows}):
         figures, sums = list[str](), list[str]()
-        for is_mixed in (False, True):
+        for is_mixed in ways:
             own, default = (
                 [found.get((*one, is_mixed, corpus), []) for corpus in n_queries] for one in (size, DEFAULT)
             )
             figures += [f"{np.mean(values):.3f}" if values else "" for values in own]
-            sums += _summary(own, [] if size == DEFAULT else default, record.origin.seed)
+            sums += _summary(own, [] if size == DEFAULT else default, record.origin.seed)[-len(means) :]
         rows.append([f"{size[0]:,}, {size[1]}", *figures, *sums])
     counts = ", ".join(f"{corpus} {n}" for corpus, n in n_queries.items())
-    note = _NOTE.format(split=record.split, counts=counts, n_documents=record.n_documents, default=DEFAULT)
+    mixed = _MIXED_NOTE.format(n_documents=record.n_documents) if len(n_queries) > 1 else ""
+    note = _NOTE.format(split=record.split, counts=counts, mixed=mixed, default=DEFAULT)
     return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,3 +69,7 @@ def test_a_quick_run_writes_a_record_and_its_table(
     assert samples_table([record]) in done.output
     rows = {(row.n_sample, row.is_mixed) for row in record.rows}
     assert rows == {(1, False), (2, False), (1, True), (2, True), (5, True)}
+    alone = [row for row in record.rows if not row.is_mixed and row.corpus == record.rows[0].corpus]
+    head, _, *lines = samples_table([replace(record, rows=alone)]).splitlines()
+    assert head == f"| Documents, m | {record.rows[0].corpus} | p |"
+    assert lines[0].startswith("| 1, 1 |") and "Mixed" not in "".join(lines)
