@@ -48,7 +48,9 @@ _NOTE = (
     "their relevance. Difference: the mean over all queries, to that of the system without one, with p of a paired "
     "randomisation test, adjusted by Holm's method over a table. Several seeds of training: the mean of each query, "
     "with the standard deviation of the means. Tokens: read in training after the published parameters of {base}; for "
-    "a scorer without them, words or trigrams of letters. Seconds: of indexing 1,000 documents of the parts."
+    "a scorer without them, words or trigrams of letters. Seconds: of indexing 1,000 documents of the parts, and the "
+    "commit that was measured. Commits were measured at different times, not all on equal processors and as many "
+    "threads: compare the seconds of one commit alone."
 )
 
 
@@ -317,15 +319,16 @@ def _spread(of_corpus: Mapping[str, Sequence[Run]]) -> str:
 
 
 def _cost(runs: Sequence[Run]) -> list[str]:
-    """The cells of parameters, tokens and seconds for 1,000 documents; "" where there is none."""
+    """The cells of parameters, tokens and seconds for 1,000 documents with their commits; "" where there is none."""
     details = [run.details_as(ArchitectureDetails) for run in runs]
     facts = details[0].facts
     encoded = [(run.fit_seconds, of.n_documents) for run, of in zip(runs, details, strict=True) if run.n_tokens]
     seconds = 1000 * sum(one for one, _ in encoded) / max(1, sum(n for _, n in encoded))
+    commits = ", ".join(dict.fromkeys(run.origin.commit[:7] for run in runs if run.n_tokens))
     return [
         f"{facts.n_parameters / 1e6:.1f} M" if facts and facts.n_parameters else "",
         f"{facts.n_tokens:,}" if facts and facts.n_tokens else "",
-        f"{seconds:.0f}" if seconds else "",
+        f"{seconds:.0f} ({commits})" if seconds else "",
     ]
 
 

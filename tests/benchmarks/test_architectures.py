@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -40,9 +40,21 @@ def test_an_encoder_is_compared_with_its_backbone_over_the_queries_of_all_corpor
     assert lines[2].startswith(
         "| colde | 0.600 [0.400, 0.800] | 0.600 [0.400, 0.800] | 0.600 | +0.300 (0.125) | 22.7 M"
     )
-    assert lines[2].endswith("| 180,000 | 50 |")
-    assert "| 0.300 |  | 22.7 M |  | 50 |" in lines[3]
+    assert lines[2].endswith("| 180,000 | 50 (0123456) |")
+    assert "| 0.300 |  | 22.7 M |  | 50 (0123456) |" in lines[3]
     assert lines[4].startswith("| smith | - | 0.100 [0.100, 0.100] | 0.100 |  |")
+
+
+def test_seconds_name_every_commit_that_was_measured(origin: Origin) -> None:
+    later = replace(origin, commit="fedcba9876")
+    runs = [
+        of_encoder("all-MiniLM-L6-v2", [0.2, 0.4], origin, "rfc_part"),
+        of_encoder("colde", [0.4, 0.8], origin, "rfc_part"),
+        of_encoder("colde", [0.4, 0.8], later, "proposals_part"),
+    ]
+    lines = architectures_table(runs).splitlines()
+    assert lines[2].endswith(" 50 (0123456, fedcba9) |")
+    assert lines[3].endswith(" 50 (0123456) |")
 
 
 def test_seeds_of_training_are_one_row(origin: Origin) -> None:
