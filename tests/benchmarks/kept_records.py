@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TypeVar
 
 from benchmarks.record_file import KIND, RESULTS, Recorded, rebuild
@@ -11,10 +10,10 @@ from benchmarks.record_file import KIND, RESULTS, Recorded, rebuild
 RecordT = TypeVar("RecordT", bound=Recorded)
 
 
-def kept_record(cls: type[RecordT], is_wanted: Callable[[RecordT], bool] = lambda record: True) -> RecordT:
-    """The first committed record of a kind that is wanted, by file name."""
+def kept_record(cls: type[RecordT]) -> RecordT:
+    """The first committed record of a kind, by file name."""
     for path in sorted(RESULTS.glob("*.json")):
         values = json.loads(path.read_text("utf-8"))
-        if values.pop(KIND) == cls.kind and is_wanted(record := rebuild(cls, values)):
-            return record
+        if values.pop(KIND) == cls.kind:
+            return rebuild(cls, values)
     raise LookupError(f"no such record of {cls.kind} in {RESULTS}")

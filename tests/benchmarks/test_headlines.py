@@ -85,8 +85,8 @@ def test_findings_count_what_faults_lost(origin: Origin) -> None:
 
 
 def test_findings_name_device_and_precision_of_each_speed() -> None:
-    kept = kept_record(ThroughputRecord, lambda record: record.device == "cpu")
+    kept = kept_record(ThroughputRecord)
     ways = {name: WayRun("float32", [Pass(2.0 if name == "longmatch" else 8.0, 8.0, 400.0)]) for name in kept.ways}
-    on_cpu = replace(kept, ways=ways)
+    on_cpu = replace(kept, ways=ways, device="cpu")
     table = findings_table([on_cpu, replace(on_cpu, device="cuda:0")])
     assert "| 4.00 (cpu, float32), 4.00 (cuda:0, float32) |" in table
