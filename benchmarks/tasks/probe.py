@@ -10,8 +10,10 @@ are built by the AAN protocol, with equally many matches and mismatches, and no 
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -59,7 +61,8 @@ _NOTE = (
     "accuracy with a bootstrap interval over what is classified. N a class: accuracy / macro-F1 from N labels of each "
     "class, mean and standard deviation over draws. p: two-sided paired randomisation test of accuracy against the "
     "regression on TF-IDF, adjusted after Holm over the systems of a task. Pairs of one first document are drawn, or "
-    "swapped, together."
+    "swapped, together. Several seeds of training: means over them, with the standard deviation of the accuracies; the "
+    "interval and the test use the mean of a case, and N a class the mean of a draw."
 )
 
 
@@ -214,20 +217,49 @@ def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: 
 
 def probe_table(runs: Sequence[Run]) -> str:
     """Accuracy and macro-F1 with all labels and with few, by task; "" if there is no run."""
-    detailed = {id(run): run.details_as(ProbeDetails) for run in runs}
-    shown = sorted(runs, key=lambda run: (run.corpus, run.variant, not run.encoder, run.encoder, run.system))
-    shots = sorted({shot for details in detailed.values() for shot in details.few_shot}, key=int)
+    of: defaultdict[tuple[object, ...], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: (run.corpus, run.variant, not run.encoder, run.encoder, run.system)):
+        same = (tuple(run.case_ids), tuple(run.details_as(ProbeDetails).few_shot))
+        of[run.dataset, run.variant, run.system, run.encoder_without_seed, *same].append(run)
+    seeds = list(of.values())
+    shown = [_mean(own) for own in seeds]
+    detailed = [run.details_as(ProbeDetails) for run in shown]
+    shots = sorted({shot for details in detailed for shot in details.few_shot}, key=int)
     rivals = {(run.dataset, run.variant, len(run.cases)): run for run in shown if run.system == _RIVAL}
     p_values = compared(shown, lambda run: rivals.get((run.dataset, run.variant, len(run.cases))), RIGHT)
     head = ["Task (test)", "System", "Accuracy [95 %]", "Macro-F1", *(f"{n} a class" for n in shots), "p, TF-IDF"]
     rows = []
-    for run, p in zip(shown, p_values, strict=True):
-        details = detailed[id(run)]
+    for own, run, details, p in zip(seeds, shown, detailed, p_values, strict=True):
         words = f", first {details.max_words} words" if details.max_words else ""
         name = f"{run.corpus}{'_pairs' * details.is_pairs} ({len(run.cases):,}{words})"
+        label, accuracy = run.label, interval_text(run, RIGHT)
+        if len(own) > 1:
+            label = f"{run.system}, {run.encoder_without_seed}, {len(own)} seeds"
+            accuracy += f" ± {statistics.stdev(one.mean(RIGHT) for one in own):.3f}"
         few = [_few(details.few_shot.get(shot, {})) for shot in shots]
-        rows.append([name, run.label, interval_text(run, RIGHT), f"{details.macro_f1:.3f}", *few, p])
-    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(shown)]) if shown else ""
+        rows.append([name, label, accuracy, f"{details.macro_f1:.3f}", *few, p])
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(list(chain(*seeds)))]) if shown else ""
+
+
+def _mean(runs: Sequence[Run]) -> Run:
+    """One run of the seeds of training of an encoder: the means of each case, of macro-F1 and of each draw."""
+    details = [run.details_as(ProbeDetails) for run in runs]
+    first = details[0]
+    drawn = {
+        shot: {
+            measure: [
+                statistics.fmean(draw) for draw in zip(*(one.few_shot[shot][measure] for one in details), strict=True)
+            ]
+            for measure in measures
+        }
+        for shot, measures in first.few_shot.items()
+    }
+    macro_f1 = statistics.fmean(one.macro_f1 for one in details)
+    cases = [
+        replace(case[0], values={RIGHT: statistics.fmean(one.values[RIGHT] for one in case)})
+        for case in zip(*(run.cases for run in runs), strict=True)
+    ]
+    return replace(runs[0], cases=cases, details=asdict(replace(first, macro_f1=macro_f1, few_shot=drawn)))
 
 
 def _few(drawn: Mapping[str, Sequence[float]]) -> str:

@@ -146,6 +146,18 @@ def test_pairs_of_one_first_document_are_one_case(origin: Origin) -> None:
     assert cells_of(probe_table(runs), "tfidf")[0] == "0.500 [0.000, 1.000]"
 
 
+def test_seeds_of_training_are_one_row(origin: Origin) -> None:
+    first, second = probe("document, good", 0, origin), probe("document, good-seed1", 3, origin)
+    second.details["few_shot"]["5"]["accuracy"] = [0.75, 0.75]
+    table = probe_table([probe("tfidf", 6, origin), second, first])
+    accuracy, _, few, _ = cells_of(table, "document, good, 2 seeds")
+    assert accuracy.startswith("0.875 [") and accuracy.endswith(" ± 0.177")
+    assert few == "0.625 ± 0.177 / 0.500 ± 0.000"
+    assert "good-seed1" not in table
+    second.details["few_shot"] = {}
+    assert "document, good-seed1" in probe_table([second, first])
+
+
 def test_too_few_documents_of_a_class_are_refused(folder: Path) -> None:
     given = [str(folder), "--systems", "tfidf", "--shots", "9"]
     assert "Error: 9 documents of each class were" in CliRunner().invoke(main, given).stderr
