@@ -183,10 +183,10 @@ def samples_table(records: Sequence[SampleRecord]) -> str:
 def _one(record: SampleRecord) -> str:
     n_queries = {row.corpus: len(row.per_query) for row in record.rows}
     found = {(row.n_sample, row.exceeding, row.is_mixed, row.corpus): row.per_query for row in record.rows}
-    ways = {False: ", alone", True: ", mixed"} if len(n_queries) > 1 else {False: ""}
-    means = ("mean", "p") if len(n_queries) > 1 else ("p",)
+    several = len(n_queries) > 1
+    ways = {False: ", alone", True: ", mixed"} if several else {False: ""}
     head = ["Documents, m", *(f"{corpus}{way}" for way in ways.values() for corpus in n_queries)]
-    head += [f"{what}{way}" for way in ways.values() for what in means]
+    head += [f"{what}{way}" for way in ways.values() for what in (("mean", "p") if several else ("p",))]
     rows = []
     for size in sorted({(row.n_sample, row.exceeding) for row in record.rows}):
         figures, sums = list[str](), list[str]()
@@ -195,22 +195,23 @@ def _one(record: SampleRecord) -> str:
                 [found.get((*one, is_mixed, corpus), []) for corpus in n_queries] for one in (size, DEFAULT)
             )
             figures += [f"{np.mean(values):.3f}" if values else "" for values in own]
-            sums += _summary(own, [] if size == DEFAULT else default, record.origin.seed)[-len(means) :]
+            mean, p = _summary(own, [] if size == DEFAULT else default, record.origin.seed)
+            sums += [mean, p] if several else [p]
         rows.append([f"{size[0]:,}, {size[1]}", *figures, *sums])
     counts = ", ".join(f"{corpus} {n}" for corpus, n in n_queries.items())
-    mixed = _MIXED_NOTE.format(n_documents=record.n_documents) if len(n_queries) > 1 else ""
+    mixed = _MIXED_NOTE.format(n_documents=record.n_documents) if several else ""
     note = _NOTE.format(split=record.split, counts=counts, mixed=mixed, default=DEFAULT)
     return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
 
 
-def _summary(own: Sequence[Sequence[float]], default: Sequence[Sequence[float]], seed: int) -> list[str]:
+def _summary(own: Sequence[Sequence[float]], default: Sequence[Sequence[float]], seed: int) -> tuple[str, str]:
     """The mean over corpora, and p over all queries; "" where a corpus is too small for the sample."""
     if not all(own):
-        return ["", ""]
+        return "", ""
     mean = f"{np.mean([np.mean(values) for values in own]):.3f}"
     if not default or not all(default):
-        return [mean, ""]
-    return [mean, *p_cells([randomization_p(np.concatenate(own), np.concatenate(default), seed=seed)])]
+        return mean, ""
+    return mean, p_cells([randomization_p(np.concatenate(own), np.concatenate(default), seed=seed)])[0]
 
 
 @program
