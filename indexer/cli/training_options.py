@@ -112,7 +112,7 @@ def speed_options(
             is_flag=True,
             help="Recompute layers in the backward pass; needs less memory and more time.",
         ),
-        speed("--no-mixed-precision", is_flag=True, help="Compute in float32 everywhere."),
+        speed("--no-mixed-precision", is_flag=True, help="Compute in float32 everywhere, as a BigBird always does."),
         speed("--seed", default=0, show_default=True, help="Seed of batches, dropout and new parameters."),
         speed("--device", metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU if torch sees one."),
     )

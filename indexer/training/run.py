@@ -146,7 +146,18 @@ def open_run(
         is_resumed=reached_step(folder) is not None,
         log=context.log,
     )
+    if _has_block_attention(made.encoder):
+        recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
     return Run(out, recipe, corpora, made.encoder, made.taken, record, context, processes)
+
+
+def _has_block_attention(encoder: TrainableEncoder) -> bool:
+    """True for a BigBird, which transformers 5.23 cannot run under autocast.
+
+    Its attention scatters numbers of one precision into a tensor of another.
+    """
+    configs = (getattr(module, "config", None) for module in encoder.module.modules())
+    return any(getattr(config, "model_type", None) == "big_bird" for config in configs)
 
 
 def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:

@@ -123,6 +123,8 @@ def test_new_encoders_are_made_and_trained(
     )
     settings = json.loads((tmp_path / "out" / "run" / "recipe.json").read_text())["settings"]
     assert settings["head learning rate"] == (1e-3 if new == "tde" else None)
+    precision = "no" if new == "bigbird" else "yes"  # on any processor
+    assert f"| mixed precision | {precision} |" in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.slow
