@@ -146,15 +146,16 @@ def open_run(
         is_resumed=reached_step(folder) is not None,
         log=context.log,
     )
-    if _has_block_attention(made.encoder):
+    if _has_bigbird(made.encoder):
         recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
     return Run(out, recipe, corpora, made.encoder, made.taken, record, context, processes)
 
 
-def _has_block_attention(encoder: TrainableEncoder) -> bool:
-    """True for a BigBird, which transformers 5.23 cannot run under autocast.
+def _has_bigbird(encoder: TrainableEncoder) -> bool:
+    """True for a BigBird, which cannot be trained under autocast.
 
-    Its attention scatters numbers of one precision into a tensor of another.
+    Under autocast the attention of transformers 5.23 scatters numbers of one precision into a tensor of another,
+    which torch refuses on a CPU.
     """
     configs = (getattr(module, "config", None) for module in encoder.module.modules())
     return any(getattr(config, "model_type", None) == "big_bird" for config in configs)
