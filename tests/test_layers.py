@@ -1,12 +1,17 @@
-"""Imports point one way: benchmarks -> longmatch -> indexer -> engine; inside a package there is no cycle."""
+"""Imports point one way: benchmarks -> longmatch -> indexer -> engine; no file and no room imports in a circle.
+
+A room is a folder of a package, or a file at its top. Imports count wherever they stand: at the top of a file, inside a
+function, or for types alone.
+"""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
-from graphlib import TopologicalSorter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,9 +24,53 @@ BELOW = {
     "benchmarks": {"engine", "indexer", "longmatch"},
 }
 FOLDERS = [*BELOW, "tests", "demo"]
-IS_TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+# The circles that are left, as numbers of files and names of rooms: they may only lose members.
+FILES_IN_CIRCLES: dict[str, int] = {"engine": 83, "benchmarks": 4}
+ROOMS_IN_CIRCLES: dict[str, set[str]] = {
+    "engine": {
+        "engine.comparison",
+        "engine.document",
+        "engine.encoders",
+        "engine.gpu",
+        "engine.index",
+        "engine.novelty",
+        "engine.pairs",
+        "engine.plots",
+        "engine.provenance",
+        "engine.readers",
+        "engine.remote",
+        "engine.report",
+        "engine.result",
+        "engine.scoring",
+        "engine.search",
+        "engine.section_kinds",
+        "engine.segmentation",
+        "engine.store",
+        "engine.units",
+        "engine.words",
+    },
+    "indexer": {
+        "indexer.building",
+        "indexer.partitions",
+        "indexer.plan",
+    },
+    "benchmarks": {
+        "benchmarks.baselines",
+        "benchmarks.datasets",
+        "benchmarks.faults",
+        "benchmarks.formats",
+        "benchmarks.options",
+        "benchmarks.pairs",
+        "benchmarks.prepare",
+        "benchmarks.quick",
+        "benchmarks.speed",
+        "benchmarks.store",
+    },
+}
 
 
+@cache
 def modules(package: str) -> dict[str, Path]:
     files = sorted((ROOT / package).rglob("*.py"))
     names = (file.relative_to(ROOT).with_suffix("").parts for file in files)
@@ -31,65 +80,101 @@ def modules(package: str) -> dict[str, Path]:
 
 
 def imports(tree: ast.AST, *, module: str, is_package: bool) -> Iterator[str]:
-    """Every name that a module imports, inside functions too, types for checking left out."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in IS_TYPE_CHECKING:
-            continue
+    """Every name that a module imports, inside functions and for types too."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = module.split(".")[: len(module.split(".")) - node.level + is_package] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        else:
-            yield from imports(node, module=module, is_package=is_package)
 
 
-def imported_modules(package: str, *, at_top_only: bool = False) -> dict[str, set[str]]:
+def names_imported(module: str, file: Path) -> set[str]:
+    return set(imports(ast.parse(file.read_text()), module=module, is_package=file.name == "__init__.py"))
+
+
+@cache
+def imported_modules(package: str) -> dict[str, set[str]]:
     """For each module of a package the modules of this project that it imports."""
     known = {name for other in BELOW for name in modules(other)}
-    graph = {}
-    for module, file in modules(package).items():
-        tree = ast.parse(file.read_text())
-        if at_top_only:
-            tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        found = imports(tree, module=module, is_package=file.name == "__init__.py")
-        graph[module] = {_longest(name, known) for name in found} - {"", module}
-    return graph
+    return {
+        module: {longest(name, known) for name in names_imported(module, file)} - {"", module}
+        for module, file in modules(package).items()
+    }
 
 
-def _longest(name: str, known: set[str]) -> str:
+def imported_rooms(package: str) -> dict[str, set[str]]:
+    """For each room of a package the other rooms of the package that it imports."""
+    rooms: dict[str, set[str]] = {}
+    for module, targets in imported_modules(package).items():
+        inside = {room(target) for target in targets if target.split(".")[0] == package}
+        rooms.setdefault(room(module), set()).update(inside - {room(module)})
+    return rooms
+
+
+def room(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def longest(name: str, known: set[str]) -> str:
     while name and name not in known:
         name = name.rpartition(".")[0]
     return name
 
 
-@pytest.mark.slow
+def members_of_circles(graph: Mapping[str, Iterable[str]]) -> set[str]:
+    """The nodes of a graph that reach themselves."""
+    members: set[str] = set()
+    rest = {node: set(targets) & set(graph) for node, targets in graph.items()}
+    while True:
+        try:
+            tuple(TopologicalSorter(rest).static_order())
+        except CycleError as error:
+            circle = set(error.args[1])
+            members |= circle
+            merged = min(circle)
+            joined = set().union(*(rest.pop(node, set()) for node in circle)) - circle
+            rest = {node: {merged if t in circle else t for t in targets} for node, targets in rest.items()}
+            rest[merged] = joined
+        else:
+            return members
+
+
 @pytest.mark.parametrize("package", BELOW)
 def test_a_package_imports_only_itself_and_packages_below_it(package: str) -> None:
     allowed = BELOW[package] | {package}
     wrong = [
         f"{module} imports {name}"
         for module, file in modules(package).items()
-        for name in imports(ast.parse(file.read_text()), module=module, is_package=file.name == "__init__.py")
+        for name in names_imported(module, file)
         if name.split(".")[0] in FOLDERS and name.split(".")[0] not in allowed
     ]
     assert wrong == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", BELOW)
-def test_no_package_imports_in_a_circle(package: str) -> None:
-    graph = imported_modules(package, at_top_only=package in ("engine", "benchmarks"))
-    tuple(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+def test_no_files_import_in_a_circle(package: str) -> None:
+    found = members_of_circles(imported_modules(package))
+    assert len(found) <= FILES_IN_CIRCLES.get(package, 0), sorted(found)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("package", BELOW)
+def test_no_rooms_import_in_a_circle(package: str) -> None:
+    found = members_of_circles(imported_rooms(package))
+    assert found - ROOMS_IN_CIRCLES.get(package, set()) == set()
+
+
+def test_members_of_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert members_of_circles(graph) == {"b", "c", "d", "e"}
+
+
 def test_no_module_of_engine_outside_training_imports_training() -> None:
     users = {
         module
-        for module, found in imported_modules("engine").items()
-        if not module.startswith("engine.training") and any(name.startswith("engine.training") for name in found)
+        for module, targets in imported_modules("engine").items()
+        if not module.startswith("engine.training") and any(name.startswith("engine.training") for name in targets)
     }
     assert users == set()
 
