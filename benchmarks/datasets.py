@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from benchmarks.formats import beir, trec
-from engine.document import Document
 from engine.errors import EngineError, TrainingError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from engine.training.judgments import read_judgments, read_splits
 
 Qrels: TypeAlias = trec.Qrels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _ENCODING = (
-    *("engine/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/backbone/tokenizer.py"),
+    *("engine/text/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/backbone/tokenizer.py"),
     *("engine/encoders/backbone/backbone.py", "engine/encoders/mean.py"),
 )
 _SCORING = (
@@ -14,7 +14,7 @@ _SCORING = (
         "engine/words",
         "engine/store/reference.py",
         "engine/store/coarse.py",
-        "engine/section_kinds.py",
+        "engine/text/section_kinds.py",
     ),
     *(
         f"engine/search/{name}.py"

@@ -27,9 +27,9 @@ from benchmarks.pairs.judging import accuracy_threshold
 from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.splitting import Split
 from benchmarks.systems import BuildCost
-from engine.document import Document
 from engine.errors import MissingExtra, TrainingError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from engine.training.judgments import read_splits
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from benchmarks.datasets import (
     read_qrels,
     read_queries,
 )
-from engine.document import Document, Section
-from engine.segmentation import divide
+from engine.text.document import Document
+from engine.text.segmentation import divide
+from engine.text.spans import Section
 
 WHOLE = "whole"
 LEAD_WORDS = 200  # about an abstract

@@ -35,9 +35,9 @@ import numpy as np
 from benchmarks.datasets import DATA, DatasetError, Qrels, files_checksum
 from benchmarks.quick import first_words
 from benchmarks.systems import System
-from engine.document import Document
 from engine.errors import TrainingError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from engine.training.judgments import read_judgments, read_splits
 
 NAME = "clscisumm"

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage, Section
 
 WINDOW_CHARS = 700  # about 126 tokens of English
 CHARS_PER_TOKEN = 5.5

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.scoring.evidence import Scoring
+from engine.text.document import Document
 
 if TYPE_CHECKING:
     from engine.index import Index

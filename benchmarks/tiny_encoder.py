@@ -58,7 +58,7 @@ def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tok
 
 def tiny_encoder(corpus: Path, work: Path, seed: int) -> Path:
     """A random encoder with the words of a corpus as its vocabulary, in a folder of `work`."""
-    from engine.document import Document
+    from engine.text.document import Document
     from indexer import read_corpus
 
     texts = [document.text for document in read_corpus([str(corpus)]) if isinstance(document, Document)]

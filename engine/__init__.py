@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from engine.threads import wait_passively
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.encoders.loading import load_encoder
     from engine.errors import EngineError
     from engine.index import Index
     from engine.readers import read_document
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
+    from engine.text.document import Document
 
 wait_passively()
 
 __all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load_encoder", "read_document"]
 
 _HOMES = {
-    "Document": "engine.document",
+    "Document": "engine.text.document",
     "EngineError": "engine.errors",
     "Hit": "engine.result",
     "Index": "engine.index",

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.document import Coverage, Document
 from engine.encoders.encoder import Encoder
 from engine.provenance import Provenance, comparison_parameters, encoder_state, provenance
 from engine.result import N_MATCHES, Hit, PairSnippet, Result, SectionMatrix, Status
@@ -24,8 +23,10 @@ from engine.scoring.evidence import Components, Scoring, chunk_component, combin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.section_weights import with_section_weights
-from engine.section_kinds import section_bits
 from engine.store.reference import Reference
+from engine.text.document import Document
+from engine.text.section_kinds import section_bits
+from engine.text.spans import Coverage
 from engine.words.counts import KeptTable, TermCounts, count_documents, kept_table
 from engine.words.languages import detect_language
 from engine.words.likelihood import scores
@@ -125,7 +126,7 @@ def compare_alone(
         query: a document.
         target: the document to compare it with.
         encoder: an encoder or its name; by default the bundled one.
-        skip: kinds of sections to leave out, see `engine.section_kinds`.
+        skip: kinds of sections to leave out, see `engine.text.section_kinds`.
         weights: of sections of the query, see `engine.search.section_weights`.
         device: where a named encoder runs.
         scoring: the constants of the score.

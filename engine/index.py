@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
-from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EncoderError, EngineError, IndexChanged, IndexMismatch, QueryError
 from engine.faults import named_faults
@@ -46,6 +45,8 @@ from engine.store.documents import content_hash
 from engine.store.facts import index_facts
 from engine.store.fields import check_fields
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty

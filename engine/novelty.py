@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from engine.document import Coverage, Document, Span
 from engine.provenance import Provenance
 from engine.report.table import section_label
 from engine.result import Encoding, Hit, Status
-from engine.section_kinds import SectionKind
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
+from engine.text.spans import Coverage, Span
 
 N_PAIRS = 3  # section pairs of each section that a report shows
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.document import Document, Section
 from engine.errors import DocumentError, QueryError
 from engine.index import Index
 from engine.report.contract import VERSION
 from engine.report.differences import Differences, compare_results
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.text.document import Document
+from engine.text.spans import Section
 
 
 def recorded_results(path: Path) -> list[dict[str, Any]]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
-from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
 from engine.encoders.explanation import ModelExplanation
 from engine.errors import QueryError
 from engine.extras import check_extra
 from engine.scoring.breakdown import Breakdown, SectionPair
+from engine.text.document import Document, MetadataValue
+from engine.text.spans import Coverage, Span
 
 if TYPE_CHECKING:
     import pandas

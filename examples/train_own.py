@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.document import Document
 from engine.readers import read_document
+from engine.text.document import Document
 from engine.training.run.trainer import TrainerSettings
 from indexer.training import Start, TrainingRecipe, train
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.comparison import Comparison
-    from engine.document import Document
     from engine.errors import EngineError
     from engine.readers import read_document
     from engine.report.contract import result_schema
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
     from engine.search.allowance import Allowance
+    from engine.text.document import Document
     from longmatch.building import build
     from longmatch.comparing import compare
     from longmatch.index import Index, open
@@ -53,7 +53,7 @@ __all__ = [
 _HOMES = {
     "Allowance": "engine.search.allowance",
     "Comparison": "engine.comparison",
-    "Document": "engine.document",
+    "Document": "engine.text.document",
     "EngineError": "engine.errors",
     "Hit": "engine.result",
     "Index": "longmatch.index",

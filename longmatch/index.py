@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
@@ -20,6 +19,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.store.manifest import holds_index
 from engine.systems import refuse_windows
+from engine.text.document import Document
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
 from longmatch.progress import progress_log
 from longmatch.records import Columns
@@ -259,7 +259,7 @@ class Index:
                 `engine.store.where`.
             without: doc_id of a document to leave out, or several.
             skip: kinds of sections that take no part in the score, of the query and of all documents: "references",
-                "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.section_kinds`.
+                "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.text.section_kinds`.
                 The vectors of whole documents are then not compared.
             weights: weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}; see
                 `engine.search.section_weights`. Other sections have the weight 1. The weight 0 leaves a section out;

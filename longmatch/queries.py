@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from engine.document import Document
 from engine.errors import DocumentError, QueryError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from longmatch.naming import named_path
 from longmatch.records import Columns, record_document, whole_document
 

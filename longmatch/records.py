@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from engine.document import Document, text_id, text_title
 from engine.errors import DocumentError
 from engine.readers import jsonl
-from engine.segmentation import divide
+from engine.text.document import Document, text_id, text_title
+from engine.text.segmentation import divide
 
 _IDS = ("_id", "id")
 _METADATA = ("metadata", "meta")

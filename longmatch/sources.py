@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.building.corpus import count_files, read_corpus, with_prefix
 from indexer.building.doc_ids import FileIds
 from longmatch.naming import named_path

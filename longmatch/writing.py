@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.presence import stored_hashes
+from engine.text.document import Document
 from indexer.building.builder import EncodeNow
 from indexer.building.builder import build as build_index
 from indexer.building.report import BuildReport, Progress

@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 
 from benchmarks.tiny_encoder import save_tiny_bert
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import FakeEncoder, make_corpus
 from tests.ray_cluster import end_ray_cluster
 

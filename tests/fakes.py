@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Chunk, Coverage, Document, MetadataValue, Section
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import DocumentError
+from engine.text.document import Document, MetadataValue
+from engine.text.spans import Chunk, Coverage, Section
 
 WINDOW_WORDS = 8
 _WORD = re.compile(r"\S+")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 from indexer.building.builder import refresh_generation
 from tests.fakes import make_document
 

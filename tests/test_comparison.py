@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine.comparison import Comparison, compare_alone
-from engine.document import Document
 from engine.index import Index
 from engine.report.comparison_table import comparison_lines, comparison_table
+from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import check

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
+from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 

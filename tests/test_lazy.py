@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine.document import Document, Section
 from engine.lazy import deferred
+from engine.text.document import Document
+from engine.text.spans import Section
 
 WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020}, "d.txt", (0,))
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document, Section
 from engine.readers import read_document
+from engine.text.document import Document
+from engine.text.spans import Section
 
 CORPUS = Path(__file__).parents[1] / "demo" / "corpus"
 N_DRAFTS = 14

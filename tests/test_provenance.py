@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from engine.comparison import compare_alone
-from engine.document import Document
 from engine.index import Index
 from engine.provenance import EncoderState, Provenance, index_state
 from engine.result import Result
 from engine.search.allowance import Allowance
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check

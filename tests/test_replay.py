@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import check_replayable, kept_query, recorded_results, replay
 from engine.report.contract import envelope
 from engine.search.allowance import Allowance
+from engine.text.document import Document
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document

@@ -15,9 +15,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import engine.search.candidates as neighbours_module
-from engine.document import Document
 from engine.index import Index
 from engine.result import Status
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.reference import rebase
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 

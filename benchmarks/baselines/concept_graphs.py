@@ -18,7 +18,7 @@ from benchmarks.baselines.keywords import content_words, keywords
 from benchmarks.baselines.term_similarities import Rows, cosines, term_similarities
 from benchmarks.baselines.text_inputs import DocumentWords, Vocabulary, read_words, words_by_sentence
 from benchmarks.baselines.word_vectors import words_of
-from engine.document import Document
+from engine.text.document import Document
 
 Places = NDArray[np.int64]
 

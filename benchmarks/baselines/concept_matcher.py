@@ -27,7 +27,7 @@ from benchmarks.baselines.concepts import Grouping
 from benchmarks.baselines.pair_model import PairModel, PairTraining, Prepared, TrainedScorer, settings_of
 from benchmarks.baselines.term_similarities import N_SIMILARITIES
 from benchmarks.baselines.text_inputs import WordConfig, make_word_table
-from engine.document import Document
+from engine.text.document import Document
 
 WORDS = WordConfig(width=200, tuned=False)
 

@@ -14,8 +14,8 @@ from benchmarks.baselines.lexical import ranking
 from benchmarks.baselines.word_vectors import Stretches, read_texts, train
 from benchmarks.packages import optional
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
 from engine.encoders.encoder import Vectors, unit
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from benchmarks.baselines.lexical import ranking
 from benchmarks.baselines.word_distances import WordBag, WordVectorBaseline
 from benchmarks.baselines.word_vectors import VectorSource, Word2VecConfig, WordVectors
 from benchmarks.systems import Ranking
-from engine.document import Document
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

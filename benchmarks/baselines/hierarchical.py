@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from benchmarks.baselines.pair_model import CosineHead, PairTraining, Prepared, SiameseModel, TrainedScorer, settings_of
 from benchmarks.baselines.text_inputs import DocumentWords, WordConfig, make_word_table, read_words
-from engine.document import Document
+from engine.text.document import Document
 
 
 class AttentiveGru(nn.Module):

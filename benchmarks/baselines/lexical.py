@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.packages import BENCHMARKS, optional
 from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 
 def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own: int | None, least: float) -> Ranking:

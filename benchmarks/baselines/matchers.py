@@ -23,7 +23,7 @@ from benchmarks.baselines.text_inputs import (
     pad_words,
     read_words,
 )
-from engine.document import Document
+from engine.text.document import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
 from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.encoders.backbone.hardware import default_device, default_dtype
 from engine.encoders.trainable import inference
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.run.trainer import TrainerSettings
 from engine.training.task import Backward, epoch_slice
 from engine.training.tasks.objectives import ScaledCosine

@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import linear, normalize
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.batching import BatchReader, group_by_length
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
@@ -36,6 +35,8 @@ from engine.encoders.loading import load_encoder
 from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.trainable import fingerprint_of, inference, section_means
 from engine.errors import DocumentError, EncoderError
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 
 # By the template of INSTRUCTOR's authors; queries and targets are both documents here, so both have it.
 INSTRUCTION = "Represent the document for retrieval: "

@@ -17,7 +17,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from benchmarks.baselines.pair_model import PairModel, PairTraining, Prepared, TrainedScorer, settings_of
 from benchmarks.baselines.text_inputs import DocumentWords, WordConfig, make_word_table, pad_words, read_words
-from engine.document import Document
+from engine.text.document import Document
 
 _KERNEL = 3  # words of a convolution
 _N_CLASSES = 2

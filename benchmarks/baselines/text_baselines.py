@@ -18,7 +18,7 @@ from benchmarks.baselines.word_distances import WordMovers, WordRotators, WordVe
 from benchmarks.baselines.word_vectors import Texts, Word2VecConfig, WordVectors, read_texts, word_vectors
 from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.systems import BuildCost, Settings, System
-from engine.document import Document
+from engine.text.document import Document
 
 
 class TextBaseline(System, Protocol):

@@ -24,10 +24,10 @@ from benchmarks.baselines.word_vectors import (
     word_vectors,
     words_of,
 )
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone
 from engine.errors import TrainingError
-from engine.segmentation import sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
 
 PADDING, UNKNOWN = 0, 1  # ids
 _N_SPECIAL = 2
@@ -91,7 +91,7 @@ def make_vocabulary(counts: Mapping[str, int], *, min_count: int, max_words: int
 def read_words(document: Document, vocabulary: Vocabulary, max_words: int) -> DocumentWords:
     """Read the first `max_words` words of a document.
 
-    Sentences are from `engine.segmentation`. Paragraphs end at blank lines, form feeds and ends of
+    Sentences are from `engine.text.segmentation`. Paragraphs end at blank lines, form feeds and ends of
     sections. A document without a word is read as one unknown word.
     """
     sentences = words_by_sentence(document, max_words)

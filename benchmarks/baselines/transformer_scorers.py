@@ -11,10 +11,10 @@ from benchmarks.baselines.pair_model import PairTraining, Prepared, TrainedScore
 from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
+from engine.text.document import Document
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 
 # Learning rate and weight decay of Jha et al. (2022); the schedule of Yang et al. (2020, arXiv:2004.12297).

@@ -25,9 +25,9 @@ from benchmarks.baselines.word_vectors import (
 )
 from benchmarks.packages import optional
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
 from engine.encoders.encoder import unit
 from engine.errors import EngineError
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from benchmarks.datasets import DatasetError
 from benchmarks.packages import optional
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.errors import TrainingError
+from engine.text.document import Document
 
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")

@@ -19,10 +19,10 @@ from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.sections.planting import replace_words
-from engine.document import Document
 from engine.index import Index
 from engine.pairs import Pairs
-from engine.segmentation import divide
+from engine.text.document import Document
+from engine.text.segmentation import divide
 from indexer import build
 from indexer.pairs.run import PairSettings, find_pairs
 

@@ -23,13 +23,13 @@ from benchmarks.options import log
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import program
 from benchmarks.significance import randomization_p
-from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
 from engine.index import Index
 from engine.result import Hit
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 
 CANDIDATES = (20, 50, 200)

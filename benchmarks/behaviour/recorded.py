@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import EngineError
 from engine.index import Index
+from engine.text.document import Document
 
 
 def is_indexed(index: Index, document: Document) -> bool:

@@ -27,7 +27,6 @@ from benchmarks.options import log
 from benchmarks.prepare import prepared_index
 from benchmarks.program import program
 from benchmarks.significance import randomization_p
-from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Vectors
 from engine.index import Index
@@ -36,6 +35,7 @@ from engine.scoring.evidence import reference_threshold as threshold
 from engine.scoring.similarity import best_chunks
 from engine.search.query import Prepared, Query, as_stored
 from engine.store.reference import sample_order
+from engine.text.document import Document
 from engine.words.counts import WordTables, counted
 from engine.words.likelihood import query_terms, scores
 from engine.words.segmenter import segmenter_of

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 
 _WIDTH = 32
 _WINDOW_WORDS = 40

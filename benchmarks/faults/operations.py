@@ -10,10 +10,10 @@ from typing import TypeAlias
 import indexer.generation.reference as drawing
 from benchmarks.faults.encoder import WordEncoder
 from benchmarks.synthetic import SHORT, documents
-from engine.document import Document
 from engine.index import Index
 from engine.search.allowance import Allowance
 from engine.store.presence import stored_sources
+from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.building.reencoding import reencode
 from indexer.generation.compaction import compact

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.formats.lines import FormatError, columns, read_lines, whole_number, write_json_lines
 from benchmarks.formats.trec import Qrels
 from benchmarks.packages import require
-from engine.document import Document
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 
 _QRELS = ("query-id", "corpus-id", "score")
 _WITHOUT_TEXT = "it holds no text"  # the reason in the message of the reader

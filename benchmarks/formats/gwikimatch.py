@@ -22,8 +22,8 @@ from urllib.parse import unquote, urlsplit
 
 from benchmarks.formats.lines import FormatError, columns, read_lines
 from benchmarks.pairs.scorer import Pair
-from engine.document import Document
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 
 SPLITS: Mapping[str, str] = {"train": "train", "valid": "eval", "test": "test"}  # our names, and the names in the files
 _FILE = "gwikimatch*.{}_external_wdp*.tsv"

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.packages import require
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
+from engine.text.document import Document
 
 Vectors = NDArray[np.float32]
 Batch = Mapping[str, Sequence[str]]  # of mteb since version 2; "text" has the texts, titles included

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from benchmarks.formats.lines import FormatError, columns, read_lines
 from benchmarks.pairs.scorer import Pair
-from engine.document import Document
 from engine.errors import DocumentError
-from engine.readers.assembly import assemble
+from engine.text.document import Document, assemble
 
 FILES: Mapping[str, str] = {
     "train": "new_aan_pairs.train.tsv",

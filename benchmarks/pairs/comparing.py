@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.errors import EncoderError
 from engine.scoring.evidence import chunk_weights
+from engine.text.document import Document
 
 _DOCUMENTS_AT_A_TIME = 32
 

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from benchmarks.pairs.scorer import Budget, Pair
 from benchmarks.pairs.splitting import documents_of
-from engine.document import Document
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.corpus import TrainingCorpus
 from engine.training.selection import RandomRuns
 from engine.training.task import Task

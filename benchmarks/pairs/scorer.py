@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.systems import Settings
-from engine.document import Document
+from engine.text.document import Document
 
 # Settings that tables read.
 LABELS_ALONE = "labels_alone"  # False if pairs without a label count as mismatches

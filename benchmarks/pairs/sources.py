@@ -26,7 +26,7 @@ from benchmarks.pairs.splitting import (
     split_of,
     undirected,
 )
-from engine.document import Document
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from benchmarks.store.contents import compare, look, read_contents
 from benchmarks.tiny_encoder import tiny_encoder
-from engine.document import Document
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import EngineError
 from engine.extras import check_extra
 from engine.store.manifest import index_folders
+from engine.text.document import Document
 from indexer import read_corpus
 from indexer.building.builder import build
 from indexer.partitions.splitting import partition

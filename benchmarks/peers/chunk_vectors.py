@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
+from engine.text.document import Document
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -6,7 +6,7 @@ from benchmarks.peers.chunk_vectors import FlatVectors
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 
 class FirstTokens(FlatVectors):

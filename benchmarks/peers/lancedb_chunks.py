@@ -20,8 +20,8 @@ from benchmarks.peers.chunk_vectors import DEPTH, Chunker, blocks, deepened
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
 from engine.encoders.encoder import Vectors
+from engine.text.document import Document
 
 SCAN_BELOW_VECTORS = 100_000
 _TABLE = "chunks"

@@ -19,7 +19,7 @@ from benchmarks.peers.chunk_vectors import best_targets, blocks
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import token_encoder, token_label
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 MAX_TOKENS = 512  # the limit of BERT-like models; the lengths of a given model take precedence
 _VECTORS_FILE = "tokens.safetensors"

@@ -10,13 +10,13 @@ import torch
 
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
 from engine.encoders.loading import load_encoder
 from engine.errors import DocumentError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
 from engine.search.searcher import Searcher
+from engine.text.document import Document
 from indexer.building.builder import build
 
 _INDEX_FOLDER = "index.lm"

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from benchmarks.packages import require
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

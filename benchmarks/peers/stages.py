@@ -13,7 +13,7 @@ from benchmarks.measuring.isolation import peak_rss_mib, rss_mib, run_forked
 from benchmarks.measuring.timing import Percentiles, limited_threads, percentiles
 from benchmarks.peers.peer import Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 WARM_UP = 3  # queries that are searched before a measurement and not counted
 _ADVICE = "mend that, or leave it out of --peers"

@@ -15,7 +15,7 @@ from txtai import Embeddings
 from benchmarks.peers.chunk_vectors import DEPTH, Chunker, deepened
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 
 
 class TxtaiChunks:

@@ -22,9 +22,9 @@ from benchmarks.options import log
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import Form, Passage, Position, plant, replace_words
-from engine.document import Document
 from engine.index import Index
 from engine.search.request import Mode
+from engine.text.document import Document
 from indexer import build
 
 REPLACED = (0.0, 0.1, 0.3)  # shares of words, in turn

@@ -12,11 +12,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.explanation import ModelExplanation
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.query import Query
+from engine.text.document import Document
+from engine.text.spans import Chunk, Span
 from engine.words.counts import WordTables, counted
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
 from engine.words.titles import repeats, title_span

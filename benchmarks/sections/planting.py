@@ -13,12 +13,13 @@ import numpy as np
 
 from benchmarks.datasets import DatasetError
 from benchmarks.systems import DocumentCosine
-from engine.document import Document, Section, Span
 from engine.encoders.encoder import Encoder
 from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown
-from engine.segmentation import sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Section, Span
 
 _WORD = re.compile(r"\S+\s*")
 _GAP = "\n\n"

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from benchmarks.sections.matches import Corpus, Matches, Placed, place
 from benchmarks.sections.parts import ChunkTerms, Order, OrderKind, Parts, Side, Unit, parts_of, removal_orders
-from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.index import Index
@@ -28,6 +27,8 @@ from engine.scoring.evidence import Scoring
 from engine.search.long_query import pool_long
 from engine.search.query import Prepared, Query, as_stored
 from engine.store.snapshot import Positions
+from engine.text.document import Document
+from engine.text.spans import Chunk
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 

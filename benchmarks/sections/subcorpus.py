@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import DatasetError
-from engine.document import Document
 from engine.encoders.encoder import Encoder
+from engine.text.document import Document
 from indexer import build
 
 EXACT = "Flat"  # FAISS factory string whose lists are exact, so that no measurement depends on an ANN index

@@ -20,10 +20,10 @@ from benchmarks.program import program
 from benchmarks.record_file import Recorded, rebuild
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.encoders.loading import load_encoder
 from engine.store.writer import Writer
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline

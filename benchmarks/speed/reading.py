@@ -17,8 +17,8 @@ from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.record_file import Recorded
-from engine.document import Document
 from engine.readers import read_file
+from engine.text.document import Document
 from indexer.building.corpus import corpus_files
 from indexer.origin import Origin
 from indexer.reading.reader import DocumentReader

@@ -26,9 +26,9 @@ from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.store.records import ConcurrencyRecord
 from benchmarks.synthetic import SHORT, documents
-from engine.document import Document
 from engine.store.presence import stored_sources
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.compaction import compact
 from indexer.generation.new_generation import publish_generation

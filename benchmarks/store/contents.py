@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.encoders.encoder import Vectors
 from engine.index import Index
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 
 Hits = list[tuple[str, float]]  # doc_id and score, best first
 

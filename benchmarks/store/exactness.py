@@ -27,10 +27,10 @@ from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from benchmarks.store.records import ExactnessRecord
 from engine import Index, Scoring
-from engine.document import Chunk, Span
 from engine.encoders.encoder import Vectors
 from engine.result import Status
 from engine.store.writer import Writer
+from engine.text.spans import Chunk, Span
 from engine.words.common_sentences import blanked, common_stretches
 from engine.words.segmenter import Terms, WordSegmenter
 from engine.words.statistics import TermStatistics

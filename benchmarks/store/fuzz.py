@@ -22,8 +22,8 @@ from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.store.fuzz_seeds import packed, seeds
 from benchmarks.store.records import FuzzRecord, FuzzRow, Outcome
-from engine.document import Document
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request
 

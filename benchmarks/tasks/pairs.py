@@ -38,7 +38,7 @@ from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tasks.architectures import RankedPart, ranked_part, ranking_runs
-from engine.document import Document
+from engine.text.document import Document
 from indexer.origin import Origin
 
 GIVEN_PAIRS = "given"  # the protocol of pairs that are read from files

@@ -23,9 +23,9 @@ from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
-from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.result import Hit
+from engine.text.document import Document
 from indexer.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems

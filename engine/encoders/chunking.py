@@ -6,11 +6,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import DocumentError
-from engine.segmentation import TokenWindow, fill_windows, sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import TokenWindow, fill_windows, sentence_starts
+from engine.text.spans import Chunk, Coverage
 
 Windows = Callable[[Sequence[int]], Sequence[TokenWindow]]
 

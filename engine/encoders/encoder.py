@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.explanation import ModelExplanation
 from engine.errors import EncoderError
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 
 Vectors = NDArray[np.float32]
 

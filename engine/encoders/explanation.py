@@ -12,7 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Document
+from engine.text.document import Document
+from engine.text.spans import Chunk
 
 
 @dataclass(frozen=True, slots=True, repr=False)

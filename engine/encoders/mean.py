@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
@@ -28,6 +27,7 @@ from engine.encoders.trainable import (
     read_chunks,
 )
 from engine.errors import EncoderError
+from engine.text.document import Document
 
 WINDOW_TOKENS = 126  # 128 with [CLS] and [SEP], the length all-MiniLM-L6-v2 was trained at
 TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores

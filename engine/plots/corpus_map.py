@@ -17,13 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.index import Index
 from engine.plots.projection import Points, Projection, project_terms, project_vectors, term_rows
 from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot, plain_axes
 from engine.result import Result
 from engine.store.reference import sample_order
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 

@@ -8,7 +8,8 @@ import zipfile
 import zlib
 
 from engine.errors import DocumentError
-from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_large
+from engine.readers.limits import MAX_CONTAINER_BYTES
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 
 
 class Archive:

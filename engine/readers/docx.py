@@ -13,14 +13,15 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 from lxml import etree
 
-from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.docx_numbering import BULLET, N_LEVELS, Numbering
 from engine.readers.docx_styles import NumberOf, Styles, number_of, outline_level
 from engine.readers.docx_text import blocks_of, note_references, rows_of, text_of
 from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
-from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_large
+from engine.readers.limits import MAX_CONTAINER_BYTES
+from engine.text.blocks import Blocks
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
+from engine.text.document import Document, MetadataValue, assemble
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much

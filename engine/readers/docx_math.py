@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from engine.readers.assembly import one_line
+from engine.text.cleaning import one_line
 
 _Element: TypeAlias = Any
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from docx.oxml.ns import qn
 
-from engine.readers.assembly import one_line
 from engine.readers.docx_math import EQUATIONS, equation_text
+from engine.text.cleaning import one_line
 
 _Element: TypeAlias = Any
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:t"), qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from engine.errors import DocumentError
+from engine.text.cleaning import clean
 
 _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -26,7 +27,6 @@ _GUESSES = [
 ]  # fmt: skip
 _CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
 _HIGH = bytes(range(128, 256))
-_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
@@ -81,18 +81,6 @@ def _decode_marked(data: bytes, mark: bytes, encoding: str) -> str:
     if text is None:
         raise DocumentError(f"it starts with the mark of {encoding} but is not {encoding}; convert it to UTF-8")
     return clean(text)
-
-
-def clean(text: str) -> str:
-    """Normalise newlines; NUL and lone surrogates, which no store accepts, become U+FFFD."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return printable(text)
-
-
-def printable(text: str) -> str:
-    """Replace NUL and lone surrogates by U+FFFD; the length does not change."""
-    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def _try(data: bytes, encoding: str | None) -> str | None:

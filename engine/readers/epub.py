@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers import html
 from engine.readers.archive import Archive, member_name
-from engine.readers.assembly import Blocks, assemble
-from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
 from engine.readers.markup import Element, words
 from engine.readers.safe_xml import parse_safely
+from engine.text.blocks import Blocks
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
+from engine.text.document import Document, MetadataValue, assemble
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -7,15 +7,15 @@ from collections import Counter
 
 from lxml import etree
 
-from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
-from engine.readers.assembly import Blocks, assemble
 from engine.readers.encoding import decode
 from engine.readers.left_out import FIGURES, LINK_LISTS, OBJECTS, elements_left_out
 from engine.readers.link_lists import remove_link_lists
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.readers.safe_xml import check_tags
 from engine.readers.scalars import typed_scalar
+from engine.text.blocks import Blocks
+from engine.text.document import Document, MetadataValue, assemble
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engine.document import KIND, Document, MetadataValue, Scalar
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
+from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
 
 _DROPPED = frozenset([
     "ref-list", "tex-math", "object-id", "permissions", "counts", "journal-meta", "fn-group", "glossary", "graphic",

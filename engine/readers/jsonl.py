@@ -23,12 +23,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
-from engine.document import KIND, Document, MetadataValue, Scalar
 from engine.errors import DocumentError
-from engine.readers.assembly import Blocks, assemble, one_line
-from engine.readers.encoding import clean, decode
-from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
+from engine.readers.encoding import decode
 from engine.readers.unreadable import Unreadable
+from engine.text.blocks import Blocks
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large
+from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from engine.document import Document, MetadataValue, Scalar
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.latex_macros import expanded, without_definitions, without_settings
 from engine.readers.latex_nesting import closing_braces, group_at
 from engine.readers.latex_source import LatexSource, included_files, load
 from engine.readers.latex_text import is_known_macro, plain
 from engine.readers.left_out import FIGURES, FILES, REFERENCES
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
+from engine.text.document import Document, MetadataValue, Scalar, assemble
 
 __all__ = ["included_files", "read", "read_in_folder"]
 

@@ -16,7 +16,8 @@ from typing import BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.encoding import decode
-from engine.readers.limits import MAX_DOCUMENT_BYTES, read_limited, too_large
+from engine.readers.limits import read_limited
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 
 MAX_INCLUDE_DEPTH = 10
 MAX_INCLUDES = 2_000  # files that one document can include; repeated files count each time

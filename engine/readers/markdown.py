@@ -8,11 +8,12 @@ from itertools import accumulate, pairwise
 
 from markdown_it import MarkdownIt
 
-from engine.document import Document, Heading, MetadataValue
-from engine.readers.assembly import MAX_HEADING_CHARS, assemble
 from engine.readers.encoding import decode
 from engine.readers.left_out import FIGURES
 from engine.readers.scalars import typed_scalar
+from engine.text.blocks import MAX_HEADING_CHARS
+from engine.text.document import Document, MetadataValue, assemble
+from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
-from engine.readers.assembly import Blocks, one_line
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
 
 Element: TypeAlias = Any  # lxml is not typed
 _BREAK = "\v"  # stands for a line break inside a block until the block is written

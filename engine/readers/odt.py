@@ -6,13 +6,13 @@ import re
 
 from lxml import etree
 
-from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.archive import Archive
-from engine.readers.assembly import Blocks, assemble
 from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.readers.safe_xml import parse_safely
+from engine.text.blocks import Blocks
+from engine.text.document import Document, MetadataValue, assemble
 
 _DROPPED = frozenset([
     "alphabetical-index", "annotation", "annotation-end", "bibliography-source", "forms", "illustration-index",

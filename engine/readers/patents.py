@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from engine.document import Document, MetadataValue
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.left_out import FIGURES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
+from engine.text.document import Document, MetadataValue, assemble
 
 _DROPPED = frozenset(["chemistry", "chem", "img", "us-claim-statement", "claim-statement"])
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")

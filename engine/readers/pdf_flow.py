@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.document import Heading
 from engine.readers.pdf_columns import right_edges
 from engine.readers.pdf_floats import MAX_PARAGRAPH_CHARS, floats_last
 from engine.readers.pdf_headings import HeadingLines
 from engine.readers.pdf_layout import body_size, breaks_line, joined, pitch_of, starts_paragraph, vocabulary
 from engine.readers.pdf_lines import Line
+from engine.text.spans import Heading
 
 
 class Flow:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.readers.numbering import Kind, is_contents_line, parse
 from engine.readers.pdf_labels import body_width, is_label
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
+from engine.text.numbering import Kind, is_contents_line, parse
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
 

@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import jsonl, text
-from engine.readers.assembly import without_gz
-from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, read_limited, too_large
+from engine.readers.limits import MAX_CONTAINER_BYTES, read_limited
 from engine.readers.unreadable import Unreadable
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
+from engine.text.document import Document, without_gz
 
 Results: TypeAlias = Iterator[Document | Unreadable]
 

@@ -9,14 +9,15 @@ from docutils.frontend import Values, get_default_settings
 from docutils.parsers.rst import Parser
 from docutils.utils import new_reporter
 
-from engine.document import Document, MetadataValue
 from engine.readers import text
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.encoding import decode
 from engine.readers.left_out import FIGURES
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
 from engine.readers.rst_tree import NOT_XML, restore_initials, write_tree
 from engine.readers.scalars import typed_scalar
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
+from engine.text.document import Document, MetadataValue, assemble
 
 _SILENT = 5  # above the severest level of docutils: nothing is printed, nothing ends the process
 _AUTHORS = frozenset(["author", "authors"])

@@ -7,8 +7,8 @@ import re
 from docutils import nodes
 from lxml import etree
 
-from engine.readers.assembly import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
+from engine.text.blocks import Blocks
 
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DROPPED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers.assembly import one_line
 from engine.readers.markup import Element
+from engine.text.cleaning import one_line
 
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engine.document import Document, MetadataValue
-from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.text.blocks import Blocks
+from engine.text.cleaning import one_line
+from engine.text.document import Document, MetadataValue, assemble
 
 _DIVISION = re.compile(r"div[0-7]?$")
 _DROPPED = frozenset([

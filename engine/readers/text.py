@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engine.document import Document
-from engine.readers.assembly import assemble
 from engine.readers.encoding import decode
-from engine.readers.headings import find_headings
-from engine.readers.numbering import could_be_title
 from engine.readers.scalars import typed_scalar
+from engine.text.document import Document, assemble
+from engine.text.headings import find_headings
+from engine.text.numbering import could_be_title
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")

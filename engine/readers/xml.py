@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from lxml import etree
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import jats, patents, tei
 from engine.readers.markup import Element, local_name
 from engine.readers.safe_xml import parse_safely
+from engine.text.document import Document
 
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "article": jats.read_tree,

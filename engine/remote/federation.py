@@ -21,7 +21,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, PartitionUnavailable
 from engine.remote.database import DatabaseSnapshot
@@ -33,6 +32,8 @@ from engine.store.manifest import Entry, partition_of, read_manifest
 from engine.store.partitioned import PartitionedSnapshot, check_partition
 from engine.store.roster import Roster
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
+from engine.text.spans import Coverage
 from engine.words.counts import WordTables, join
 
 MOST_THREADS = 128  # partitions that are queried at the same time

@@ -17,7 +17,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.remote.exchange import Access, Exchange
@@ -29,6 +28,8 @@ from engine.store.durable import Checksum
 from engine.store.manifest import ReferenceFile
 from engine.store.reference import Reference, content_key, parse_reference
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 from engine.words.counts import WordTables, counted
 from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
 from engine.remote.frames import Frame, FrameError
@@ -24,7 +23,9 @@ from engine.scoring.similarity import Matches
 from engine.search.partition import Ranked, Ranks, Selection, Shown
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
-from engine.section_kinds import SectionKind
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
+from engine.text.spans import Coverage, Section
 from engine.words.likelihood import QueryTerms
 
 MOST_RANKED = 2_000_000  # documents that one round can rank

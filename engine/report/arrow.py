@@ -15,14 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.document import Coverage, Document, Span
 from engine.errors import IndexMismatch, QueryError
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import Result
-from engine.section_kinds import section_kinds
 from engine.store.documents import content_hash
 from engine.store.fields import stored_types
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
+from engine.text.section_kinds import section_kinds
+from engine.text.spans import Coverage, Span
 
 What: TypeAlias = Literal["documents", "sections", "vectors"]
 _AT_ONCE = 200  # documents of one batch

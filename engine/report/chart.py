@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.document import Document, Span
 from engine.report.evidence import best_sentence_span, pages_label, place_of
 from engine.report.marked_text import Mark, Run, marked_runs
 from engine.report.snippets import after_heading
@@ -17,6 +16,8 @@ from engine.report.table import section_label
 from engine.report.term_places import TermPlaces
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
+from engine.text.spans import Span
 
 N_WORDS = 5  # words listed in a cell
 _ROW_CHARACTERS = 400  # most characters of the text of a row
@@ -66,7 +67,7 @@ def claim_chart(result: Result, rows: Sequence[int], *, least: float = 0.0) -> C
     """Arrange a result as a chart.
 
     Args:
-        result: of a search with a query that was cut by `engine.units`.
+        result: of a search with a query that was cut by `engine.text.units`.
         rows: positions of the sections of the query that become rows.
         least: lowest contribution of a cell; a cell with less is empty.
     """

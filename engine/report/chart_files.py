@@ -9,7 +9,7 @@ from typing import Any
 from engine.report.chart import Cell, Chart, Row
 from engine.report.page import render
 from engine.report.rows import as_cell
-from engine.units import Unit
+from engine.text.units import Unit
 
 _XML = {code: None for code in range(32) if chr(code) not in "\t\n\r"}  # characters that XML does not allow
 _MARGIN_CM, _LONG_CM, _SHORT_CM = 1.5, 29.7, 21.0

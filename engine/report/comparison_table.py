@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.document import Coverage, Document
 from engine.report.lines import Line, Run, Style, cut, line, plain
 from engine.report.table import N_PAIRS, WIDTH, coverage_note, hit_lines
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 if TYPE_CHECKING:
     from engine.comparison import Comparison

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage, Document, Span
 from engine.encoders.explanation import ModelExplanation
 from engine.report.term_places import TermPlaces
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, SmallPairs, TermPart
 from engine.store.documents import content_hash
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage, Span
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty

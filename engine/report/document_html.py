@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from engine.document import Document, Span
 from engine.report.table import section_label
+from engine.text.document import Document
+from engine.text.spans import Span
 
 _MOST_SECTIONS = 200
 _OPENING = 160  # characters of a section that are shown

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, Span
 from engine.encoders.explanation import strongest_pairs
 from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
@@ -19,7 +18,9 @@ from engine.report.section_map import SectionMap, section_map
 from engine.report.snippets import after_heading
 from engine.report.table import section_label
 from engine.result import N_MATCHES, Hit, Result
-from engine.segmentation import sentence_starts
+from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Span
 
 N_COLOURS = 10
 _PASSAGES = 2  # passages of a match that are shown side by side; all are marked in the full text

@@ -14,9 +14,9 @@ from engine.report.table import section_label
 if TYPE_CHECKING:
     import pandas
 
-    from engine.document import Document
     from engine.pairs import Pairs
     from engine.result import Result, SectionMatrix
+    from engine.text.document import Document
 
 
 def hit_frame(result: Result) -> pandas.DataFrame:

@@ -24,8 +24,9 @@ from engine.encoders.encoder import Vectors
 from engine.report.table import section_label
 
 if TYPE_CHECKING:
-    from engine.document import Chunk, Document
     from engine.encoders.colde.explain import Explanation, Picture
+    from engine.text.document import Document
+    from engine.text.spans import Chunk
 
 _INCHES_PER_CELL = 0.3
 _SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from engine.document import Document
 from engine.report.snippets import Snippet, pair_snippets, term_weights
 from engine.report.table import missing_lines, pooled_note, section_label
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
 
 _PAIRS = 5
 _SNIPPET = 320

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.document import Span
+from engine.text.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

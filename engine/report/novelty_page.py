@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.document import Span
 from engine.novelty import N_PAIRS, Novelty, SectionNovelty
 from engine.report.contract import novelty_dict
 from engine.report.evidence import HitView, SectionText, hit_view, pages_label
 from engine.report.marked_text import marked_runs
 from engine.report.page import render
 from engine.result import Status
+from engine.text.spans import Span
 
 _STATUS = {
     Status.CERTIFIED: "Every document was scored for every section. No document contains more of a section than the "

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.report.table import section_label
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
 
 SHADES = 8
 MOST_CELLS = 4_000  # cells whose contribution is shown under the pointer; the strongest

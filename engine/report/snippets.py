@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.document import Document, Span
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
-from engine.segmentation import sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Span
 from engine.words.segmenter import segmenter_of
 
 _LEAD = 24  # characters before the first marked word, where a sentence is too long to be shown whole

@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from engine.document import Coverage, Document
 from engine.encoders.explanation import strongest_pairs
 from engine.report.durations import duration
 from engine.report.lines import Line, Run, Style, columns, cut, line, pad, plain, shortened, table
 from engine.report.snippets import Snippet, pair_snippets, term_weights
 from engine.result import Encoding, Hit, Result
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 WIDTH = 80
 N_PAIRS = 3

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
+from engine.text.document import Document
 from engine.words.alignment import Occurrences, occurrences
 from engine.words.segmenter import segmenter_of
 

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import Vectors
 from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
-from engine.section_kinds import besides
+from engine.text.document import Document
+from engine.text.section_kinds import besides
+from engine.text.spans import Chunk, Span
 from engine.words.alignment import align, occurrences, section_starts
 from engine.words.apart import Sections
 from engine.words.counts import counted
@@ -127,7 +128,7 @@ class Scored:
     titles: bool = True  # whether terms of titles count more often
     min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
     left_out: NDArray[np.bool_] | None = None  # (A,) sections of the query that take no part; None where all do
-    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
+    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
 def break_down(

@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument, unit
+from engine.text.spans import Chunk, Coverage
 
 MOST_CHUNKS = 512  # of 126 tokens each: about 40,000 words
 

@@ -21,9 +21,9 @@ from engine.result import Result, Status
 from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.searcher import Searcher
-from engine.section_kinds import SectionKind, section_kinds
 from engine.store.documents import content_hash
 from engine.store.reference import content_key
+from engine.text.section_kinds import SectionKind, section_kinds
 
 
 def novelty(searcher: Searcher, query: Query, selection: Selection, skip: Collection[SectionKind]) -> Novelty:

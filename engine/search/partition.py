@@ -17,10 +17,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Coverage, Document
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
 from engine.store.snapshot import Positions
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 
 @dataclass(frozen=True, slots=True)

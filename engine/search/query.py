@@ -11,15 +11,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import Multiply, best_matches, cosines
 from engine.search.long_query import pool_long
 from engine.search.skipping import left_out_sections, query_stretches
-from engine.section_kinds import SectionKind, kind_bits
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind, kind_bits
+from engine.text.spans import Span
 from engine.words.alignment import mean_weights, occurrences, section_starts
 from engine.words.apart import Sections
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
@@ -71,7 +72,7 @@ class Prepared:
     text: str  # of the query, with blanks in place of common sentences
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     left_out: NDArray[np.bool_] | None = None  # (A,) its sections that take no part; None where all do
-    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
+    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
 class Background(Protocol):

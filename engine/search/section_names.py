@@ -1,8 +1,8 @@
 """The names of a section of a query: its number, headings, kinds from metadata, kinds from headings.
 
-There are two sorts of kinds besides those of `engine.section_kinds`. A document can define its own in its metadata:
-the field "kind.claims" lists the headings whose sections are claims. And some headings are so common that they name a
-kind in any document: "What is claimed is" names claims as "Claims" does. Scores nothing.
+There are two sorts of kinds besides those of `engine.text.section_kinds`. A document can define its own in its
+metadata: the field "kind.claims" lists the headings whose sections are claims. And some headings are so common that
+they name a kind in any document: "What is claimed is" names claims as "Claims" does. Scores nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from engine.document import KIND, Document
-from engine.section_kinds import SectionKind, heading_name, section_kinds
+from engine.text.document import KIND, Document
+from engine.text.section_kinds import SectionKind, heading_name, section_kinds
 
 _HEADINGS: Mapping[str, str] = {
     "claims": """claim|claims|i claim|we claim|what is claimed|what is claimed is|the invention claimed is|patent claims

@@ -14,12 +14,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from engine.document import Document
 from engine.errors import QueryError
 from engine.search.query import Query
 from engine.search.section_names import KINDS, key_of, names_of_sections
 from engine.search.skipping import kinds_of
-from engine.section_kinds import SectionKind
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
 _N_NAMED = 5  # headings that an error lists

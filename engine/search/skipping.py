@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Span
 from engine.errors import QueryError
-from engine.section_kinds import SectionKind, kind_bits, section_bits, stretches_of
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind, kind_bits, section_bits, stretches_of
+from engine.text.spans import Span
 
 
 def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, delete, insert, select, type_coerce
 
-from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
@@ -22,6 +21,8 @@ from engine.store.bounds import MAX_TEXT_BYTES
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 from engine.store.checks import content_check, stored_rows
 from engine.store.roster_blocks import write_blocks
+from engine.text.document import Document
+from engine.text.spans import Coverage, Section
 
 _IDS_PER_STATEMENT = 500
 # Built once: building these statements for each search would cost more than reading their rows.

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from sqlalchemy import Connection, String, case, cast, func, select
 
-from engine.document import Scalar
 from engine.errors import QueryError
 from engine.store.catalog import DocumentRow
 from engine.store.manifest import index_folders
 from engine.store.presence import catalogs
 from engine.store.where import compared_keys, has_key, json_path
+from engine.text.document import Scalar
 
 N_EXAMPLES = 3
 _N_NAMED = 8  # fields that an error lists

@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexDamaged
 from engine.store.document_index import DocumentIndex
 from engine.store.halves import as_float32
 from engine.store.roster import Roster
 from engine.store.shards import Shard, ShardSet
+from engine.text.spans import Chunk, Coverage
 from engine.words.counts import WordTables, join
 from engine.words.packing import PackedWords, gather, unpacked
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.scoring.similarity import Matches
-from engine.section_kinds import section_bits
 from engine.store.gathering import UNCOUNTED, ranges
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.section_kinds import section_bits
 from engine.words.counts import KeptTable, TermCounts, WordTables, count_documents, kept_table
 from engine.words.packing import PackedWords
 from engine.words.segmenter import segmenter_of
@@ -47,7 +47,7 @@ def target_chunks(snapshot: Snapshot, positions: Positions, skip: int) -> Target
     Args:
         snapshot: holds the documents.
         positions: R documents with vectors.
-        skip: bits of the kinds of sections that are left out, see `engine.section_kinds`.
+        skip: bits of the kinds of sections that are left out, see `engine.text.section_kinds`.
     """
     vectors, starts = snapshot.chunk_vectors(positions)
     every = np.arange(len(positions))

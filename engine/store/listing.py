@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from engine.document import Coverage, Document
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
 from engine.store.catalog import DocumentRow, FailureRow, SectionRow
@@ -24,6 +23,8 @@ from engine.store.reference import content_key
 from engine.store.roster import Roster
 from engine.store.roster_blocks import Listed, name_key
 from engine.store.where import parse_where
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 _IDS_PER_STATEMENT = 1_000
 

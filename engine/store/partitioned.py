@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.address import Address
@@ -28,6 +27,8 @@ from engine.store.opened import NamedRow
 from engine.store.roster import Roster
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Positions, Snapshot
+from engine.text.document import Document
+from engine.text.spans import Coverage
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 

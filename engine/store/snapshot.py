@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DatabaseError
 
-from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged, IndexMismatch
 from engine.faults import faults_named
-from engine.section_kinds import RULES
 from engine.store.ann import AnnIndex
 from engine.store.bounds import check_file_names, check_roster
 from engine.store.catalog import (
@@ -63,6 +61,9 @@ from engine.store.roster_blocks import Listed, has_blocks, listed_rows, read_blo
 from engine.store.seal import check_seal, check_sealed_size
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import map_file
+from engine.text.document import Document
+from engine.text.section_kinds import RULES
+from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences
 from engine.words.statistics import Statistics, TermStatistics, collect
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import String, bindparam, select, type_coerce
 
-from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.store.catalog import ShardDigestRow, ShardRow
 from engine.store.checks import stored_rows
@@ -19,6 +18,7 @@ from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
 from engine.store.shards import ShardSet
 from engine.store.writer import Writer
+from engine.text.document import Document
 
 _SHARD = (
     select(ShardRow.file, ShardRow.size_bytes, ShardRow.digest, type_coerce(ShardDigestRow.digests, String))

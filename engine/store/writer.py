@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from engine.document import Document, MetadataValue
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.section_kinds import RULES
 from engine.store.catalog import (
     DemandRow,
     DocumentRow,
@@ -40,6 +38,8 @@ from engine.store.documents import (
 )
 from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
+from engine.text.document import Document, MetadataValue
+from engine.text.section_kinds import RULES
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter

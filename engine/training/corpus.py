@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from engine.training.judgments import Judgments, read_judgments, read_splits
 from engine.training.labels import pairs_by_label
 

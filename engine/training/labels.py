@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 
-from engine.document import Document, Scalar
 from engine.errors import TrainingError
+from engine.text.document import Document, Scalar
 from engine.training.judgments import Judgments
 
 

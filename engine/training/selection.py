@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Coverage
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.errors import TrainingError
 from engine.index import Index
+from engine.text.spans import Coverage
 
 Positions = NDArray[np.int64]
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Span
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.words.segmenter import Terms
 from engine.words.titles import repeats
 

@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
-from engine.section_kinds import section_bits
+from engine.text.document import Document
+from engine.text.section_kinds import section_bits
 from engine.words.segmenter import Terms
 from engine.words.titles import TITLE_SHARE
 
@@ -71,7 +71,7 @@ class Sections:
 class Apart(Generic[CountsT]):
     """The kinds of the sections of documents, and the counts of the terms that are counted apart."""
 
-    kinds: NDArray[np.uint8]  # (S,) bits of the kind of each section, see `engine.section_kinds`
+    kinds: NDArray[np.uint8]  # (S,) bits of the kind of each section, see `engine.text.section_kinds`
     section_starts: NDArray[np.int64]  # (N + 1,) first section of each document, and S
     groups: NDArray[np.uint8]  # (G,) bits of the kinds that the occurrences of a group touch, and `IN_TITLE`
     group_starts: NDArray[np.int64]  # (N + 1,) first group of each document, and G

@@ -13,8 +13,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from engine.document import Span
-from engine.segmentation import sentence_starts
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Span
 
 MOST_DOCUMENTS = 8  # documents that share a sentence which still counts; as many as `Scoring.exceeding`
 FEWEST_CHARS = 20  # of a sentence that can be common, without blanks

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Span
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.words.apart import IN_TITLE, Apart, LeftOut, Sections, gathered, left_out
 from engine.words.segmenter import Terms, WordSegmenter
 from engine.words.titles import in_title, repeats, title_span

@@ -17,7 +17,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Span
+from engine.text.document import Document
+from engine.text.spans import Span
 
 TITLE_SHARE = 0.15  # share of all occurrences in a text that its title adds to the counts
 FRONT_CHARS = 4_000  # first characters of a text, which are searched for its title

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.faults import named_faults
@@ -22,6 +21,7 @@ from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_meta
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.activity import Activity
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
 from indexer.building.pipeline import Pipeline

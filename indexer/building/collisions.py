@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path, PurePath
 
-from engine.document import Document
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.building.doc_ids import absolute
 
 

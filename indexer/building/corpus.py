@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable, is_readable, jsonl
+from engine.text.document import Document
 from indexer.building.doc_ids import FileIds, absolute
 from indexer.building.inclusion import without_included
 from indexer.reading.reader import DocumentReader

@@ -16,12 +16,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.activity import Activity, LiveProgress
 from indexer.building.collisions import Seen, full_source, is_another_file, is_gone, of_another_file, repeated

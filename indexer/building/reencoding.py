@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch
 from engine.faults import named_faults
@@ -24,6 +23,7 @@ from engine.store.catalog import DocumentRow, GenerationRow
 from engine.store.manifest import is_partitioned
 from engine.store.staging import drop_staged, stage, staged_ids, switch
 from engine.store.writer import Writer
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline, estimated_tokens

@@ -21,12 +21,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
 from engine.errors import DocumentError, IndexDamaged
 from engine.store.halves import as_float32
 from engine.store.stored_versions import StoredVersions
 from engine.store.writer import Writer
+from engine.text.document import Document
 
 LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
 Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.writer import Writer
+from engine.text.document import Document
 
 LOOKUP_DOCUMENTS = 64  # documents that are looked up in the catalog by one statement, at most
 

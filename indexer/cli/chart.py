@@ -124,7 +124,7 @@ def _read(name: str, suffix: str | None, read_seconds: float, read_memory: int) 
 
 def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:
     from engine.report.chart import claim_chart
-    from engine.units import Unit, divide_by
+    from engine.text.units import Unit, divide_by
 
     document = index.document(doc_id) if doc_id is not None else read
     assert document is not None, "the command has one of the two"
@@ -141,7 +141,7 @@ def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wan
 
 def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
     from engine.report.chart_files import chart_csv, chart_docx, chart_html
-    from engine.units import Unit
+    from engine.text.units import Unit
 
     if form == "docx" and output is not None:
         write_output(output, chart_docx(chart, Unit(by), command=typed_command()))

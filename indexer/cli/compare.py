@@ -17,7 +17,7 @@ from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
     from engine.comparison import Comparison
-    from engine.document import Document
+    from engine.text.document import Document
 
 
 @click.command()

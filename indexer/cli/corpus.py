@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.readers import Unreadable
+    from engine.text.document import Document
     from indexer.building.doc_ids import FileIds
     from indexer.reading.reader import DocumentReader
     from indexer.reading.requests import Request

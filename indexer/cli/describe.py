@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.document import Document, MetadataValue, Scalar
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.report.table import section_label
 from engine.store.address import Address
 from engine.store.fields import stored_fields
+from engine.text.document import Document, MetadataValue, Scalar
 
 _EXAMPLE_COLUMNS = 40
 

@@ -29,9 +29,9 @@ from indexer.cli.plan import (
 from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.encoders.encoder import Encoder
     from engine.readers import Unreadable
+    from engine.text.document import Document
     from indexer.building.budget import Budget
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.document import Document, Span
 from engine.errors import QueryError
 from engine.report.table import section_label
+from engine.text.document import Document
+from engine.text.spans import Span
 
 _N_NAMED = 3  # headings that an error suggests
 

@@ -209,8 +209,8 @@ def _check_use(
 
 def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
     # Imported here, so that a usage error does not load the segmentation.
-    from engine.document import Document
-    from engine.segmentation import divide
+    from engine.text.document import Document
+    from engine.text.segmentation import divide
 
     for text in texts:
         title = textwrap.shorten(text, 60, placeholder="…")

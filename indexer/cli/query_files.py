@@ -13,8 +13,8 @@ import click
 from indexer.cli.standard_input import STDIN, read_standard_input
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.readers import Unreadable
+    from engine.text.document import Document
     from indexer.reading.reader import DocumentReader
 
 _N_NAMED = 3  # documents of the same content that are listed

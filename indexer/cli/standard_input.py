@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.readers import Unreadable
+    from engine.text.document import Document
     from indexer.reading.reader import DocumentReader
 
 STDIN = "-"
@@ -41,7 +41,7 @@ def check_form(form: str | None) -> str | None:
         return None
     # Loads the readers, which a command without the option does not need.
     from engine.readers import FORMATS
-    from engine.readers.assembly import without_gz
+    from engine.text.document import without_gz
 
     suffix = "." + form.lower().lstrip(".")
     if without_gz(suffix) not in FORMATS:

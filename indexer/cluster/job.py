@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.faults import named_faults
@@ -26,6 +25,7 @@ from engine.store.ann import AUTO
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
 from engine.store.partitioned import open_snapshot
+from engine.text.document import Document
 from indexer.building.activity import Activity, LiveProgress
 from indexer.building.builder import bind_encoder, build
 from indexer.building.report import BuildReport, Progress

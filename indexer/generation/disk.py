@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
 from engine.store.address import Address
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.generation.footprint import folder_bytes
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from engine.document import Document, Span
 from engine.errors import QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.report.table import section_label
 from engine.result import Hit, Result
 from engine.store.fields import stored_fields
+from engine.text.document import Document
+from engine.text.spans import Span
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from engine.document import Document
 from engine.errors import DocumentError, IndexBusy, IndexMismatch, QueryError
 from engine.readers import Unreadable
 from engine.store.address import Address
@@ -30,6 +29,7 @@ from engine.store.manifest import (
     write_manifest,
 )
 from engine.store.writer import Writer
+from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
 from indexer.building.pipeline import BATCH_CHARS
 from indexer.building.stub import is_free

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
-from engine.document import Document
 from engine.readers import Unreadable
 from engine.store.manifest import partition_of
+from engine.text.document import Document
 from indexer.building.pipeline import Pipeline
 from indexer.building.prefetch import ahead
 from indexer.building.report import BuildReport

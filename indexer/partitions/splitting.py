@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow
 from engine.faults import named_faults
@@ -24,6 +23,7 @@ from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_failures
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import refresh_generation
 from indexer.building.stub import is_free, without_stub
 from indexer.generation.disk import DiskGuard

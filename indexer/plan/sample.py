@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from engine.document import Document
-from engine.readers import MAX_DOCUMENT_BYTES, Unreadable
+from engine.readers import Unreadable
+from engine.text.cleaning import MAX_DOCUMENT_BYTES
+from engine.text.document import Document
 from indexer.building.corpus import STDIN, corpus_files
 from indexer.building.doc_ids import FileIds
 from indexer.reading.reader import DocumentReader

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.spans import Coverage
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
 from indexer.plan.sample import Drawn

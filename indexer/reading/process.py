@@ -21,8 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
-from engine.document import Document
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.reading.batches import Batch
 from indexer.reading.reader import ALL_SENT, END, FAILED, OUT_OF_MEMORY, READY, RETIRED
 from indexer.reading.requests import Request, results_of

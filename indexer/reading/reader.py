@@ -27,10 +27,9 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from engine.readers.assembly import without_gz
+from engine.text.document import Document, without_gz
 from indexer.reading.batches import Batch, batches
 from indexer.reading.requests import Request, is_json_lines, read_here
 from indexer.reading.transfer import ends_answer, pack_requests, unpack

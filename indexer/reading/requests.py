@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-from engine.document import Document
 from engine.readers import FORMATS, Unreadable, jsonl, read_file
-from engine.readers.assembly import without_gz
+from engine.text.document import Document, without_gz
 
 _BUFFER_BYTES = 2**20
 _LONG_LINE_BYTES = 2**16

@@ -12,8 +12,9 @@ from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
 
-from engine.document import Document, Section
 from engine.readers import Unreadable
+from engine.text.document import Document
+from engine.text.spans import Section
 from indexer.reading.requests import Request
 
 _FIELDS = [one.name for one in fields(Document)]

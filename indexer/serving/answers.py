@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.document import Coverage, Document, Section, Span
 from engine.index import Index
 from engine.novelty import Novelty
 from engine.provenance import Provenance
@@ -17,6 +16,8 @@ from engine.report.contract import envelope
 from engine.result import Result, SectionMatrix
 from engine.search.allowance import Allowance
 from engine.store.fields import check_fields
+from engine.text.document import Document
+from engine.text.spans import Coverage, Section, Span
 from indexer.serving.bodies import CompareParameters, Parameters
 from indexer.serving.failures import not_found
 

@@ -9,10 +9,10 @@ from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.errors import QueryError
-from engine.readers.limits import MAX_DOCUMENT_BYTES
 from engine.search.allowance import CANDIDATES
 from engine.search.section_weights import parse_weights
 from engine.store.where_mapping import where_text
+from engine.text.cleaning import MAX_DOCUMENT_BYTES
 
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000

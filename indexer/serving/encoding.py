@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import EncoderError
+from engine.text.document import Document
 from indexer.serving.progress import Progress, Subject
 
 MOST_TOKENS = 200_000  # of the documents that are encoded together

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.index import Index
 from engine.provenance import index_state
 from engine.remote.exchange import Access
 from engine.search.allowance import Allowance
+from engine.text.document import Document
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
 from indexer.serving.progress import Progress

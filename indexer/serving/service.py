@@ -9,9 +9,9 @@ from pathlib import Path
 
 from fastapi import Response
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.index import Index
+from engine.text.document import Document
 from indexer.serving.bodies import Query
 from indexer.serving.failures import LOG, refusal_of
 from indexer.serving.live_index import LiveIndex

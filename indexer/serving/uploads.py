@@ -13,11 +13,10 @@ from pathlib import Path, PurePath
 from queue import SimpleQueue
 from typing import Any
 
-from engine.document import Document, text_id, text_title
 from engine.errors import DocumentError
 from engine.readers import FORMATS, Unreadable
-from engine.readers.assembly import without_gz
 from engine.readers.detection import detected_suffix
+from engine.text.document import Document, text_id, text_title, without_gz
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from engine.document import Document
 from engine.errors import TrainingError
 from engine.readers import Unreadable
+from engine.text.document import Document
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, read_training_corpus
 from engine.training.run.history import MEAN
 from indexer.building.corpus import read_corpus

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import DocumentError, TrainingError
+from engine.text.document import Document
 from engine.training.run.card import compare_validations
 from engine.training.run.history import MEAN
 from engine.training.run.trainer import METRIC, Outcome

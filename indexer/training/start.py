@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.tasks.frozen import FrozenFirstStage
 from engine.training.tasks.text_pairs import pretrain_topics
 from engine.training.tasks.views import sentences

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, RecallTooLow
@@ -21,6 +20,7 @@ from engine.store.manifest import is_partitioned, partition_folders, read_manife
 from engine.store.partition_writers import PartitionWriters
 from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline
 from indexer.generation.new_generation import refresh_word_postings

@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, func, inspect, select
 from sqlalchemy.exc import DatabaseError
 
-from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.faults import named_faults
 from engine.store.ann import AnnIndex
@@ -44,6 +43,7 @@ from engine.store.roster_blocks import check_blocks, has_blocks
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
 from engine.store.writable import index_files, named_files
+from engine.text.document import Document
 
 _ROWS = 256
 

@@ -14,12 +14,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from engine.document import Document, Span
 from engine.errors import QueryError
 from engine.report.table import section_label
 from engine.report.term_places import TermPlaces
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
+from engine.text.spans import Span
 from longmatch.arguments import Where, check_count
 from longmatch.index import Index
 

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
-from engine.document import Document
 from engine.scoring.evidence import Scoring
+from engine.text.document import Document
 from indexer.origin import Machine, Origin
 from tests.benchmarks.real_index import write_real_index
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument, unit
 from engine.store.writer import Writer
+from engine.text.spans import Chunk, Coverage
 from tests.fakes import make_document
 
 WIDTH = 16

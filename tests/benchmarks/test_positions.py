@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from benchmarks.records import read_records
 from benchmarks.runs import Case, Run
 from benchmarks.tasks.positions import HitMass, hit_mass, main, position_case, position_cases, position_table, tenths
-from engine.document import Document, Span
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.words.segmenter import segmenter_of
 from indexer.origin import Origin
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.quick import LEAD_WORDS, Size, first_words, part_of, quick_part
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_document
 
 DOCUMENT = replace(make_document("a", [("One", "two three"), ("Four", "five six")]), pages=(0, 8, 20))

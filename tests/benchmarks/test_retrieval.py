@@ -17,8 +17,8 @@ from benchmarks.tasks.retrieval import (
     rank_sections,
     section_ranking,
 )
-from engine.document import Document
 from engine.index import Index
+from engine.text.document import Document
 from indexer.origin import Origin
 from tests.fakes import FakeEncoder
 

@@ -24,7 +24,7 @@ from benchmarks.scisumm import (
     read_collection,
 )
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 from tests.benchmarks.scisumm_folder import N_CITING, TOPICS, write_scisumm
 from tests.fakes import make_document
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.systems import DocumentCosine, Evidence
-from engine.document import Document
 from engine.index import Index
 from engine.scoring.evidence import Scoring
+from engine.text.document import Document
 from tests.fakes import FakeEncoder
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
+from engine.text.document import Document
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import make_document
 

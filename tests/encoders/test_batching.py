@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.document import Document
 from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import BudgetExceeded
+from engine.text.document import Document
 from tests.encoders.tiny import tiny_colde, tiny_mean, tiny_smith, tiny_tde
 from tests.fakes import make_document
 

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.config import ColdeConfig, Freeze
@@ -24,6 +23,7 @@ from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from engine.text.document import Document
 from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
 

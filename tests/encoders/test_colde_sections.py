@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Chunk, Coverage
 from engine.encoders.colde.sections import PlacedChunk, headed_sections, place, split_document, split_tokens
 from engine.encoders.encoder import SegmentedDocument
+from engine.text.spans import Chunk, Coverage
 from tests.fakes import make_document
 
 

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 import indexer
-from engine.document import Document
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import PlacedChunk
@@ -22,6 +21,7 @@ from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import DocumentError, EncoderError
 from engine.index import Index
+from engine.text.document import Document
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import make_document
 

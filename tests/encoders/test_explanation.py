@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.document import Chunk
 from engine.encoders.explanation import ModelExplanation, ModelPair, strongest_pairs
+from engine.text.spans import Chunk
 from tests.fakes import FakeEncoder, make_document
 
 QUERY = make_document("q", [("A", "a b"), ("", " "), ("C", "c")])

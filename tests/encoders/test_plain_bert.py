@@ -15,7 +15,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertModel
 
-from engine.document import Document
 from engine.encoders.backbone import backbone as backbone_module
 from engine.encoders.backbone import model_folder
 from engine.encoders.backbone.backbone import Backbone
@@ -26,6 +25,7 @@ from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError
+from engine.text.document import Document
 from tests.encoders.tampering import Take, tamper
 from tests.fakes import make_document
 

@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.document import Document
 from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
@@ -23,6 +22,7 @@ from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FI
 from engine.encoders.trainable import fingerprint_of, module_sha256
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from engine.text.document import Document
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import make_document
 

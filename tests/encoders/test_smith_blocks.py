@@ -7,11 +7,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Chunk
 from engine.encoders.smith.blocks import BlockFilling, document_windows, fill_truncating
 from engine.encoders.smith.config import Overflow, SmithConfig, match_bert
 from engine.encoders.variant import Variant
-from engine.segmentation import TokenWindow
+from engine.text.segmentation import TokenWindow
+from engine.text.spans import Chunk
 
 
 def spans(windows: list[TokenWindow]) -> list[tuple[int, int]]:

@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
@@ -23,6 +22,7 @@ from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from engine.text.document import Document
 from tests.encoders.tiny import TDE, TEXTS, tiny_tde
 from tests.fakes import make_document
 

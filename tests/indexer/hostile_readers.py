@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from engine.document import Document
 from engine.readers import Unreadable, jsonl, reader, text
+from engine.text.document import Document
 from indexer.reading import process as reading_process
 
 MARK = "word of harm: "

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.store.seal import check_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.footprint import folder_bytes
 from tests.fakes import FakeEncoder, make_document

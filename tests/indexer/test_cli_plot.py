@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import longmatch
-from engine.document import Document
+from engine.text.document import Document
 from indexer.cli import main
 
 pytest.importorskip("matplotlib")

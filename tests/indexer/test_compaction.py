@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.pipeline import BatchSizes
 from indexer.generation import compaction

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, corpus_files, read_corpus, unsupported_files
 from tests.fakes import FakeEncoder

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.document import Document
 from engine.errors import IndexMismatch
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.partitions.splitting import partition

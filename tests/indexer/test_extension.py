@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import indexer.generation.new_generation as generation_module
-from engine.document import Document
 from engine.errors import BudgetExceeded, RecallTooLow
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build, refresh_generation
 from indexer.generation.disk import DiskGuard
 from indexer.generation.extension import Standing

@@ -9,10 +9,10 @@ import pytest
 
 import indexer.generation.new_generation as generation_module
 import indexer.generation.recall as recall_module
-from engine.document import Document
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build, refresh_generation
 from indexer.generation.disk import DiskGuard
 from indexer.generation.new_generation import Generation, is_outgrown, needs_generation, publish_generation

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request
 from tests.indexer.hostile_files import FILES

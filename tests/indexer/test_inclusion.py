@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
+from engine.text.document import Document
 from indexer.building.corpus import corpus_files, read_corpus
 from indexer.building.inclusion import without_included
 

@@ -10,11 +10,11 @@ import pytest
 
 import indexer.pairs.run as run_module
 import longmatch
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.pairs import DocumentPair, Pairs
 from engine.search.pair_search import best_edges
+from engine.text.document import Document
 from indexer.pairs.run import PairSettings, find_pairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.document import Document
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.store.manifest import index_folders, read_manifest
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.partitions.splitting import partition

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import indexer.building.pipeline as pipeline_module
-from engine.document import Document
 from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.pipeline import BatchSizes, Pipeline
 from indexer.building.report import BuildReport
 from indexer.generation.disk import DiskGuard

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 pytest.importorskip("psycopg")
 
 import longmatch
-from engine.document import Document
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.result import Status
@@ -24,6 +23,7 @@ from engine.search.allowance import Allowance
 from engine.store.address import Address
 from engine.store.partitioned import open_snapshot
 from engine.store.postgres.connection import holds_tables
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.partitions.splitting import partition

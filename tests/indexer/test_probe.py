@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.readers import Unreadable
 from engine.store.catalog import CATALOG_FILE
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.pipeline import Pipeline
 from indexer.plan.sample import Drawn, Unit
 from indexer.plan.sample_measurement import (

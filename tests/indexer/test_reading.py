@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from indexer.building.corpus import corpus_files, read_corpus
 from indexer.cli import main
 from indexer.reading.reader import DocumentReader, ReadLimits

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.index import Index
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from indexer import build, repair, verify
 from indexer.upkeep.verify import Damage
 from tests.fakes import FakeEncoder

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import EncoderError
 from engine.readers import read_file
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.building.report import BuildReport
 from indexer.upkeep.deep import verify_deep

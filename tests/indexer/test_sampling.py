@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
+from engine.text.document import Document
 from indexer.building.corpus import read_corpus
 from indexer.plan.sample import Unit, draw, units_of
 

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from engine.document import Document, Section
 from engine.readers import Unreadable
+from engine.text.document import Document
+from engine.text.spans import Section
 from indexer.reading.transfer import ends_answer, pack, unpack
 
 

@@ -13,12 +13,12 @@ import engine.store.snapshot as snapshot_module
 import engine.store.writable as writable_module
 import engine.store.writer as writer_module
 import engine.words.counts as counts_module
-from engine.document import Document
 from engine.index import Index
 from engine.store.catalog import SCHEMA_VERSION
 from engine.store.seal import write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.new_generation import publish_generation
 from indexer.generation.upgrade import upgrade_kinds, upgrade_titles

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 import indexer.generation.new_generation as generation_module
 import indexer.generation.reference as reference_module
-from engine.document import Document
 from engine.index import Index
 from engine.result import Result, Status
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 from indexer.building.builder import build

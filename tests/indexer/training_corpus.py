@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_corpus
 
 N_DOCUMENTS = 24  # over ten topics

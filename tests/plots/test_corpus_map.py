@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("matplotlib")
 
 import longmatch
-from engine.document import Document
 from engine.index import Index
 from engine.plots import corpus_map as module
 from engine.plots.corpus_map import corpus_map, plot_map
 from engine.plots.projection import project_vectors
 from engine.plots.style import Plot, figure_file
+from engine.text.document import Document
 from tests.fakes import make_document
 
 

@@ -12,11 +12,11 @@ pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes
 
 import longmatch
-from engine.document import Document
 from engine.index import Index
 from engine.plots.histograms import left_out_counts, plot_coverage, plot_lengths, read_shares, section_counts
 from engine.plots.style import figure_file
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from tests.fakes import make_document
 
 

@@ -11,9 +11,9 @@ import pandas
 import pytest
 
 import longmatch
-from engine.document import Document
 from engine.errors import DocumentError, IndexBusy, IndexMismatch
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.report import BuildReport
 from indexer.building.stub import remove_stub
 from tests.fakes import FakeEncoder

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document, Span
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import replay
 from engine.result import Status
 from engine.scoring.evidence import CONTAINMENT
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 from tests.fakes import FakeEncoder, make_corpus, make_document

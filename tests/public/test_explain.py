@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from markupsafe import escape
 
 import longmatch
-from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EncoderError, IndexMismatch, QueryError
 from engine.index import Index
+from engine.text.document import Document
 from indexer import build
 from indexer.cli import main
 from tests.encoders.tiny import ENCODERS

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import longmatch
-from engine.document import Document
 from engine.errors import DocumentError, EncoderError, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index as EngineIndex
 from engine.store.seal import is_sealed
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_document
 

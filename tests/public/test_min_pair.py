@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
+from engine.text.document import Document
 from tests.strict_schema import check
 
 

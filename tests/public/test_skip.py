@@ -8,7 +8,7 @@ import pytest
 
 import longmatch
 from engine.errors import QueryError
-from tests.test_section_kinds import BODY, CITED
+from tests.text.test_section_kinds import BODY, CITED
 
 OTHER = "Bees dance to show where flowers are. A colony counts on thousands of foragers. Honey keeps it alive. " * 4
 

@@ -9,9 +9,9 @@ from typing import Any
 import pandas
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
+from engine.text.document import Document
 from longmatch.records import Columns
 from longmatch.sources import read_source
 from tests.fakes import make_document

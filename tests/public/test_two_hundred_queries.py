@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import longmatch
-from engine.document import Document
 from engine.readers import Unreadable, read_file
+from engine.text.document import Document
 from indexer.cli import main
 from tests.strict_schema import check
 

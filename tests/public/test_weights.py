@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import longmatch
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import replay
 from engine.result import Result
+from engine.text.document import Document
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_corpus, make_document
 from tests.strict_schema import check
-from tests.test_section_kinds import BODY, CITED
+from tests.text.test_section_kinds import BODY, CITED
 
 NAMES = ("part one", "part two", "part three")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import DocumentError
-from engine.readers.encoding import clean, decode
+from engine.readers.encoding import decode
+from engine.text.cleaning import clean
 
 RUSSIAN = "Длинные документы ищут длинные документы, и программа показывает, почему они похожи. " * 5
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers.jsonl import read, stream
 from engine.readers.unreadable import Unreadable
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.readers import read_bytes, read_document, read_file
 from engine.readers.latex_source import MAX_INCLUDES, included_files, load
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
 

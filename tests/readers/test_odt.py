@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers.odt import read
+from engine.text.document import Document
 from tests.readers.zipped import zip_bytes
 
 BODY = "A sentence of the body that is long enough. " * 6

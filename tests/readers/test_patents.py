@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers.xml import read
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
 _CPC = "<section>F</section><class>04</class><subclass>B</subclass><main-group>17</main-group><subgroup>03</subgroup>"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
-from engine.readers import FORMATS, MAX_DOCUMENT_BYTES, Unreadable, is_readable, read_bytes, read_file
+from engine.readers import FORMATS, Unreadable, is_readable, read_bytes, read_file
+from engine.text.cleaning import MAX_DOCUMENT_BYTES
+from engine.text.document import Document
 
 
 def reason_of(path: Path) -> str:

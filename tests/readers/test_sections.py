@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.document import Document
 from engine.readers import read_bytes
-from engine.readers.assembly import one_line
+from engine.text.cleaning import one_line
+from engine.text.document import Document
 from tests.readers.made import docx_bytes, pdf_bytes
 
 Parts = list[tuple[str, str]]

@@ -15,13 +15,13 @@ from click.testing import CliRunner
 
 import longmatch
 from benchmarks.partitions.faults import Fault, Relay
-from engine.document import Document
 from engine.errors import IndexMismatch, PartitionUnavailable, QueryError
 from engine.index import Index
 from engine.remote.exchange import Access
 from engine.result import Result, Status
 from engine.store.address import index_place
 from engine.store.manifest import read_manifest
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.pairs.run import PairSettings, find_pairs

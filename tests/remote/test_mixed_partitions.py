@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import IndexMismatch, PartitionUnavailable
 from engine.index import Index
 from engine.remote.exchange import Access
 from engine.result import Status
 from engine.store.address import Address
 from engine.store.manifest import read_manifest
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.reference import rebase
 from indexer.pairs.run import PairSettings, find_pairs

@@ -16,13 +16,13 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import longmatch
-from engine.document import Document
 from engine.errors import IndexMismatch, MissingExtra, QueryError
 from engine.index import Index
 from engine.report import arrow
 from engine.report.arrow import What, index_export, part_export
 from engine.report.rows import part_rows
-from engine.section_kinds import section_kinds
+from engine.text.document import Document
+from engine.text.section_kinds import section_kinds
 from tests.fakes import FakeEncoder, make_document
 
 

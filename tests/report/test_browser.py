@@ -9,8 +9,8 @@ from pathlib import Path
 import lxml.html
 import pytest
 
-from engine.document import Document
 from engine.index import Index
+from engine.text.document import Document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [

@@ -11,11 +11,11 @@ import docx
 import lxml.html
 import pytest
 
-from engine.document import Document
 from engine.index import Index
 from engine.report.chart import Chart, claim_chart
 from engine.report.chart_files import chart_csv, chart_docx, chart_html
-from engine.units import Unit, divide_by
+from engine.text.document import Document
+from engine.text.units import Unit, divide_by
 from indexer.building.builder import build
 from tests.fakes import make_document
 

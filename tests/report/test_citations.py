@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from engine.document import Coverage, MetadataValue
 from engine.report.citations import bibtex, references, ris
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Breakdown
+from engine.text.document import MetadataValue
+from engine.text.spans import Coverage
 from tests.fakes import make_document
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from jsonschema_rs import meta
 
-from engine.document import Document
 from engine.index import Index
 from engine.report.contract import VERSION, envelope, result_schema
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.text.document import Document
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_corpus, make_document

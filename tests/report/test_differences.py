@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.document import Document
 from engine.index import Index
 from engine.report.differences import Cause, compare_results, differences_text
+from engine.text.document import Document
 
 
 @pytest.fixture

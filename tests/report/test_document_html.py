@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from engine.document import Document, Section
 from engine.report.document_html import document_html
+from engine.text.document import Document
+from engine.text.spans import Section
 
 TEXT = "A & B\nfirst words\nC\nmore"
 SECTIONS = (Section("A & B", ("A & B",), 0, 18), Section("C", ("C",), 18, 24))

@@ -12,9 +12,9 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.image import imread  # noqa: E402
 
-from engine.document import Chunk  # noqa: E402
 from engine.encoders.encoder import Vectors  # noqa: E402
 from engine.report.heatmap import Axis, chunk_axis, draw_heatmap, section_axis, to_png  # noqa: E402
+from engine.text.spans import Chunk  # noqa: E402
 from tests.fakes import make_document  # noqa: E402
 
 DOCUMENT = make_document("d", [("Old", "fox"), ("New", "dog"), ("", "the river bank")], title="Foxes")

@@ -11,11 +11,12 @@ import lxml.html
 import pytest
 
 from engine.comparison import compare_alone
-from engine.document import LEFT_OUT, Document, Section
 from engine.index import Index
 from engine.report.evidence import pages_label, result_view
 from engine.report.page import result_page, result_pieces
 from engine.result import Result
+from engine.text.document import LEFT_OUT, Document
+from engine.text.spans import Section
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pandas
 import pytest
 
-from engine.document import Document
 from engine.index import Index
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
+from engine.text.document import Document
 from indexer.cli.output import Answer, Layout, render
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.document import Document
 from engine.report.section_map import MOST_CELLS, section_map
 from engine.scoring.breakdown import SectionPair
+from engine.text.document import Document
 from tests.fakes import make_document
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document, Section, Span
 from engine.index import Index
 from engine.report.html import result_html
 from engine.report.snippets import Snippet, best_sentence, pair_snippets, term_weights
 from engine.report.table import result_table
+from engine.text.document import Document
+from engine.text.spans import Section, Span
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Coverage
 from engine.report.table import coverage_note, encoding_lines
 from engine.result import Encoding
+from engine.text.spans import Coverage
 
 NOW = Encoding(
     n_missing=0,

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Chunk, Document, Section, Span
 from engine.encoders.encoder import Vectors
 from engine.scoring.breakdown import Breakdown, Scored, break_down
 from engine.scoring.evidence import (
@@ -23,6 +22,8 @@ from engine.scoring.evidence import (
     thresholds,
 )
 from engine.scoring.similarity import Matches
+from engine.text.document import Document
+from engine.text.spans import Chunk, Section, Span
 from engine.words.counts import count_documents
 from engine.words.likelihood import query_terms, scores
 from engine.words.segmenter import WordSegmenter

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import engine.search.diversity as diversity_module
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.search.diversity import diverse_order, section_contributions
+from engine.text.document import Document
 from tests.strict_schema import check
 
 

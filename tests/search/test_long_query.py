@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import engine.search.long_query as long_query_module
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, unit
 from engine.index import Index
 from engine.result import Status
 from engine.search.long_query import MOST_CHUNKS, pool_long
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 from tests.fakes import make_document
 
 

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document, Section
 from engine.errors import QueryError
 from engine.index import Index
 from engine.novelty import Novelty
 from engine.result import Status
 from engine.search.allowance import Allowance
+from engine.text.document import Document
+from engine.text.spans import Section
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
 from tests.strict_schema import check
-from tests.test_section_kinds import BODY, CITED
+from tests.text.test_section_kinds import BODY, CITED
 
 CORPUS = make_corpus(40)
 NEW = "keel mast harbour wind sail rope anchor tide " * 3

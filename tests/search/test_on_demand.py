@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import indexer.generation.reference as reference_module
-from engine.document import Document
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.result import Result, Status
@@ -17,6 +16,7 @@ from engine.search.allowance import Allowance
 from engine.search.on_demand import BY_WORDS
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.building.pipeline import BatchSizes
 from indexer.generation.compaction import compact

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
 from engine.scoring.evidence import COMPONENTS, CONTAINMENT, Scoring
@@ -19,6 +18,7 @@ from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranks, Selection
 from engine.search.query import Prepared, Query, as_stored, prepare
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.partition_kinds import KINDS, OpenPartition

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.document import Document
 from engine.index import Index
 from engine.result import Result, Status
 from engine.search.partition import Selection
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus, make_document

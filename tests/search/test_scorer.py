@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
 from engine.search.scorer import Scorer
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 from indexer.building.builder import build

@@ -15,7 +15,6 @@ import pytest
 
 import engine.scoring.similarity as similarity_module
 import engine.search.candidates as neighbours_module
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import QueryError
 from engine.index import Index
@@ -26,6 +25,7 @@ from engine.search.searcher import Searcher
 from engine.store.documents import content_hash
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
 from indexer.generation.reference import rebase

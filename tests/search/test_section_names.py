@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from engine.comparison import compare_alone
-from engine.document import Document
 from engine.readers.jsonl import read
 from engine.search.section_names import names_of_sections
 from engine.search.section_weights import section_weights
+from engine.text.document import Document
 from tests.fakes import FakeEncoder, make_document
-from tests.test_section_kinds import BODY, CITED, document
+from tests.text.test_section_kinds import BODY, CITED, document
 
 PATENT = document(("Background", BODY), ("What we protect", BODY), ("References", CITED))
 WITH_KINDS = replace(PATENT, metadata={"kind.claims": ["What we protect"], "kind.old": "2. BACKGROUND", "kind": "B1"})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Document, Section
 from engine.errors import QueryError
 from engine.search.section_weights import kinds_without_weight, parse_weights, section_weights
-from engine.section_kinds import SectionKind
-from tests.test_section_kinds import BODY, CITED, document
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
+from engine.text.spans import Section
+from tests.text.test_section_kinds import BODY, CITED, document
 
 PAPER = document(("1 Pumps", BODY), ("2.1 Valves, new", BODY), ("References", CITED))
 

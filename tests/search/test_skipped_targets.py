@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 
 import indexer.building.builder as builder_module
 import longmatch
-from engine.document import Document, Section
 from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.allowance import Allowance
 from engine.search.request import Mode
 from engine.search.searcher import Searcher
-from engine.section_kinds import SectionKind, section_kinds
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.spans import Section
 from indexer.building.builder import EncodeNow, build
 from indexer.generation.compaction import compact
 from indexer.partitions.splitting import partition

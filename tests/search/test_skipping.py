@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 
 from engine.comparison import TwoDocuments
-from engine.document import Document, Section, Span
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
 from engine.search.query import Query, prepare
 from engine.search.skipping import kinds_of, left_out_sections, query_stretches
-from engine.section_kinds import SectionKind
 from engine.store.reference import Reference
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
+from engine.text.spans import Section, Span
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 from engine.words.statistics import collect
-from tests.test_section_kinds import BODY, CITED, THANKS, document
+from tests.text.test_section_kinds import BODY, CITED, THANKS, document
 
 PAPER = document(("1 Pumps", BODY), ("References", CITED), ("Acknowledgments", THANKS))
 PUMPS, REFERENCES, _ = PAPER.sections

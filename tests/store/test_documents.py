@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Document, Section
 from engine.store.documents import content_hash, load_documents
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.spans import Section
 from tests.fakes import FakeEncoder, make_document
 
 DOCUMENT = Document(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.index import Index
 from engine.store.fields import Field, check_fields, stored_fields, stored_values
 from engine.store.snapshot import Snapshot
+from engine.text.document import MetadataValue
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 

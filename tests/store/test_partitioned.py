@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.store.partitioned import PartitionedSnapshot, open_snapshot
 from engine.store.snapshot import Snapshot
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus

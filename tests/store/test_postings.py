@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, checksum
 from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
+from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words
 from engine.words.likelihood import ALPHA, QueryTerms, query_terms, scores
 from engine.words.segmenter import WordSegmenter

@@ -11,13 +11,13 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import engine.store.reference as reference_module
-from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.index import Index
 from engine.store.durable import checksum
 from engine.store.reference import is_outgrown, open_reference, sample_order, sample_size, write_reference
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.reference import rebase
 from indexer.upkeep.repair import repair

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
 from engine.store.durable import checksum
 from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.store.tensors import map_file
+from engine.text.spans import Chunk, Coverage
 from engine.words.counts import WordTables, count_words
 from engine.words.packing import PackedTable, PackedWords, unpacked
 from engine.words.segmenter import WordSegmenter

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
-from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.result import Status
 from engine.search.query import Query
@@ -28,6 +27,7 @@ from engine.store.partitioned import open_snapshot
 from engine.store.seal import break_seal, is_unsealed, write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.store.snapshot import Snapshot
 from engine.store.where import parse_where
 from engine.store.writer import Writer
+from engine.text.document import MetadataValue
 from tests.fakes import FakeEncoder, make_document
 
 METADATA: dict[str, Mapping[str, MetadataValue]] = {

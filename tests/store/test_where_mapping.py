@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.store.snapshot import Snapshot
 from engine.store.where import parse_where
 from engine.store.where_mapping import where_text
 from engine.store.writer import Writer
+from engine.text.document import MetadataValue
 from tests.fakes import FakeEncoder, make_document
 
 METADATA: dict[str, Mapping[str, MetadataValue]] = {

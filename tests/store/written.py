@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.document import Document
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
 from tests.fakes import FakeEncoder
 
 ENCODER = {"name": "fake", "fingerprint": "f" * 32, "width": 32}

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 from engine.training.corpus import TrainingCorpus
 from engine.training.judgments import Judgments
 from engine.training.run.history import History

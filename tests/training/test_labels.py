@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Document, MetadataValue
 from engine.errors import TrainingError
+from engine.text.document import Document, MetadataValue
 from engine.training.labels import pairs_by_label
 from tests.fakes import make_document
 

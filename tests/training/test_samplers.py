@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Document
+from engine.text.document import Document
 from engine.training.tasks.samplers import SAMPLERS, CropHalf, DocSplit, IndependentCrops, InverseCloze, Sampling
 from engine.training.tasks.views import sentences
 from tests.fakes import make_document

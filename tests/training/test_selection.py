@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import QueryError, TrainingError
 from engine.index import Index
+from engine.text.document import Document
 from engine.training.selection import (
     EvidenceChunks,
     PairBatch,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
+from engine.text.document import Document
 from engine.training.selection import PairBatch, keep_chunks
 from engine.training.tasks.teacher import IndexTeacher
 from tests.fakes import FakeEncoder, make_document

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.tasks.text_pairs import (
     LabelledPair,
     TextPairBatch,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.tasks.samplers import SAMPLERS, Sampling
 from engine.training.tasks.view_pairs import ViewPairs
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.document import Document, Section, Span
+from engine.text.document import Document
+from engine.text.spans import Section, Span
 from engine.training.tasks.views import keep, n_words, one_section, sentences, words
 from tests.fakes import make_document
 

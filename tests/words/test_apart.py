@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Span
+from engine.text.spans import Span
 from engine.words.apart import Sections
 from engine.words.counts import KeptTable, TermTable, WordTables, counted, join, kept_table
 from engine.words.inverted import scores_of_many

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.document import Document, Section, Span
 from engine.index import Index
+from engine.text.document import Document
+from engine.text.spans import Section, Span
 from engine.words.common_sentences import MOST_DOCUMENTS, blanked, common_sentences, common_stretches, kept_shares
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus

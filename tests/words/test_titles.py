@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from engine.document import Document, Span
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.words.counts import TermTable, count_documents, count_words
 from engine.words.segmenter import WordSegmenter
 from engine.words.titles import TITLE_SHARE, title_span

@@ -22,11 +22,12 @@ from benchmarks.speed.growth.source import COPY_MARK, Block, Source
 from benchmarks.speed.growth.stream import Growth, calibrate, learn_growth
 from benchmarks.speed.growth.texts import TextModel
 from benchmarks.speed.records import Calibration
-from engine.document import Chunk, Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage, Section
 from indexer.building.budget import left_beside
 from indexer.building.builder import refresh_generation
 from indexer.generation.compaction import SHARD_CHUNKS

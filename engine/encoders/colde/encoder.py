@@ -10,7 +10,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from engine.document import Coverage, Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.batching import group_by_length
 from engine.encoders.backbone.hardware import default_dtype
@@ -42,6 +41,8 @@ from engine.encoders.trainable import (
 )
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from engine.text.document import Document
+from engine.text.spans import Coverage
 
 LAYERS_FILE = "colde.safetensors"
 TOKEN_BUDGET = 4096

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.document import Chunk, Document
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import place
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError
 from engine.extras import check_extra
+from engine.text.document import Document
+from engine.text.spans import Chunk
 
 
 class Picture(StrEnum):

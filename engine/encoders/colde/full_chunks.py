@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import DocumentError
+from engine.text.document import Document
+from engine.text.spans import Chunk, Coverage
 
 
 def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -> SegmentedDocument:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.document import Chunk
 from engine.encoders.smith.config import Overflow, SmithConfig
 from engine.encoders.variant import Variant
-from engine.segmentation import TokenWindow, fill_windows
+from engine.text.segmentation import TokenWindow, fill_windows
+from engine.text.spans import Chunk
 
 
 class BlockFilling:

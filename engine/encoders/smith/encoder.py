@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.document import Document
 from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.tokenizer import Tokenizer
@@ -33,6 +32,7 @@ from engine.encoders.trainable import (
     read_chunks,
 )
 from engine.errors import EncoderError
+from engine.text.document import Document
 
 WEIGHTS_FILE = "smith.safetensors"
 TOKEN_BUDGET = 4096  # of one pass over blocks, padding counted

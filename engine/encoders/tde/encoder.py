@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.weights import tokenizer_sha256
@@ -42,6 +41,7 @@ from engine.encoders.trainable import (
 )
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from engine.text.document import Document
 
 TOKEN_BUDGET = 4096
 WEIGHTS_FILE = "tde.safetensors"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.segmentation import TokenWindow
+from engine.text.segmentation import TokenWindow
 
 
 def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
@@ -14,7 +14,7 @@ def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: i
     size up to one token; the paper does not specify this.
 
     Args:
-        sentence_ends: as for `engine.segmentation.fill_windows`.
+        sentence_ends: as for `engine.text.segmentation.fill_windows`.
         capacity: most tokens of a window, at least 1.
         shortest: fewest tokens of a window; a shorter one is joined with the next sentence,
             or at the end with the previous one, where both fit into one window.

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.store.documents import content_hash
 from engine.store.postgres.binary import encode
 from engine.store.postgres.blocks import SPANS
 from engine.store.postgres.connection import Session
+from engine.text.document import Document
 from engine.words.packing import PackedTable, PackedWords
 
 _KINDS = ("words", "pairs")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.document import Coverage, Document, Section
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.address import Address
 from engine.store.catalog import SCHEMA_VERSION
@@ -28,6 +27,8 @@ from engine.store.reference import Reference, parse_reference, reference_file
 from engine.store.roster import Roster
 from engine.store.roster_blocks import Listed, listed_rows
 from engine.store.snapshot import Positions, Snapshot
+from engine.text.document import Document
+from engine.text.spans import Coverage, Section
 
 _TABLES = ("documents", "sections", "chunks", "term_counts", "group_counts", "reference")
 _DOCUMENTS = """

@@ -17,7 +17,6 @@ import psycopg
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Json
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexBusy, IndexMismatch
 from engine.store.address import Address
@@ -27,6 +26,7 @@ from engine.store.postgres.schema import create, drop_tables, read_settings, set
 from engine.store.postgres.snapshot import stored_documents
 from engine.store.reference import Reference, write_reference
 from engine.store.writer import Indexed, Writer
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from engine.words.packing import pack
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.lists import segment_max
+from engine.text.document import Document
 from engine.training.corpus import SegmentedCorpus, TrainingCorpus
 from engine.training.judgments import Judgments
 from engine.training.selection import spread_chunks

@@ -9,10 +9,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from engine.document import Chunk, Document, Section
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import TrainingError
+from engine.text.document import Document
+from engine.text.spans import Chunk, Section
 
 
 class FrozenFirstStage(TrainableEncoder):

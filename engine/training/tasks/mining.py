@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.document import Document
 from engine.errors import MissingExtra
 from engine.index import Index
+from engine.text.document import Document
 from engine.training.corpus import TrainingCorpus
 
 DEPTH = 60  # targets of a ranking that are considered

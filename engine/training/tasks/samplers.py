@@ -15,7 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.document import Document, Span
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.training.tasks.views import keep, n_words, sentences, words
 
 _REDRAWS = 100

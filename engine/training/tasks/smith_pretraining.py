@@ -23,7 +23,7 @@ from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import pad_chunks
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
-from engine.segmentation import TokenWindow
+from engine.text.segmentation import TokenWindow
 from engine.training.precision import full_precision
 from engine.training.task import Backward, epoch_slice, step_generator
 from engine.training.tasks.masked_words import (

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
+from engine.text.document import Document
 from engine.training.precision import full_precision
 from engine.training.selection import keep_chunks
 from engine.training.task import Backward, epoch_slice, step_generator, tokens_read

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.document import Document, Span
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
+from engine.text.document import Document
+from engine.text.spans import Span
 from engine.training.task import epoch_slice, step_generator
 from engine.training.tasks.samplers import PairSampler
 from engine.training.tasks.views import keep, one_section, sentences

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from engine.document import Document, Section, Span
-from engine.segmentation import sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Section, Span
 
 _WORD = re.compile(r"\S+")
 

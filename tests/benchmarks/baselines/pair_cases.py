@@ -12,7 +12,7 @@ from benchmarks.baselines.pair_model import PairTraining
 from benchmarks.baselines.text_inputs import DocumentWords, WordConfig
 from benchmarks.baselines.transformer_scorers import TRANSFORMER_TRAINING
 from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_document
 
 N_TOPICS = 8

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.baselines.word_vectors import Texts, WordVectors, read_texts
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_document
 
 WORDS = ["".join(letters) for letters in product("bdfgk", "aeiou", "lmnr", "qz")]  # 200, no stop words, no digits

@@ -22,7 +22,7 @@ from benchmarks.baselines.concepts import Grouping
 from benchmarks.baselines.pair_model import TrainedScorer, n_parameters
 from benchmarks.baselines.text_inputs import make_vocabulary
 from benchmarks.pairs.scorer import Budget, Fit, Pair
-from engine.document import Document
+from engine.text.document import Document
 from tests.benchmarks.baselines.pair_cases import OVERFITTING, TINY_WORDS, random_table, share_right, turned
 from tests.benchmarks.baselines.small_words import WORDS, random_documents
 from tests.fakes import make_document

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
-from engine.document import Document
+from engine.text.document import Document
 from tests.benchmarks.baselines.small_words import WORDS
 from tests.fakes import make_document
 

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.baselines.lexical import BM25, K1, B, BM25Pairs, TfIdf, ranking
 from benchmarks.pairs.scorer import Budget, Fit, Pair
-from engine.document import Document
-from engine.segmentation import divide
+from engine.text.document import Document
+from engine.text.segmentation import divide
 from tests.fakes import make_document
 
 SCORES = np.array([1.0, 3.0, 2.0, 2.0, 0.0])

@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 
 from benchmarks.baselines.pretrained import MODELS, GivenEncoder, Reading, load_given
 from engine import Index
-from engine.document import Document
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
+from engine.text.document import Document
 from indexer import build
 from tests.fakes import make_document
 

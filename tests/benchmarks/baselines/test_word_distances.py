@@ -22,7 +22,7 @@ from benchmarks.baselines.word_distances import (
     transport,
 )
 from benchmarks.baselines.word_vectors import WordVectors, read_texts
-from engine.document import Document
+from engine.text.document import Document
 from tests.benchmarks.baselines.by_linear_program import Vector, angle, least_cost, unit_distance
 from tests.benchmarks.baselines.small_words import WORDS, known_words, random_documents, texts_of
 from tests.fakes import make_document

@@ -5,8 +5,8 @@ import pytest
 
 from benchmarks import packages
 from benchmarks.formats.mteb_encoder import MtebEncoder
-from engine.document import Document
 from engine.errors import MissingExtra
+from engine.text.document import Document
 from tests.fakes import FakeEncoder
 
 TEXTS = ["the cat sat on the mat", "rocket engines burn kerosene", "the cat sat on a mat"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.pairs.scorer import Budget, Pair
-from engine.document import Document
+from engine.text.document import Document
 from tests.training.made import pairs_of_texts
 
 BUDGET = Budget(steps=4, pairs_per_step=8)

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from benchmarks.peers.peer import PeerConfig
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
+from engine.text.document import Document
 from tests.fakes import make_document
 
 _WORDS = (

@@ -11,9 +11,9 @@ import torch
 from benchmarks.peers.longmatch import Longmatch
 from benchmarks.peers.peer import PEERS, Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking
-from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
+from engine.text.document import Document
 from tests.benchmarks.peers.conftest import TEXTS
 from tests.fakes import make_document
 

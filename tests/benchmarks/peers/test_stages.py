@@ -10,7 +10,7 @@ from benchmarks.measuring.timing import Percentiles
 from benchmarks.peers import stages
 from benchmarks.peers.stages import WARM_UP, build, search
 from benchmarks.systems import Ranking, Settings
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_document
 
 DOCUMENTS = {f"d{number}": make_document(f"d{number}", f"word{number}") for number in range(8)}

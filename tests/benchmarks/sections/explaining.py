@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.encoders.explanation import ModelExplanation
+from engine.text.document import Document
 from tests.fakes import FakeEncoder
 
 

@@ -22,7 +22,7 @@ from benchmarks.sections.contained import (
 )
 from benchmarks.sections.planting import replace_words
 from benchmarks.tasks.planted import main
-from engine.document import Document
+from engine.text.document import Document
 from indexer.origin import Origin
 from tests.fakes import make_document
 

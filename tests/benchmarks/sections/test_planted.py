@@ -36,10 +36,11 @@ from benchmarks.sections.planting import (
 )
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tasks.planted import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, main, measure, planted_table
-from engine.document import Chunk, Document, Span
 from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
+from engine.text.document import Document
+from engine.text.spans import Chunk, Span
 from indexer.origin import Origin
 from tests.benchmarks.sections.explaining import Explaining
 from tests.encoders.tiny import ENCODERS

@@ -28,11 +28,11 @@ from benchmarks.sections.removal import (
     summaries,
 )
 from benchmarks.sections.subcorpus import index_documents
-from engine.document import Chunk
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
 from engine.search.searcher import Searcher
+from engine.text.spans import Chunk
 from tests.fakes import FakeEncoder, make_document
 
 TOKENS = np.array([10, 20, 30, 40])

@@ -14,8 +14,8 @@ from benchmarks.records import read_records
 from benchmarks.store.fuzz import MOST_BYTES, damaged, fuzz, main, outcome_of
 from benchmarks.store.fuzz_seeds import seeds
 from benchmarks.store.records import FuzzRecord, Outcome
-from engine.document import Document
 from engine.readers import FORMATS, Unreadable, read_bytes
+from engine.text.document import Document
 from indexer.reading.reader import ReadLimits
 from tests.indexer.hostile_readers import FORMATS as HOSTILE
 

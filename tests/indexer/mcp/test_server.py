@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import longmatch
-from engine.document import Document
 from engine.index import Index
+from engine.text.document import Document
 from indexer.cli import main
 
 pytest.importorskip("mcp")

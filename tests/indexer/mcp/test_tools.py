@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document
 from engine.errors import EngineError
 from engine.index import Index
+from engine.text.document import Document
 from indexer.mcp import tools as module
 from indexer.mcp.tools import Tools
 from indexer.reading.reader import DocumentReader

@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
-from engine.document import Document
 from engine.index import Index
 from engine.readers import read_document
 from engine.report.contract import envelope, result_schema
+from engine.text.document import Document
 from longmatch.queries import query_document
 
 TEXT = "topic3word1 topic3word2 common1\n\nMETHODS\n\ntopic3word5 topic3word7 common4"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
+from engine.text.document import Document
 from indexer.serving.settings import Settings
 from tests.fakes import FakeEncoder
 from tests.indexer.serving.clients import served, until

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.document import Document
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.store.writer import Writer
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation import reference
 from indexer.partitions.splitting import partition

@@ -13,10 +13,10 @@ import lxml.html
 import pytest
 from starlette.testclient import TestClient
 
-from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.index import Index
 from engine.readers import read_document
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
 from tests.fakes import FakeEncoder, make_corpus

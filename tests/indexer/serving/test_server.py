@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.document import Document
 from engine.errors import StorageError
+from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.serving.server import serve

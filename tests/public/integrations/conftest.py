@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document
+from engine.text.document import Document
 from tests.fakes import make_document
 
 TOPICS = ("fox", "house", "ship", "bank")

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.document import Document, Span
 from engine.errors import DocumentError, IndexMismatch, MissingExtra, QueryError
 from engine.report.term_places import TermPlaces
 from engine.scoring.breakdown import SectionPair, TermPart
+from engine.text.document import Document
+from engine.text.spans import Span
 from longmatch import integrations
 from longmatch.integrations import retrieval
 from longmatch.integrations.retrieval import MOST_CHARACTERS, Retrieval, passage

@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("psycopg")
 
-from engine.document import Document
 from engine.errors import IndexBusy, IndexMismatch, StorageError
 from engine.store.address import Address
 from engine.store.partitioned import open_snapshot
 from engine.store.postgres.connection import connect
 from engine.store.postgres.snapshot import PostgresSnapshot
 from engine.store.postgres.writer import PostgresWriter, remove_empty
+from engine.text.document import Document
 from engine.words.counts import WordTables
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.postgres_server import new_address

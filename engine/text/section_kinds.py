@@ -18,7 +18,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document, Section, Span
+from engine.text.document import Document
+from engine.text.spans import Section, Span
 
 RULES = 1  # version of the rules; if an index has kinds of another version, they are computed from its texts
 WINDOW_CHARS = 400  # of text that is classified together: two or three citations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Document, Heading, Section
-from engine.section_kinds import SectionKind, besides, section_kinds, stretches_of
-from engine.segmentation import divide
+from engine.text.document import Document
+from engine.text.section_kinds import SectionKind, besides, section_kinds, stretches_of
+from engine.text.segmentation import divide
+from engine.text.spans import Heading, Section
 
 BODY = "Pumps move water from the lower to the upper basin, and the valves keep it there until it is wanted. " * 4
 CITED = (

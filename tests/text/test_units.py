@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.document import Document, Section
 from engine.errors import QueryError
-from engine.units import Unit, divide_by
+from engine.text.document import Document
+from engine.text.spans import Section
+from engine.text.units import Unit, divide_by
 from tests.fakes import make_document
 
 CLAIMS = (

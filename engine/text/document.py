@@ -8,65 +8,24 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from types import MappingProxyType
 from typing import TypeAlias
 
 from engine.errors import DocumentError
 from engine.lazy import Deferred
+from engine.text.cleaning import check_text, clean, one_line, printable
+from engine.text.headings import find_headings
+from engine.text.segmentation import divide
+from engine.text.spans import Heading, Section, Span
 
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of `Document.text`, `stop` exclusive."""
-
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading as a reader found it; its section runs from `start` to the next heading."""
-
-    title: str
-    level: int  # 1 is the outermost
-    start: int  # offset of the heading's own line in the text
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A headed part of a document, its heading line included.
-
-    Sections follow each other without gaps and cover the whole text, so that
-    nothing of a document is outside every section.
-    """
-
-    heading: str  # "" where the document has none here
-    path: tuple[str, ...]  # headings above it, outermost first; ends with its own
-    start: int
-    stop: int
-    n_merged: int = 1  # headed parts that were joined here because they were tiny
-    part: int = 1  # this section is part 1 .. n_parts of one that was huge
-    n_parts: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A window of tokens that is encoded as one vector.
-
-    Windows end where sections end, except in encoders that follow a paper whose windows run across sections.
-    """
-
-    section: int  # position in the document, from 0, of the section in which the window begins
-    start: int
-    stop: int
-    n_tokens: int  # without the special tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +67,6 @@ class Document(Deferred):
         for name, value in (("text", text), ("title", title), ("doc_id", "" if doc_id is None else doc_id)):
             if not isinstance(value, str):
                 raise DocumentError(f"{name} is {type(value).__name__}, not str; convert it: str({name})")
-        # Readers make documents, so they cannot be imported above.
-        from engine.readers.assembly import assemble
-        from engine.readers.encoding import clean
-        from engine.readers.headings import find_headings
-
         text = clean(text)
         return assemble(
             text,
@@ -143,11 +97,54 @@ class Document(Deferred):
         last = bisect_right(self.pages, max(span.start, span.stop - 1))
         return tuple(range(max(1, first), max(1, last) + 1))
 
-    def _repr_html_(self) -> str:
-        # The view shows documents, so it cannot be imported above.
-        from engine.report.document_html import document_html
 
-        return document_html(self)
+def assemble(
+    text: str,
+    headings: Iterable[Heading],
+    *,
+    doc_id: str,
+    source: str,
+    title: str = "",
+    metadata: Mapping[str, MetadataValue] | None = None,
+    pages: tuple[int, ...] = (),
+    left_out: Mapping[str, int] = MappingProxyType({}),
+) -> Document:
+    """Check a text and divide it at its headings.
+
+    Args:
+        text: as `Document.text` will be.
+        headings: any order; offsets into `text`.
+        doc_id: the corpus's own name of the document.
+        source: where it was read from; names a document without a title.
+        title: "" where the document has none.
+        metadata: values for filters.
+        pages: offset of each page.
+        left_out: counts of what the reader left out of the text, by kind; added to the metadata where above 0.
+
+    Raises:
+        DocumentError: there is no text, or too much.
+    """
+    check_text(text)
+    text = printable(text)
+    if not text.strip():
+        raise DocumentError("it holds no text")
+    named = (replace(heading, title=one_line(heading.title)) for heading in headings)
+    return Document(
+        doc_id=printable(doc_id),
+        title=one_line(title) or printable(stem(source)),
+        text=text,
+        sections=divide(text, named),
+        metadata={printable(key): _printable_value(value) for key, value in (metadata or {}).items()}
+        | {f"{LEFT_OUT}{kind}": n_left_out for kind, n_left_out in left_out.items() if n_left_out > 0},
+        source=printable(source),
+        pages=pages,
+    )
+
+
+def _printable_value(value: MetadataValue) -> MetadataValue:
+    if isinstance(value, list):
+        return [printable(item) if isinstance(item, str) else item for item in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def text_id(title: str, text: str) -> str:
@@ -165,15 +162,11 @@ def text_title(text: str) -> str:
     return line[: cut if cut > 0 else _TITLE_CHARS - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of a document the encoder read; for a query, how much of it was searched with."""
+def stem(source: str) -> str:
+    """The file name without folder, ".gz" and suffix."""
+    return PurePath(without_gz(PurePath(source).name)).stem
 
-    tokens_read: int
-    tokens_total: int
-    chunks_pooled: int = 1  # most neighbouring chunks that one vector of a very long query represents
 
-    @property
-    def share(self) -> float:
-        """In [0, 1]; 1 for a document without tokens."""
-        return self.tokens_read / self.tokens_total if self.tokens_total else 1.0
+def without_gz(name: str) -> str:
+    """A file name as it is after unpacking."""
+    return name[:-3] if name.lower().endswith(".gz") else name

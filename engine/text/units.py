@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from engine.document import Document, Section, Span
 from engine.errors import QueryError
-from engine.segmentation import sentence_starts
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Section, Span
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
 _CLAIMS = re.compile(r"^\W*(?:(?:patent\s+)?claims?|what\s+(?:is|i|we)\s+claim(?:ed)?(?:\s+is)?)\W*$", re.IGNORECASE)

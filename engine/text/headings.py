@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from engine.document import Heading
-from engine.readers.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
+from engine.text.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
+from engine.text.spans import Heading
 
 _RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line

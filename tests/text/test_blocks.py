@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import DocumentError
-from engine.readers.assembly import MAX_HEADING_CHARS, Blocks, assemble, stem
-from engine.readers.limits import MAX_DOCUMENT_BYTES
+from engine.text.blocks import MAX_HEADING_CHARS, Blocks
+from engine.text.cleaning import MAX_DOCUMENT_BYTES
+from engine.text.document import assemble, stem
 
 
 def test_blocks_know_where_their_headings_start() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.readers.headings import find_headings
+from engine.text.headings import find_headings
 
 BODY = "This is the body of a section, which runs on for a line or so.\n"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from engine.document import Heading, Section
+from engine.text.spans import Heading, Section
 
 MIN_SECTION_CHARS = 200  # a shorter headed part is joined with its neighbour
 MAX_SECTION_CHARS = 8_000  # a longer one is cut at paragraph borders

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.document import Document, Span, text_id, text_title
 from engine.errors import DocumentError
 from engine.readers import read_bytes
+from engine.text.document import Document, text_id, text_title
+from engine.text.spans import Span
 
 HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.readers.numbering import Kind, could_be_title, is_contents_line, parse
+from engine.text.numbering import Kind, could_be_title, is_contents_line, parse
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Heading, Section
-from engine.segmentation import (
+from engine.text.segmentation import (
     MAX_SECTION_CHARS,
     TokenWindow,
     _is_abbreviation,
@@ -18,6 +17,7 @@ from engine.segmentation import (
     fill_windows,
     sentence_starts,
 )
+from engine.text.spans import Heading, Section
 
 TEXT = st.text(st.sampled_from("ab .\n\f\t!?A1é\u3000-"), max_size=600) | st.text(max_size=200)
 

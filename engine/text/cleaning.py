@@ -1,0 +1,45 @@
+"""Makes a text fit to store: newlines, characters that no store accepts, and the limit on its size."""
+
+from __future__ import annotations
+
+import re
+
+from engine.errors import DocumentError
+
+MAX_DOCUMENT_BYTES = 32 * 2**20  # the text of one document, in UTF-8
+_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Normalise newlines; NUL and lone surrogates, which no store accepts, become U+FFFD."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Replace NUL and lone surrogates by U+FFFD; the length does not change."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Runs of white space become one space."""
+    return " ".join(printable(text).split())
+
+
+def check_text(text: str) -> None:
+    """Refuse a text over `MAX_DOCUMENT_BYTES`.
+
+    Raises:
+        DocumentError: the text is too large.
+    """
+    if len(text) * 4 <= MAX_DOCUMENT_BYTES:
+        return
+    size = len(text.encode("utf-8", "replace"))
+    if size > MAX_DOCUMENT_BYTES:
+        raise too_large("text", f"{size:,}", MAX_DOCUMENT_BYTES)
+
+
+def too_large(what: str, size: str, limit: int) -> DocumentError:
+    """The error for something of `size` bytes where `limit` are allowed."""
+    return DocumentError(f"the {what} is {size} bytes, the limit is {limit:,}; split it into several documents")
