@@ -13,7 +13,7 @@ from engine.text.document import Document
 
 if TYPE_CHECKING:
     from engine.index import Index
-    from engine.result import Hit
+    from engine.views import Hit
 
 Ranking: TypeAlias = list[tuple[str, float]]  # targets and scores, best first
 Settings: TypeAlias = dict[str, str | int | float | bool]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from engine.errors import EngineError
     from engine.index import Index
     from engine.readers import read_document
-    from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
     from engine.text.document import Document
+    from engine.views import Hit, Result
 
 wait_passively()
 
@@ -27,9 +27,9 @@ __all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load
 _HOMES = {
     "Document": "engine.text.document",
     "EngineError": "engine.errors",
-    "Hit": "engine.result",
+    "Hit": "engine.views",
     "Index": "engine.index",
-    "Result": "engine.result",
+    "Result": "engine.views",
     "Scoring": "engine.scoring.evidence",
     "load_encoder": "engine.encoders.loading",
     "read_document": "engine.readers",

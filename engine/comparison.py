@@ -11,13 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine.encoders.encoder import Encoder
-from engine.provenance import Provenance, comparison_parameters, encoder_state, provenance
-from engine.result import N_MATCHES, Hit, PairSnippet, Result, SectionMatrix, Status
+from engine.provenance import comparison_parameters, encoder_state, provenance
+from engine.result import Hit, Provenance, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
@@ -58,32 +57,6 @@ class Comparison:
     def pairs(self) -> tuple[SectionPair, ...]:
         """The section pairs, strongest first."""
         return self.result.hits[0].pairs
-
-    def snippets(self, n_pairs: int = 3) -> list[PairSnippet]:
-        """The sentences behind the strongest section pairs; see `Hit.snippets`."""
-        return self.result.hits[0].snippets(n_pairs)
-
-    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """A result with one hit as plain values, see `Result.to_dict`; the cosines are its `section_matrix`."""
-        values = self.result.to_dict(n_pairs=n_pairs)
-        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in self.matrix.cosines]
-        return values
-
-    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
-        """The evidence report of both documents as one offline file, see `Result.to_html`."""
-        # Loads Jinja, which a score alone does not need.
-        from engine.report.page import result_page
-
-        return result_page([self.result], n_pairs=n_pairs, command=command, background=self.background)
-
-    def __str__(self) -> str:
-        # Loads the word segmenter, which a score alone does not need.
-        from engine.report.comparison_table import comparison_table
-
-        return comparison_table(self)
-
-    def _repr_html_(self) -> str:
-        return self.result._repr_html_()
 
 
 @dataclass(frozen=True, slots=True)

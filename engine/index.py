@@ -7,29 +7,21 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.comparison import Comparison, compare
+from engine.comparison import compare
 from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EncoderError, EngineError, IndexChanged, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.gpu.acceleration import Acceleration, accelerate
-from engine.provenance import (
-    IndexState,
-    Provenance,
-    comparison_parameters,
-    index_state,
-    provenance,
-    recorded_encoder,
-    search_parameters,
-)
+from engine.provenance import comparison_parameters, index_state, provenance, recorded_encoder, search_parameters
 from engine.remote.exchange import Access
 from engine.remote.opening import ElsewhereSnapshot, begin, is_here, open_place, renew
-from engine.result import Encoding, Hit, Result, SectionMatrix, Status
+from engine.result import Encoding, Hit, IndexState, Provenance, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.search.diversity import ranked
@@ -47,9 +39,7 @@ from engine.store.fields import check_fields
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
-
-if TYPE_CHECKING:
-    from engine.novelty import Novelty
+from engine.views import Comparison, Novelty, Result, SectionMatrix, comparison_view, novelty_view, result_view
 
 Found = TypeVar("Found")
 
@@ -280,7 +270,7 @@ class Index:
         """
         query = with_section_weights(query, request.skip, request.weights)
         encoding = self._encode_candidates(query, request)
-        found = ranked(self.searcher(request.scoring), query, request)
+        found = result_view(ranked(self.searcher(request.scoring), query, request))
         origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
         completed = self._completed(found, encoding, request.scoring, origin)
         return self._explained(completed) if request.explain == Explain.MODEL else completed
@@ -438,7 +428,7 @@ class Index:
         asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
         encoding = self._encode_candidates(asked, request)
         searcher = self.searcher(request.scoring)
-        found = novelty(searcher, asked, Selection(where, request.without), kinds_of(skip))
+        found = novelty_view(novelty(searcher, asked, Selection(where, request.without), kinds_of(skip)))
         hits = [one.hit for one in found if one.hit is not None]
         is_partial = self._is_partial(found.query_coverage, hits, encoding, request.scoring)
         used = search_parameters(given) | {"mode": "novelty", "k": 1, "exact": True}
@@ -543,7 +533,8 @@ class Index:
         source = with_section_weights(source, skip, weights or {})
         used = comparison_parameters(skip, weights or {}, scoring)
         origin = self._provenance(used, is_indexed=isinstance(query, str))
-        return compare(source, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring, origin=origin)
+        folder = str(self.snapshot.folder)
+        return comparison_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

@@ -1,15 +1,13 @@
-"""The novelty of the sections of a query: values that print themselves. `engine.search.novelty` computes them."""
+"""The novelty of the sections of a query: values. `engine.search.novelty` computes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import overload
 
-from engine.provenance import Provenance
-from engine.report.table import section_label
-from engine.result import Encoding, Hit, Status
-from engine.text.document import Document
+from engine.result import Encoding, Hit, Provenance, Status
+from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage, Span
 
@@ -77,31 +75,5 @@ class Novelty(Sequence[SectionNovelty]):
     def __getitem__(self, at: int | slice) -> SectionNovelty | tuple[SectionNovelty, ...]:
         return self.sections[at]
 
-    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """The plain values, ready for JSON, that `longmatch query --mode novelty --format jsonl` prints.
-
-        Args:
-            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
-        """
-        from engine.report.contract import novelty_dict
-
-        return novelty_dict(self, n_pairs=n_pairs)
-
-    def to_html(self, *, n_pairs: int = N_PAIRS, command: str = "") -> str:
-        """The report: one offline file, as `--mode novelty --format html` writes, with the numbers of `to_dict`.
-
-        Args:
-            n_pairs: section pairs shown for each section, strongest first.
-            command: the command that made the report, shown at its end.
-        """
-        from engine.report.novelty_page import novelty_page
-
-        return novelty_page([self], n_pairs=n_pairs, command=command)
-
     def __repr__(self) -> str:
         return f"Novelty({self.query.title!r}, {len(self.sections)} sections, {self.status.value})"
-
-    def __str__(self) -> str:
-        from engine.report.novelty_table import novelty_table
-
-        return novelty_table(self)

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from engine.errors import QueryError
-
-if TYPE_CHECKING:
-    import pandas
 
 PAIR_COLUMNS = ("first", "second", "score", "forward", "backward", "first_title", "second_title")
 CLUSTER_COLUMNS = ("cluster", "size", "doc_id", "title")
@@ -75,16 +72,6 @@ class Pairs(Sequence[DocumentPair]):
     def rows(self) -> list[tuple[str | float, ...]]:
         """A row for each pair, with `PAIR_COLUMNS`."""
         return [tuple(getattr(pair, name) for name in PAIR_COLUMNS) for pair in self.pairs]
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A row for each pair, with `PAIR_COLUMNS`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
-        from engine.report.frames import pairs_frame
-
-        return pairs_frame(self)
 
     def clusters(self, least: float | None = None) -> tuple[Cluster, ...]:
         """The connected components over pairs of at least a given score; a document without such a pair is in none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.remote.federation import FederatedSnapshot
 from engine.remote.snapshot import ServedSnapshot
+from engine.result import EncoderState, IndexState, Provenance
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 
@@ -19,36 +20,6 @@ if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
     from engine.search.request import Request
     from engine.store.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderState:
-    """The encoder that made the vectors."""
-
-    name: str
-    fingerprint: str  # of parameters and settings
-
-
-@dataclass(frozen=True, slots=True)
-class IndexState:
-    """An index as a search saw it."""
-
-    path: str  # as it was opened
-    fingerprint: str  # changes with the documents, the encoder, the language and the reference
-    n_documents: int
-    generation: int | None  # the latest of all partitions; None while there is no approximate index
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Everything that a search depends on besides its query."""
-
-    version: str  # of longmatch
-    time: str  # of the search, UTC, ISO 8601
-    encoder: EncoderState | None  # None for an index of words alone
-    index: IndexState | None  # None for two documents that were compared without one
-    parameters: Mapping[str, Any]  # of the search; for a comparison skip, weights and scoring
-    is_indexed: bool = False  # the query is a document of the index, named by its doc_id
 
 
 def provenance(

@@ -20,14 +20,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.comparison import Comparison
     from engine.errors import EngineError
     from engine.readers import read_document
     from engine.report.contract import result_schema
-    from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
     from engine.search.allowance import Allowance
     from engine.text.document import Document
+    from engine.views import Comparison, Hit, Result
     from longmatch.building import build
     from longmatch.comparing import compare
     from longmatch.index import Index, open
@@ -52,12 +51,12 @@ __all__ = [
 
 _HOMES = {
     "Allowance": "engine.search.allowance",
-    "Comparison": "engine.comparison",
+    "Comparison": "engine.views",
     "Document": "engine.text.document",
     "EngineError": "engine.errors",
-    "Hit": "engine.result",
+    "Hit": "engine.views",
     "Index": "longmatch.index",
-    "Result": "engine.result",
+    "Result": "engine.views",
     "Scoring": "engine.scoring.evidence",
     "build": "longmatch.building",
     "compare": "longmatch.comparing",

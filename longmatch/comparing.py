@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engine.comparison import Comparison, compare_alone
+from engine.comparison import compare_alone
 from engine.encoders.encoder import Encoder
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
+from engine.views import Comparison, comparison_view
 from longmatch.arguments import weight_mapping
 from longmatch.queries import query_document
 
@@ -61,4 +62,5 @@ def compare(
     skip, given = (skip,) if isinstance(skip, str) else skip, weight_mapping(weights)
     if index is not None:
         return index.opened.compare(query, target, skip=skip, weights=given, scoring=scoring)
-    return compare_alone(query, target, encoder, skip=skip, weights=given, device=device, scoring=scoring)
+    alone = compare_alone(query, target, encoder, skip=skip, weights=given, device=device, scoring=scoring)
+    return comparison_view(alone)

@@ -14,12 +14,12 @@ from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.remote.address import is_server
 from engine.remote.exchange import SECONDS, Access
-from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.store.manifest import holds_index
 from engine.systems import refuse_windows
 from engine.text.document import Document
+from engine.views import Result, SectionMatrix
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
 from longmatch.progress import progress_log
 from longmatch.records import Columns
@@ -27,9 +27,8 @@ from longmatch.records import Columns
 if TYPE_CHECKING:
     import pyarrow
 
-    from engine.novelty import Novelty
-    from engine.pairs import Pairs
     from engine.report.arrow import What
+    from engine.views import Novelty, Pairs
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem

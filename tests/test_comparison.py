@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.comparison import Comparison, compare_alone
+from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.comparison_table import comparison_lines, comparison_table
 from engine.text.document import Document
+from engine.views import Comparison, comparison_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import check
@@ -25,7 +26,7 @@ OTHER = make_document("o", "pumps and valves are made of steel")
 
 
 def _parts_sum_to_the_score(comparison: Comparison) -> None:
-    check(comparison.to_dict())
+    check(comparison_view(comparison).to_dict())
     assert comparison.result.hits[0].breakdown.score == pytest.approx(comparison.score, abs=1e-5)
 
 
@@ -92,7 +93,7 @@ def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
 
 
 def test_without_an_index_the_matching_sections_come_first() -> None:
-    found = compare_alone(QUERY, TARGET, FakeEncoder())
+    found = comparison_view(compare_alone(QUERY, TARGET, FakeEncoder()))
     assert (found.pairs[0].query_section, found.pairs[0].target_section) == (1, 0)
     assert all(part.threshold == 0 for pair in found.pairs for part in pair.parts)
     assert found.background == ""
@@ -109,7 +110,7 @@ def test_a_related_document_scores_higher_than_another() -> None:
 
 
 def test_the_matrix_has_the_cosines_of_all_sections() -> None:
-    found = compare_alone(QUERY, TARGET, FakeEncoder())
+    found = comparison_view(compare_alone(QUERY, TARGET, FakeEncoder()))
     mine, theirs = (FakeEncoder().encode([one])[0].sections for one in (QUERY, TARGET))
     np.testing.assert_allclose(found.matrix.cosines, mine @ theirs.T, atol=2e-3)
     assert np.argmax(found.matrix.cosines[1]) == 0

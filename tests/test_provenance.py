@@ -11,11 +11,12 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.provenance import EncoderState, Provenance, index_state
-from engine.result import Result
+from engine.provenance import index_state
+from engine.result import EncoderState, Provenance
 from engine.search.allowance import Allowance
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
+from engine.views import Result, comparison_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
@@ -78,7 +79,7 @@ def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: 
 
 
 def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:
-    comparison = compare_alone(corpus[0], corpus[1], FakeEncoder())
+    comparison = comparison_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
     found = origin_of(comparison.result)
     assert (found.encoder, found.index, found.parameters) == (
         FAKE,

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from engine.errors import MissingExtra, QueryError
-from engine.result import Hit, Result, SectionMatrix, Status, shown_spans
+from engine.result import Status, shown_spans
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
+from engine.views import Hit, Result, SectionMatrix
 from tests.strict_schema import check
 
 QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))

@@ -24,11 +24,11 @@ from benchmarks.program import program
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors, unit
 from engine.index import Index
-from engine.result import Result
 from engine.scoring.evidence import chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import best_chunks
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
+from engine.views import Result
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 

@@ -20,9 +20,9 @@ from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.sections.planting import replace_words
 from engine.index import Index
-from engine.pairs import Pairs
 from engine.text.document import Document
 from engine.text.segmentation import divide
+from engine.views import Pairs
 from indexer import build
 from indexer.pairs.run import PairSettings, find_pairs
 

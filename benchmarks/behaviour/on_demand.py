@@ -26,10 +26,10 @@ from benchmarks.significance import randomization_p
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
 from engine.index import Index
-from engine.result import Hit
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.text.document import Document
+from engine.views import Hit
 from indexer.building.builder import EncodeNow, build
 
 CANDIDATES = (20, 50, 200)

@@ -26,10 +26,10 @@ from engine.encoders.encoder import Vectors
 from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.errors import MissingExtra
 from engine.index import Index
-from engine.result import Hit, Result
 from engine.scoring.evidence import chunk_weights
 from engine.text.document import Document
 from engine.text.spans import Section
+from engine.views import Hit, Result
 
 # The labels of the sentences that belong to a facet; users of the data count objectives as background.
 FACETS: Mapping[str, tuple[str, ...]] = {

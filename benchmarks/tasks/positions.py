@@ -19,8 +19,8 @@ from benchmarks.runs import Case, Run
 from benchmarks.sections.parts import term_places
 from benchmarks.systems import Evidence
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from engine.result import Hit
 from engine.text.document import Document
+from engine.views import Hit
 from engine.words.segmenter import WordSegmenter, segmenter_of
 from engine.words.titles import title_span
 

@@ -24,8 +24,8 @@ from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from engine.result import Hit
 from engine.text.document import Document
+from engine.views import Hit
 from indexer.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems

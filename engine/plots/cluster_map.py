@@ -12,16 +12,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from engine.index import Index
 from engine.pairs import Cluster, Pairs
-from engine.plots.corpus_map import CorpusMap, add_legend, draw_number, map_figure, point_size, row_of, short
+from engine.plots.corpus_map import CorpusMap, Mapped, add_legend, draw_number, map_figure, point_size, row_of, short
 from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot
 
 MOST_NAMED = 20  # clusters with a colour and a name; the largest
 _HUES = len(COLOURS) - 1  # black is for the clusters without a name
 
 
-def plot_clusters(index: Index, made: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
+def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
     """Draw the clusters of an index.
 
     Args:

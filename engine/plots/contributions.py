@@ -7,8 +7,8 @@ from matplotlib.colors import PowerNorm
 
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
+from engine.plots.heatmap import Axis, draw_heatmap, section_axis
 from engine.plots.style import DPI, Plot
-from engine.report.heatmap import Axis, draw_heatmap, section_axis
 from engine.report.table import no_hits
 from engine.result import Hit, Result
 

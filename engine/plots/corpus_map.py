@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from matplotlib import rc_context
@@ -17,10 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from engine.index import Index
+from engine.encoders.encoder import Encoder
 from engine.plots.projection import Points, Projection, project_terms, project_vectors, term_rows
 from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot, plain_axes
 from engine.result import Result
+from engine.search.query import Query
 from engine.store.reference import sample_order
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
@@ -33,6 +35,32 @@ _NO_VALUE, _OTHERS = "no value", "other values"
 _TITLE_CHARACTERS = 44
 _AWAY = 12.0  # points from a hit to its number
 _SMALL, _LARGE = 9, 42  # areas of a point, by the number of points
+
+
+class Mapped(Protocol):
+    """What a map needs of an `engine.index.Index`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state of the index."""
+        ...
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of queries."""
+        ...
+
+    def matching(self, where: str | None) -> Positions:
+        """The documents that a filter keeps."""
+        ...
+
+    def position(self, doc_id: str) -> int:
+        """The row of a document."""
+        ...
+
+    def stored_query(self, doc_id: str) -> Query:
+        """An indexed document with its vectors."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +76,7 @@ class CorpusMap:
 
 
 def corpus_map(
-    index: Index, query: Document | str | None = None, where: str | None = None, *, keep: Sequence[str] = ()
+    index: Mapped, query: Document | str | None = None, where: str | None = None, *, keep: Sequence[str] = ()
 ) -> CorpusMap:
     """Project the documents of an index, and a query with them.
 
@@ -80,7 +108,7 @@ def corpus_map(
     return CorpusMap(chosen, projection.points, projection.shares, source, snapshot.n_documents, at)
 
 
-def _of_vectors(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+def _of_vectors(index: Mapped, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
     projection = project_vectors(index.snapshot.document_rows(chosen).astype(np.float32))
     if query is None:
         return projection, None
@@ -108,7 +136,7 @@ def _position(snapshot: Snapshot, doc_id: str) -> Positions:
     return np.array([found])
 
 
-def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
+def plot_map(index: Mapped, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
     """Draw a map.
 
     Args:

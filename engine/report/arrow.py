@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.errors import IndexMismatch, QueryError
+from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import Result
 from engine.store.documents import content_hash
@@ -99,7 +100,7 @@ def part_export(results: Iterable[Result], *, n_pairs: int | None = None) -> Exp
     """
     types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
-    rows = (list(part_rows(result.to_dict(n_pairs=n_pairs))) for result in results)
+    rows = (list(part_rows(result_dict(result, n_pairs=n_pairs))) for result in results)
     return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in rows))
 
 

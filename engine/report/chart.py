@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from engine.report.evidence import best_sentence_span, pages_label, place_of
 from engine.report.marked_text import Mark, Run, marked_runs
 from engine.report.snippets import after_heading
-from engine.report.table import section_label
 from engine.report.term_places import TermPlaces
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
 
 N_WORDS = 5  # words listed in a cell

@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 from engine.report.chart import Cell, Chart, Row
+from engine.report.contract import result_dict
 from engine.report.page import render
 from engine.report.rows import as_cell
 from engine.text.units import Unit
@@ -23,7 +24,7 @@ def chart_html(chart: Chart, unit: Unit, *, command: str = "") -> str:
         unit: the part of the query that a row represents.
         command: the command line that made the chart, shown at its end.
     """
-    values = chart.result.to_dict(n_pairs=0)
+    values = result_dict(chart.result, n_pairs=0)
     return render("chart.html", chart=chart, unit=unit.value, values=values, command=command)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from engine.report.table import section_label
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
 
 _MOST_SECTIONS = 200

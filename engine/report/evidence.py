@@ -16,9 +16,8 @@ from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
 from engine.report.snippets import after_heading
-from engine.report.table import section_label
 from engine.result import N_MATCHES, Hit, Result
-from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar
+from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
 from engine.text.segmentation import sentence_starts
 from engine.text.spans import Span
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.extras import check_extra
 from engine.pairs import PAIR_COLUMNS
+from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, HIT_COLUMNS, PART_COLUMNS, part_rows
-from engine.report.table import section_label
+from engine.text.document import section_label
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +48,7 @@ def part_frame(result: Result, *, n_pairs: int | None = None) -> pandas.DataFram
         MissingExtra: pandas is not installed.
     """
     library = _pandas("Result.parts_to_pandas()")
-    frame: pandas.DataFrame = library.DataFrame(part_rows(result.to_dict(n_pairs=n_pairs)), columns=PART_COLUMNS)
+    frame: pandas.DataFrame = library.DataFrame(part_rows(result_dict(result, n_pairs=n_pairs)), columns=PART_COLUMNS)
     # Explicit types, also for columns without any value; "Int64" is the pandas type of integers that can be missing.
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64") | dict.fromkeys(("similarity", "threshold"), "float64"))
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from html import escape
 
 from engine.report.snippets import Snippet, pair_snippets, term_weights
-from engine.report.table import missing_lines, pooled_note, section_label
+from engine.report.table import missing_lines, pooled_note
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 
 _PAIRS = 5
 _SNIPPET = 320

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.report.lines import SHADES, Line, Run, Style, cut, line, pad, plain
-from engine.report.table import section_label
 from engine.result import SectionMatrix
+from engine.text.document import section_label
 
 _CHARACTERS = " ░▒▓█"  # of the shades
 _LEAST_NAME, _USUAL_NAME = 16, 26  # columns of the names of rows; fewer than usual if numbers fit only then

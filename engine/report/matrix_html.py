@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from engine.encoders.encoder import Vectors
-from engine.report.table import section_label
 from engine.result import SectionMatrix
+from engine.text.document import section_label
 
 _STYLE = (
     "<style>.longmatch-matrix{font-family:system-ui,sans-serif;font-size:12px;line-height:1.3}"

@@ -14,9 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.report.contract import head_dict
 from engine.report.evidence import hit_views, pages_label, place_of, result_view
-from engine.report.table import coverage_note, encoding_lines, missing_lines, no_hits, section_label
+from engine.report.table import coverage_note, encoding_lines, missing_lines, no_hits
 from engine.result import N_MATCHES, Result, Status
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
 
 _STATUS = {

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.report.table import section_label
 from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 
 SHADES = 8
 MOST_CELLS = 4_000  # cells whose contribution is shown under the pointer; the strongest

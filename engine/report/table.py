@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from engine.encoders.explanation import strongest_pairs
@@ -11,7 +10,7 @@ from engine.report.lines import Line, Run, Style, columns, cut, line, pad, plain
 from engine.report.snippets import Snippet, pair_snippets, term_weights
 from engine.result import Encoding, Hit, Result
 from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Coverage
 
 WIDTH = 80
@@ -211,20 +210,6 @@ def _rest(hit: Hit, n_pairs: int) -> list[Line]:
         note = f"  document vectors (cosine {whole.similarity:.2f})"
         parts.append(line(Run(f"{whole.contribution:.4f}", Style.NUMBER), note))
     return parts
-
-
-def section_label(document: Document, position: int) -> str:
-    """The heading of a section, or its first words; with the number of the part if the section was split."""
-    section = document.sections[position]
-    name = section.heading or _opening(document, position)
-    return f"{name} ({section.part}/{section.n_parts})" if section.n_parts > 1 else name
-
-
-def _opening(document: Document, position: int) -> str:
-    """The first words of a section without heading."""
-    section = document.sections[position]
-    words = " ".join(document.text[section.start : section.start + 200].split())
-    return f"“{textwrap.shorten(words, 40, placeholder='…')}”"
 
 
 def simple_table(rows: Sequence[tuple[str, str]]) -> str:

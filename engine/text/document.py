@@ -7,6 +7,7 @@ so `document.text[start:stop]` is always exactly the text shown.
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -170,3 +171,17 @@ def stem(source: str) -> str:
 def without_gz(name: str) -> str:
     """A file name as it is after unpacking."""
     return name[:-3] if name.lower().endswith(".gz") else name
+
+
+def section_label(document: Document, position: int) -> str:
+    """The heading of a section, or its first words; with the number of the part if the section was split."""
+    section = document.sections[position]
+    name = section.heading or _opening(document, position)
+    return f"{name} ({section.part}/{section.n_parts})" if section.n_parts > 1 else name
+
+
+def _opening(document: Document, position: int) -> str:
+    """The first words of a section without heading."""
+    section = document.sections[position]
+    words = " ".join(document.text[section.start : section.start + 200].split())
+    return f"“{textwrap.shorten(words, 40, placeholder='…')}”"

@@ -16,8 +16,8 @@ from indexer.cli.search_options import file_options, format_option, matrix_optio
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
-    from engine.comparison import Comparison
     from engine.text.document import Document
+    from engine.views import Comparison
 
 
 @click.command()
@@ -123,9 +123,10 @@ def _compared(
 ) -> Comparison:
     # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
+    from engine.views import comparison_view
 
     if index is None:
-        return compare_alone(documents[0], documents[1], encoder, device=device, **sections)
+        return comparison_view(compare_alone(documents[0], documents[1], encoder, device=device, **sections))
     with opened_index(index, device) as opened:
         return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], **sections)
 

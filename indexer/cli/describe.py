@@ -11,10 +11,9 @@ import numpy as np
 
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
-from engine.report.table import section_label
 from engine.store.address import Address
 from engine.store.fields import stored_fields
-from engine.text.document import Document, MetadataValue, Scalar
+from engine.text.document import Document, MetadataValue, Scalar, section_label
 
 _EXAMPLE_COLUMNS = 40
 

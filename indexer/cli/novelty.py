@@ -18,7 +18,7 @@ from indexer.cli.query_files import left_out_note
 
 if TYPE_CHECKING:
     from engine import Document, Index
-    from engine.novelty import Novelty
+    from engine.views import Novelty
 
 TYPED = ParameterSource.COMMANDLINE
 _OF_RANKINGS = (

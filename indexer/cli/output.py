@@ -15,7 +15,7 @@ from engine.report.contract import envelope
 from engine.report.matrix import matrix_table
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
 from engine.report.table import result_table
-from engine.result import Result, SectionMatrix
+from engine.views import Result, SectionMatrix
 
 RUN_TAG = "longmatch"
 # JSON does not escape these characters in strings; some programs end a line at them.

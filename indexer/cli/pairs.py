@@ -15,7 +15,7 @@ from indexer.cli.pictures import check_picture, write_picture
 
 if TYPE_CHECKING:
     from engine.index import Index
-    from engine.pairs import Pairs
+    from engine.views import Pairs
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PARQUET = ".parquet"

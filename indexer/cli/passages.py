@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import QueryError
-from engine.report.table import section_label
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
 
 _N_NAMED = 3  # headings that an error suggests

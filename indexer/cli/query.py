@@ -45,8 +45,7 @@ from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
-    from engine.novelty import Novelty
-    from engine.result import SectionMatrix
+    from engine.views import Novelty, SectionMatrix
 
     _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
 

@@ -10,11 +10,10 @@ from typing import Any
 from engine.errors import QueryError
 from engine.index import Index
 from engine.readers import Unreadable
-from engine.report.table import section_label
-from engine.result import Hit, Result
 from engine.store.fields import stored_fields
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
+from engine.views import Hit, Result
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request
 

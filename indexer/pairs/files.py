@@ -7,8 +7,9 @@ import io
 from collections.abc import Sequence
 
 from engine.extras import check_extra
-from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, Cluster, Pairs, cluster_rows
+from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, Cluster, cluster_rows
 from engine.report.rows import as_cell
+from engine.views import Pairs
 
 
 def pairs_csv(pairs: Pairs) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.pairs import DocumentPair, Pairs
+from engine.pairs import DocumentPair
 from engine.provenance import index_state
 from engine.remote.opening import begin
 from engine.scoring.evidence import CONTAINMENT, Scoring
@@ -29,6 +29,7 @@ from engine.search.request import Mode
 from engine.search.searcher import Searcher
 from engine.store.fields import check_fields
 from engine.store.snapshot import Positions
+from engine.views import Pairs
 from indexer.pairs.journal import Journal
 
 # Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.

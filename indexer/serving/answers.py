@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from engine.index import Index
-from engine.novelty import Novelty
-from engine.provenance import Provenance
 from engine.report.contract import envelope
-from engine.result import Result, SectionMatrix
+from engine.result import Provenance
 from engine.search.allowance import Allowance
 from engine.store.fields import check_fields
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
+from engine.views import Novelty, Result, SectionMatrix
 from indexer.serving.bodies import CompareParameters, Parameters
 from indexer.serving.failures import not_found
 

@@ -19,12 +19,11 @@ from pydantic import ConfigDict, Field, field_validator
 from starlette.responses import StreamingResponse
 
 from engine.index import Index
-from engine.novelty import Novelty
 from engine.readers import FORMATS
 from engine.report.novelty_page import novelty_page, novelty_pieces
 from engine.report.page import asset, result_page, result_pieces
-from engine.result import Result
 from engine.text.document import Document
+from engine.views import Novelty, Result
 from indexer.serving import answers
 from indexer.serving.bodies import SearchBody, SearchForm, weights_of_text
 from indexer.serving.failures import refusal_of

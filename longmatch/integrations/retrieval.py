@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from engine.errors import QueryError
-from engine.report.table import section_label
 from engine.report.term_places import TermPlaces
-from engine.result import Hit, Result, shown_spans
+from engine.result import shown_spans
 from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Span
+from engine.views import Hit, Result
 from longmatch.arguments import Where, check_count
 from longmatch.index import Index
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import torch
 
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.explain import Explanation, Picture, explain
+from engine.encoders.colde.explain import Explanation, explain
 from engine.encoders.colde.full_chunks import tokens_of_sections
 from engine.encoders.colde.sections import full_chunks, headed_sections, place
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant
-from engine.errors import EncoderError, MissingExtra
+from engine.errors import EncoderError
 from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
 
@@ -172,19 +171,3 @@ def test_an_encoder_without_attention_cannot_explain(bert_folder: Path, config: 
         explain(encoder, QUERY, TARGET)
     with pytest.raises(EncoderError, match=message):
         encoder.explain(QUERY, [TARGET])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("picture", Picture)
-def test_every_picture_can_be_drawn(explanation: Explanation, picture: Picture) -> None:
-    pytest.importorskip("matplotlib")
-    assert explanation.to_png(picture).startswith(b"\x89PNG\r\n")
-
-
-def test_without_matplotlib_a_picture_raises_an_error_with_the_install_command(
-    explanation: Explanation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra) as raised:
-        explanation.to_png(Picture.CHUNKS)
-    assert str(raised.value) == "Explanation.to_png() needs matplotlib; install it: pip install 'longmatch[plot]'"

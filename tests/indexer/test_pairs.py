@@ -12,9 +12,10 @@ import indexer.pairs.run as run_module
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
-from engine.pairs import DocumentPair, Pairs
+from engine.pairs import DocumentPair
 from engine.search.pair_search import best_edges
 from engine.text.document import Document
+from engine.views import Pairs
 from indexer.pairs.run import PairSettings, find_pairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

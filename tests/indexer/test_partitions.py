@@ -16,11 +16,12 @@ import indexer.generation.reference as reference_module
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
-from engine.result import Result, Status
+from engine.result import Status
 from engine.search.allowance import Allowance
 from engine.store.manifest import index_folders, partition_of, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
+from engine.views import Result
 from indexer.building.builder import build
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase

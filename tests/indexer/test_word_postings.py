@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 import indexer.generation.new_generation as generation_module
 import indexer.generation.reference as reference_module
 from engine.index import Index
-from engine.result import Result, Status
+from engine.result import Status
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
+from engine.views import Result
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 from indexer.building.builder import build

@@ -14,13 +14,13 @@ from matplotlib.collections import LineCollection, PathCollection
 
 import longmatch
 from engine.index import Index
-from engine.pairs import Pairs
 from engine.plots import cluster_map
 from engine.plots import corpus_map as map_module
 from engine.plots.cluster_map import look_of, plot_clusters
 from engine.plots.corpus_map import corpus_map
 from engine.plots.style import figure_file
 from engine.text.document import Document
+from engine.views import Pairs
 from indexer.pairs.run import PairSettings, find_pairs
 from tests.plots.test_corpus_map import labels
 

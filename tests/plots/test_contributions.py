@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from engine.errors import MissingExtra, QueryError
 from engine.index import Index
-from engine.result import Result
+from engine.views import Result
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import longmatch
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import replay
-from engine.result import Result
 from engine.text.document import Document
+from engine.views import Result
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_corpus, make_document
 from tests.strict_schema import check

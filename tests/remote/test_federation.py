@@ -18,10 +18,11 @@ from benchmarks.partitions.faults import Fault, Relay
 from engine.errors import IndexMismatch, PartitionUnavailable, QueryError
 from engine.index import Index
 from engine.remote.exchange import Access
-from engine.result import Result, Status
+from engine.result import Status
 from engine.store.address import index_place
 from engine.store.manifest import read_manifest
 from engine.text.document import Document
+from engine.views import Result
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.pairs.run import PairSettings, find_pairs

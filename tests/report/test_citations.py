@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from engine.report.citations import bibtex, references, ris
-from engine.result import Hit, Result, Status
+from engine.result import Status
 from engine.scoring.breakdown import Breakdown
 from engine.text.document import MetadataValue
 from engine.text.spans import Coverage
+from engine.views import Hit, Result
 from tests.fakes import make_document
 
 

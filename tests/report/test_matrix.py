@@ -7,7 +7,7 @@ import pytest
 
 from engine.report.lines import SHADES, columns
 from engine.report.matrix import matrix_lines, matrix_table, shade_bounds
-from engine.result import SectionMatrix
+from engine.views import SectionMatrix
 from tests.fakes import make_document
 
 

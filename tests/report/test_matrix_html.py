@@ -7,9 +7,9 @@ import re
 import numpy as np
 
 from engine.report.matrix_html import matrix_html
-from engine.result import SectionMatrix
 from engine.text.document import Document
 from engine.text.spans import Section
+from engine.views import SectionMatrix
 
 QUERY = Document("q", "On <b>", "aa bb", (Section("A & B", ("A & B",), 0, 3), Section("C", ("C",), 3, 5)))
 TARGET = Document("t", "Target", "cc", (Section("'D'", ("'D'",), 0, 2),))

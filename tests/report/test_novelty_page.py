@@ -9,8 +9,8 @@ import lxml.html
 import pytest
 
 from engine.index import Index
-from engine.novelty import Novelty
 from engine.report.novelty_page import novelty_page, novelty_pieces
+from engine.views import Novelty
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.report.test_page import HOSTILE, hostile, numbers, parsed

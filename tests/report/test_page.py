@@ -14,9 +14,9 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.evidence import pages_label, result_view
 from engine.report.page import result_page, result_pieces
-from engine.result import Result
 from engine.text.document import LEFT_OUT, Document
 from engine.text.spans import Section
+from engine.views import Result, comparison_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -105,7 +105,7 @@ def test_hostile_documents_add_no_element_and_leave_no_script(tmp_path: Path) ->
     for script in page.xpath("//script[@type='application/json']"):
         assert json.loads(script.text)["rows"] == [HOSTILE, HOSTILE]
     assert page.xpath("//h1")[0].text_content() == HOSTILE
-    ordinary = parsed(compare_alone(plain, plain, FakeEncoder()).to_html())
+    ordinary = parsed(comparison_view(compare_alone(plain, plain, FakeEncoder())).to_html())
     assert len(page.xpath("//script[not(@type)]")) == len(ordinary.xpath("//script[not(@type)]")) == 1
 
 
@@ -123,7 +123,7 @@ def test_a_result_states_its_origin_and_command(result: Result) -> None:
 
 
 def test_a_comparison_states_what_its_score_rests_on(corpus: list[Document]) -> None:
-    comparison = compare_alone(corpus[0], corpus[1], FakeEncoder())
+    comparison = comparison_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
     text = parsed(comparison.to_html()).text_content()
     assert "Compared without an index" in text and "Ranking" not in text
     assert "a search of this index gives the same score" in replace(comparison, background="x.lm").to_html()

@@ -1,4 +1,4 @@
-"""CoLDE's explanation of why two documents match: cosines and attention at three levels, as numbers and pictures.
+"""CoLDE's explanation of why two documents match: cosines and attention at three levels, as numbers.
 
 Letters in shapes: S and T sections of the query and of the target, C and E their chunks.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +17,8 @@ from engine.encoders.colde.sections import place
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError
-from engine.extras import check_extra
 from engine.text.document import Document
 from engine.text.spans import Chunk
-
-
-class Picture(StrEnum):
-    """The pictures that can be drawn of an explanation."""
-
-    SECTIONS = "sections"
-    SECTION_SCORES = "section scores"
-    CHUNKS = "chunks"
-    ATTENTION = "attention"
-    QUERY_SECTIONS = "query sections"
-    TARGET_SECTIONS = "target sections"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,17 +44,6 @@ class Explanation:
     weighted: Vectors  # (C, E) w, attention times cosine
     section_scores: Vectors  # (S, T) in [-1, 1], w summed over the target's chunks, mean over the query's
     most_important: NDArray[np.int64]  # (C,) the target chunk that each query chunk attends to most
-
-    def to_png(self, picture: Picture) -> bytes:
-        """Draw one of the matrices, with headings on its axes.
-
-        Raises:
-            MissingExtra: matplotlib is not installed.
-        """
-        check_extra("matplotlib", "Explanation.to_png()", "matplotlib", "plot")
-        from engine.report.heatmap import explanation_png
-
-        return explanation_png(self, picture)
 
 
 def explain(encoder: ColdeEncoder, query: Document, target: Document) -> Explanation:

@@ -11,7 +11,8 @@ from benchmarks.behaviour.duplicates import REPLACED, duplicates_table, main, pl
 from benchmarks.behaviour.records import DuplicatesRecord
 from benchmarks.datasets import DatasetError
 from benchmarks.records import read_records
-from engine.pairs import DocumentPair, Pairs
+from engine.pairs import DocumentPair
+from engine.views import Pairs
 from tests.benchmarks.sections.corpora import write_long
 from tests.fakes import make_corpus
 

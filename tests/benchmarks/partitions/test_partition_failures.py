@@ -13,8 +13,8 @@ from benchmarks.partitions.faults import Fault, Relay
 from benchmarks.partitions.partition_failures import LOST, ROUNDS, Net, failed, failures_table, judged, row_of
 from benchmarks.partitions.records import FailureRecord, FailureRow
 from engine.index import Index
-from engine.result import Result
 from engine.store.manifest import partition_of
+from engine.views import Result
 from indexer.building.builder import build
 from indexer.partitions.connecting import connect
 from indexer.partitions.splitting import partition

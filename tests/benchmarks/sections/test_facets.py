@@ -31,7 +31,7 @@ from benchmarks.sections.faceted import (
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_table, main, quick_part
 from engine.index import Index
-from engine.result import Result
+from engine.views import Result
 from indexer.origin import Origin
 from tests.benchmarks.sections.explaining import Explaining
 from tests.encoders.tiny import ENCODERS

@@ -7,11 +7,11 @@ import pytest
 
 from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from engine.index import Index
-from engine.result import Hit
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.long_query import pool_long
 from engine.search.query import Query
 from engine.text.spans import Chunk
+from engine.views import Hit
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
 from tests.benchmarks.sections.explaining import explanation

@@ -1,14 +1,12 @@
 """Matrices of an explanation as pictures, headings on the axes. PNG bytes; no window, no state of pyplot.
 
-Needs matplotlib. `Explanation.to_png` and `engine.plots.contributions` use it.
+Needs matplotlib. `engine.plots.contributions` uses it.
 """
 
 from __future__ import annotations
 
-import io
 import textwrap
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -21,12 +19,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.report.table import section_label
+from engine.text.document import section_label
 
 if TYPE_CHECKING:
-    from engine.encoders.colde.explain import Explanation, Picture
     from engine.text.document import Document
-    from engine.text.spans import Chunk
 
 _INCHES_PER_CELL = 0.3
 _SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix
@@ -58,39 +54,6 @@ def section_axis(document: Document) -> Axis:
     """A cell for each section."""
     labels = tuple(section_label(document, position) for position in range(len(document.sections)))
     return Axis(document.title, labels, (1,) * len(labels))
-
-
-def chunk_axis(document: Document, chunks: Sequence[Chunk]) -> Axis:
-    """A cell for each chunk, grouped by section."""
-    positions = sorted({chunk.section for chunk in chunks})
-    labels = tuple(section_label(document, position) for position in positions)
-    return Axis(document.title, labels, tuple(sum(c.section == position for c in chunks) for position in positions))
-
-
-def explanation_png(explanation: Explanation, picture: Picture) -> bytes:
-    """Draw one matrix of an explanation."""
-    query, target = section_axis(explanation.query), section_axis(explanation.target)
-    query_chunks = chunk_axis(explanation.query, explanation.query_chunks)
-    target_chunks = chunk_axis(explanation.target, explanation.target_chunks)
-    drawn: dict[str, tuple[str, Vectors, Axis, Axis]] = {
-        "sections": ("cosine of sections", explanation.sections, query, target),
-        "section scores": ("cosine of chunks, weighted by attention", explanation.section_scores, query, target),
-        "query sections": ("cosine of sections", explanation.query_sections, query, query),
-        "target sections": ("cosine of sections", explanation.target_sections, target, target),
-        "chunks": ("cosine of chunks", explanation.chunks, query_chunks, target_chunks),
-        "attention": ("attention; each row sums to 1", explanation.attention, query_chunks, target_chunks),
-    }
-    measure, values, rows, columns = drawn[picture]
-    return to_png(draw_heatmap(values, rows, columns, measure=measure))
-
-
-def to_png(figure: Figure) -> bytes:
-    """Render a figure as PNG, cropped to its contents."""
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a heading may be in any script
-        figure.savefig(stream, format="png", bbox_inches="tight", pad_inches=0.1)
-    return stream.getvalue()
 
 
 def draw_heatmap(

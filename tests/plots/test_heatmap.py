@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.image import imread  # noqa: E402
 
 from engine.encoders.encoder import Vectors  # noqa: E402
-from engine.report.heatmap import Axis, chunk_axis, draw_heatmap, section_axis, to_png  # noqa: E402
-from engine.text.spans import Chunk  # noqa: E402
+from engine.plots.heatmap import Axis, draw_heatmap, section_axis  # noqa: E402
 from tests.fakes import make_document  # noqa: E402
 
 DOCUMENT = make_document("d", [("Old", "fox"), ("New", "dog"), ("", "the river bank")], title="Foxes")
@@ -29,17 +30,20 @@ def drawn(rows: Axis, columns: Axis) -> Axes:
     return axes
 
 
+def to_png(figure: Figure) -> bytes:
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a heading may be in any script
+        figure.savefig(stream, format="png", bbox_inches="tight", pad_inches=0.1)
+    return stream.getvalue()
+
+
 def axis_of(*sizes: int) -> Axis:
     return Axis("title", tuple(f"section {number}" for number in range(len(sizes))), sizes)
 
 
 def test_sections_are_named_by_heading_or_first_words() -> None:
     assert section_axis(DOCUMENT) == Axis("Foxes", ("Old", "New", "“the river bank”"), (1, 1, 1))
-
-
-def test_chunks_are_grouped_by_section_and_empty_sections_are_left_out() -> None:
-    chunks = [Chunk(0, 0, 1, 1), Chunk(0, 1, 2, 1), Chunk(1, 3, 4, 1)]
-    assert chunk_axis(DOCUMENT, chunks) == Axis("Foxes", ("Old", "New"), (2, 1))
 
 
 def test_a_label_stands_in_the_middle_of_its_cells() -> None:

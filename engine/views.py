@@ -1,0 +1,374 @@
+"""The views of results: as plain values, tables, data frames, HTML and plots. Nothing is searched here.
+
+`engine.search` returns the bare values of `engine.result`, `engine.novelty` and `engine.comparison`; an index returns
+their views, which are the same values and can be printed and drawn. Reports know the bare values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from engine import comparison as comparisons
+from engine import novelty as novelties
+from engine import pairs as overlaps
+from engine import result as results
+from engine.extras import check_extra
+from engine.novelty import N_PAIRS
+from engine.result import N_MATCHES, N_SNIPPETS, shown_spans
+from engine.text.document import section_label
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from engine.plots.style import Plot
+    from engine.report.snippets import Snippet
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PairSnippet:
+    """A section pair for display: the sentence of each side that shows the match, and its place."""
+
+    contribution: float  # of the pair to the score
+    query_section: str  # its heading, or its first words where it has none
+    target_section: str
+    query: Snippet
+    target: Snippet
+    query_pages: tuple[int, ...]  # of the passage, from 1; empty for a format without pages
+    target_pages: tuple[int, ...]
+
+    def __str__(self) -> str:
+        query, target = _place(self.query_section, self.query_pages), _place(self.target_section, self.target_pages)
+        return f"{self.contribution:.4f}  {query} -> {target}\n  < {self.query.marked()}\n  > {self.target.marked()}"
+
+
+class Hit(results.Hit):
+    """One target, its score, and the parts that sum to it, with snippets and plots."""
+
+    __slots__ = ()
+
+    def snippets(self, n_pairs: int = N_SNIPPETS) -> list[PairSnippet]:
+        """The sentences behind the strongest section pairs, with the words that both sides share.
+
+        Args:
+            n_pairs: section pairs, strongest first.
+
+        Raises:
+            QueryError: the hit belongs to no `Result`, so there is no query.
+        """
+        # Loads the word segmenter, which a result that is only ranked does not need.
+        from engine.report.snippets import pair_snippets, term_weights
+
+        answer = self.own_result()
+        weights = term_weights(self, answer.language)
+        found = []
+        for pair in self.pairs[: max(0, n_pairs)]:
+            both = pair_snippets(answer, self, pair, weights)
+            mine, theirs = shown_spans(pair, answer.query, self.document)
+            found.append(
+                PairSnippet(
+                    pair.contribution,
+                    section_label(answer.query, pair.query_section),
+                    section_label(self.document, pair.target_section),
+                    both.query,
+                    both.target,
+                    answer.query.page_numbers(mine),
+                    self.document.page_numbers(theirs),
+                )
+            )
+        return found
+
+    def plot(self) -> Plot:
+        """A heat map of the contributions of the sections of the query and of the target to the score.
+
+        Example:
+            ```python
+            index.search("draft.md")[0].plot().savefig("hit.svg")
+            ```
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+            QueryError: the hit belongs to no `Result`, so there is no query.
+        """
+        check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
+        from engine.plots.contributions import plot_hit
+
+        return plot_hit(self.own_result(), self)
+
+    def _repr_html_(self) -> str | None:
+        """The notebook view; None, which shows the `repr`, for a hit of no result."""
+        if self._answer is None:
+            return None
+        from engine.report.html import result_html
+
+        return result_html(replace(self._answer, hits=(self,)))
+
+
+class Result(results.Result):
+    """The answer to one query: a sequence of its hits, best first.
+
+    Example:
+        ```python
+        for hit in index.search("carbon tax"):
+            print(hit.rank, hit.title, hit.snippets(1))
+        ```
+    """
+
+    __slots__ = ()
+    hits: tuple[Hit, ...]
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """The result as plain values, ready for JSON, as in a line of `longmatch query --format jsonl`.
+
+        `engine/report/result.schema.json` describes all fields (`longmatch.result_schema()`). The
+        contributions of the parts of a hit sum to its score, to 1e-5.
+
+        Args:
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+        """
+        # Loads the word segmenter, which a result that is only ranked does not need.
+        from engine.report.contract import result_dict
+
+        return result_dict(self, n_pairs=n_pairs)
+
+    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
+        """The evidence report: one offline file, as `longmatch query --format html` writes.
+
+        It shows the ranking and, for each hit, contributions that sum to the score, a heat map of sections and
+        the matches of both texts side by side. All numbers are those of `to_dict`.
+
+        Example:
+            Path("report.html").write_text(index.search("draft.pdf").to_html(), encoding="utf-8")
+
+        Args:
+            n_pairs: section pairs shown for each hit, strongest first.
+            command: the command that made the report, shown at its end.
+        """
+        # Loads Jinja, which a result that is only ranked does without.
+        from engine.report.page import result_page
+
+        return result_page([self], n_pairs=n_pairs, command=command)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each hit, best first: query_id, rank, score, doc_id, title, status, then the metadata.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import hit_frame
+
+        return hit_frame(self)
+
+    def parts_to_pandas(self, *, n_pairs: int | None = None) -> pandas.DataFrame:
+        """A row for each part of each hit: the table that `longmatch query --format csv` prints.
+
+        Args:
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import part_frame
+
+        return part_frame(self, n_pairs=n_pairs)
+
+    def parts_to_arrow(self, *, n_pairs: int | None = None) -> pyarrow.Table:
+        """The table of `parts_to_pandas` as an Arrow table.
+
+        Args:
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+        """
+        check_extra("pyarrow", "Result.parts_to_arrow()", "pyarrow", "arrow")
+        from engine.report.arrow import part_export
+
+        return part_export([self], n_pairs=n_pairs).table()
+
+    def plot(self) -> Plot:
+        """A heat map of the contribution of each section of the query to each hit; a column sums to the score of a hit.
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+            QueryError: there are no hits.
+        """
+        check_extra("matplotlib", "Result.plot()", "matplotlib", "plot")
+        from engine.plots.contributions import plot_result
+
+        return plot_result(self)
+
+    def __str__(self) -> str:
+        from engine.report.table import result_table
+
+        return result_table(self)
+
+    def _repr_html_(self) -> str:
+        from engine.report.html import result_html
+
+        return result_html(self)
+
+
+class SectionMatrix(results.SectionMatrix):
+    """Plain cosines of all sections of two documents."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each section of the query, a column for each section of the target, by index and heading.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import matrix_frame
+
+        return matrix_frame(self)
+
+    def _repr_html_(self) -> str:
+        from engine.report.matrix_html import matrix_html
+
+        return matrix_html(self)
+
+
+class Novelty(novelties.Novelty):
+    """The sections of a query, from the most novel to the least; those with nothing to compare are last.
+
+    Example:
+        ```python
+        for section in index.novelty("draft.pdf"):
+            print(section.novelty, section.heading, section.hit)
+        ```
+    """
+
+    __slots__ = ()
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """The plain values, ready for JSON, that `longmatch query --mode novelty --format jsonl` prints.
+
+        Args:
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+        """
+        from engine.report.contract import novelty_dict
+
+        return novelty_dict(self, n_pairs=n_pairs)
+
+    def to_html(self, *, n_pairs: int = N_PAIRS, command: str = "") -> str:
+        """The report: one offline file, as `--mode novelty --format html` writes, with the numbers of `to_dict`.
+
+        Args:
+            n_pairs: section pairs shown for each section, strongest first.
+            command: the command that made the report, shown at its end.
+        """
+        from engine.report.novelty_page import novelty_page
+
+        return novelty_page([self], n_pairs=n_pairs, command=command)
+
+    def __str__(self) -> str:
+        from engine.report.novelty_table import novelty_table
+
+        return novelty_table(self)
+
+
+class Comparison(comparisons.Comparison):
+    """How well one document, the target, matches another, the query. The score depends on the direction.
+
+    Example:
+        ```python
+        comparison = longmatch.compare("draft.pdf", "paper.pdf")
+        print(comparison.score, comparison.snippets(1))
+        ```
+    """
+
+    __slots__ = ()
+    result: Result
+    matrix: SectionMatrix
+
+    def snippets(self, n_pairs: int = 3) -> list[PairSnippet]:
+        """The sentences behind the strongest section pairs; see `Hit.snippets`."""
+        return self.result.hits[0].snippets(n_pairs)
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """A result with one hit as plain values, see `Result.to_dict`; the cosines are its `section_matrix`."""
+        values = self.result.to_dict(n_pairs=n_pairs)
+        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in self.matrix.cosines]
+        return values
+
+    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
+        """The evidence report of both documents as one offline file, see `Result.to_html`."""
+        # Loads Jinja, which a score alone does not need.
+        from engine.report.page import result_page
+
+        return result_page([self.result], n_pairs=n_pairs, command=command, background=self.background)
+
+    def __str__(self) -> str:
+        # Loads the word segmenter, which a score alone does not need.
+        from engine.report.comparison_table import comparison_table
+
+        return comparison_table(self)
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+
+class Pairs(overlaps.Pairs):
+    """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each pair, with `PAIR_COLUMNS`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import pairs_frame
+
+        return pairs_frame(self)
+
+
+def result_view(result: results.Result) -> Result:
+    """The view of a result and of its hits."""
+    return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits))
+
+
+def novelty_view(novelty: novelties.Novelty) -> Novelty:
+    """The view of a novelty and of the hits of its sections."""
+    sections = tuple(
+        one if one.hit is None else replace(one, hit=_view(Hit, one.hit, _answer=one.hit.own_result()))
+        for one in novelty.sections
+    )
+    return _view(Novelty, novelty, sections=sections)
+
+
+def comparison_view(comparison: comparisons.Comparison) -> Comparison:
+    """The view of a comparison, of its result and of its matrix."""
+    matrix = _view(SectionMatrix, comparison.matrix)
+    return Comparison(result_view(comparison.result), matrix, comparison.background)
+
+
+def _view(view: type[T], value: object, **changed: object) -> T:
+    """The same value as an instance of a subclass of its class."""
+    values = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
+    return view(**(values | changed))
+
+
+def _place(section: str, pages: tuple[int, ...]) -> str:
+    if not pages:
+        return section
+    return f"{section} (p. {pages[0]})" if len(pages) == 1 else f"{section} (pp. {pages[0]}-{pages[-1]})"
