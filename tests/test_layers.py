@@ -33,11 +33,6 @@ ROOMS_IN_CIRCLES: dict[str, set[str]] = {
         "engine.search",
         "engine.store",
     },
-    "indexer": {
-        "indexer.building",
-        "indexer.partitions",
-        "indexer.plan",
-    },
     "benchmarks": {
         "benchmarks.baselines",
         "benchmarks.datasets",

@@ -24,9 +24,11 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.activity import Activity
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.building.partition_creation import begin_partitions
 from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport, Progress
 from indexer.building.reuse import Reuse, can_reuse
+from indexer.building.routing import run_routed
 from indexer.building.stub import has_only_failures, is_free, remove_stub, without_stub
 from indexer.generation.compaction import join_small_shards
 from indexer.generation.disk import DiskGuard
@@ -43,8 +45,6 @@ from indexer.generation.new_generation import (
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
 from indexer.generation.upgrade import upgrade
-from indexer.partitions.creation import begin_partitions
-from indexer.partitions.routing import run_routed
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 

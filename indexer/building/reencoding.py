@@ -26,6 +26,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.builder import refresh_generation
+from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import Pipeline, estimated_tokens
 from indexer.building.report import BuildReport, Progress
 from indexer.building.stored import stored_batches
@@ -35,7 +36,6 @@ from indexer.generation.new_generation import refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.generation.upgrade import upgrade
-from indexer.plan.sample_measurement import tokens_per_second
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 

@@ -25,11 +25,11 @@ from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
+from indexer.building.partition_creation import appearing, check_number, write_empty
 from indexer.building.stub import is_free, without_stub
 from indexer.generation.disk import DiskGuard
 from indexer.generation.footprint import folder_bytes
 from indexer.generation.new_generation import refresh_word_postings
-from indexer.partitions.creation import appearing, check_number, write_empty
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
 _DOCUMENTS_AT_ONCE = 1_024

@@ -20,6 +20,7 @@ from engine.store.snapshot import Snapshot
 from indexer.building.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram, weights_bytes
 from indexer.building.budget import Budget, batch_bytes, fit_batches, refuse_memory
 from indexer.building.doc_ids import FileIds
+from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import BatchSizes
 from indexer.building.stored import LOOKUP_DOCUMENTS
 from indexer.generation.disk import DiskGuard
@@ -36,7 +37,6 @@ from indexer.plan.sample_measurement import (
     Sample,
     read_sample,
     store_seconds_per_char,
-    tokens_per_second,
 )
 from indexer.plan.values import Disk, Memory, Plan, Seconds, Vram, Way
 from indexer.reading.reader import DocumentReader, ReadLimits

@@ -8,7 +8,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +19,12 @@ from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
 from engine.text.document import Document
-from engine.text.spans import Coverage
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
 from indexer.plan.sample import Drawn
 from indexer.reading.reader import DocumentReader
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
-_DOCUMENT_TOKENS = 4096  # of one document, so that a long document is not the whole measurement
-_GROUP_TOKENS = (8192, 32768)  # encoded in one call
-_ENOUGH_SECONDS = 2.0  # after a group that takes longer, no larger group is encoded
 _PAGE_BYTES = 4096  # of SQLite
 _SPILLED_BYTES = 300  # mean loss in the first page of a long value
 _SECTION_BYTES = 28  # of a section beside heading and path: numbers, and its entry in an index
@@ -149,34 +145,6 @@ def _paged(size: int) -> int:
     if size > _PAGE_BYTES - 40:
         return size + _SPILLED_BYTES
     return _PAGE_BYTES // max(1, (_PAGE_BYTES - 16) // (size + 10))
-
-
-def tokens_per_second(kept: Sequence[SegmentedDocument], encoder: Encoder) -> float:
-    """Encode the first of the kept documents, then more of them, and time the larger group.
-
-    Chunks of many documents are more alike in length than those of few, so a group is read
-    faster the larger it is, and a run reads larger ones still.
-    """
-    encoder.encode_segmented([_cut(kept[0], 512)])
-    cut = [_cut(document) for document in kept]
-    ends = np.cumsum([document.coverage.tokens_read for document in cut])
-    for most_tokens in _GROUP_TOKENS:
-        n = min(len(cut), 1 + int(np.searchsorted(ends, most_tokens)))
-        started = time.perf_counter()
-        encoder.encode_segmented(cut[:n])
-        seconds = max(time.perf_counter() - started, 1e-9)
-        if n == len(cut) or seconds > _ENOUGH_SECONDS:
-            break
-    return float(ends[n - 1] / seconds)
-
-
-def _cut(document: SegmentedDocument, most_tokens: int = _DOCUMENT_TOKENS) -> SegmentedDocument:
-    """A document with only its first chunks, at least one."""
-    ends = np.cumsum([chunk.n_tokens for chunk in document.chunks])
-    n = max(1, int(np.searchsorted(ends, most_tokens, side="right")))
-    n_tokens = int(ends[n - 1])
-    coverage = Coverage(n_tokens, n_tokens)
-    return replace(document, chunks=document.chunks[:n], token_ids=document.token_ids[:n], coverage=coverage)
 
 
 def store_seconds_per_char(kept: Sequence[SegmentedDocument], width: int) -> float:

@@ -14,6 +14,7 @@ from engine.store.catalog import CATALOG_FILE
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
 from engine.text.document import Document
+from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import Pipeline
 from indexer.plan.sample import Drawn, Unit
 from indexer.plan.sample_measurement import (
@@ -23,7 +24,6 @@ from indexer.plan.sample_measurement import (
     catalog_bytes,
     read_sample,
     store_seconds_per_char,
-    tokens_per_second,
 )
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -109,7 +109,7 @@ def test_speeds_are_measured_on_the_documents_that_were_kept() -> None:
 def test_speed_is_that_of_a_large_group_unless_encoding_is_slow(
     enough_seconds: float, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.plan.sample_measurement._ENOUGH_SECONDS", enough_seconds)
+    monkeypatch.setattr("indexer.building.encoding_speed._ENOUGH_SECONDS", enough_seconds)
     long = " ".join(f"word{number}" for number in range(5_000))
     sample = read_sample(drawn([make_document(f"long{number}", long) for number in range(12)]), FakeEncoder(), Known())
     groups: list[int] = []
