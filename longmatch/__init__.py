@@ -16,6 +16,7 @@ machine whose FAISS or torch is broken.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,10 @@ _HOMES = {
     "read_document": "engine.readers",
     "result_schema": "engine.report.contract",
 }
+
+
+if "IPython" in sys.modules:
+    import_module("longmatch.notebook").show_documents()
 
 
 def __getattr__(name: str) -> object:

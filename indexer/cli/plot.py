@@ -1,4 +1,4 @@
-"""`longmatch plot`: pictures of a whole index."""
+"""`longmatch plot`: the map of an index."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @existing_index_argument
 @click.argument("document", required=False)
-@click.option(
-    "--what",
-    type=click.Choice(["map", "lengths", "coverage"]),
-    default="map",
-    show_default=True,
-    help="Map of the documents, their lengths, or how much of them was read.",
-)
-@click.option("--id", "doc_id", metavar="ID", help="Mark this document of INDEX as the query on the map.")
+@click.option("--id", "doc_id", metavar="ID", help="Mark this document of INDEX as the query.")
 @click.option(
     "-k", "k", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Number of hits on the map."
 )
@@ -41,7 +34,6 @@ if TYPE_CHECKING:
 def plot(
     index: Path,
     document: str | None,
-    what: str,
     doc_id: str | None,
     k: int,
     by: str | None,
@@ -51,33 +43,23 @@ def plot(
     read_memory: int,
     device: str | None,
 ) -> None:
-    """Draw INDEX: its documents as points, their lengths, or how much was read.
+    """Draw a map of INDEX, with its documents as points.
 
-    On the map, similar documents are near each other. With a DOCUMENT (or --id),
+    Similar documents are near each other. With a DOCUMENT (or --id),
     the query is a star, and its hits have their ranks. The file's name gives the
     format: .png or .svg.
 
     \b
     Example:
         longmatch plot papers.lm draft.pdf --by year -o map.svg
-        longmatch plot papers.lm --what lengths -o lengths.png
     """
-    check_picture(output, "longmatch plot", f"-o {what}.svg")
+    check_picture(output, "longmatch plot", "-o map.svg")
     assert output is not None, "the check refuses None"
     if document is not None and doc_id is not None:
         raise click.UsageError("DOCUMENT and --id exclude each other; give one of them")
-    if what != "map" and any(one is not None for one in (document, doc_id, by, where)):
-        raise click.UsageError(f"DOCUMENT, --id, --by and --where are for the map, not for --what {what}")
     query = None if document is None else _read(document, read_seconds, read_memory)
     with opened_index(index, device) as opened:
-        if what == "map":
-            figure = _map(opened, doc_id if query is None else query, k, by, where)
-        else:
-            # Loads matplotlib, which only pictures need.
-            from engine.plots.histograms import plot_coverage, plot_lengths
-
-            figure = (plot_lengths if what == "lengths" else plot_coverage)(opened.snapshot)
-        write_picture(output, figure)
+        write_picture(output, _map(opened, doc_id if query is None else query, k, by, where))
 
 
 def _read(document: str, seconds: float, memory: int) -> Document:
@@ -98,6 +80,7 @@ def _read(document: str, seconds: float, memory: int) -> Document:
 
 
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
+    # Loads matplotlib, which only pictures need.
     from engine.plots.corpus_map import corpus_map, plot_map
     from engine.store.fields import check_field
 

@@ -26,10 +26,9 @@ def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["map", "lengths", "coverage"])
-def test_the_name_of_the_file_gives_the_format(words: Path, tmp_path: Path, what: str) -> None:
+def test_the_name_of_the_file_gives_the_format(words: Path, tmp_path: Path) -> None:
     for name, start in (("x.png", b"\x89PNG"), ("x.SVG", b"<?xml")):
-        result = run("plot", words, "--what", what, "-o", tmp_path / name)
+        result = run("plot", words, "-o", tmp_path / name)
         assert result.exit_code == 0, result.output
         assert (tmp_path / name).read_bytes().startswith(start)
 
@@ -56,9 +55,8 @@ def test_a_document_of_the_index_is_the_query(words: Path, tmp_path: Path) -> No
     ("arguments", "message"),
     [
         ([], "name a file that ends in .png or .svg: -o map.svg"),
-        (["--what", "lengths", "-o", "x.jpg"], "-o lengths.svg"),
+        (["-o", "x.jpg"], "-o map.svg"),
         (["draft.md", "--id", "doc003", "-o", "x.png"], "DOCUMENT and --id exclude each other"),
-        (["--what", "lengths", "--by", "year", "-o", "x.png"], "are for the map, not for --what lengths"),
         (["--by", "yaer", "-o", "x.png"], "no document has the field 'yaer'; did you mean 'year'?"),
         (["--id", "nope", "-o", "x.png"], "no document 'nope' among 60"),
         (["no.md", "-o", "x.png"], "no.md: No such file or directory"),
