@@ -280,7 +280,7 @@ class Novelty(novelties.Novelty):
         return novelty_page([self], n_pairs=n_pairs, command=command)
 
     def __str__(self) -> str:
-        from engine.report.novelty_table import novelty_table
+        from engine.report.table import novelty_table
 
         return novelty_table(self)
 
@@ -318,7 +318,7 @@ class Comparison(comparisons.Comparison):
 
     def __str__(self) -> str:
         # Loads the word segmenter, which a score alone does not need.
-        from engine.report.comparison_table import comparison_table
+        from engine.report.table import comparison_table
 
         return comparison_table(self)
 

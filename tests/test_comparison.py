@@ -9,7 +9,7 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.comparison_table import comparison_lines, comparison_table
+from engine.report.table import comparison_lines, comparison_table
 from engine.text.document import Document
 from engine.views import Comparison, comparison_view
 from indexer.building.builder import build

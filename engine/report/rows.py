@@ -2,7 +2,7 @@
 
 One row is one listed part of one hit: a section pair, the document vectors, or the rest. The fields of the hit
 repeat in each of its rows, and the contributions of these rows sum to the score, to 1e-5. A result
-without hits has no row.
+without hits has no row. The novelty of a query has one row for each section.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ PART_COLUMNS = (
     *("query_section", "query_heading", "query_start", "query_end", "query_page"),
     *("target_section", "target_heading", "target_start", "target_end", "target_page"),
     *("contribution", "similarity", "threshold", "words"),
+)
+NOVELTY_COLUMNS = (
+    *("query_id", "rank", "novelty", "status"),
+    *("section", "heading", "kind", "start", "end", "page"),
+    *("doc_id", "title", "score"),
+    *("target_section", "target_heading", "target_page", "contribution", "similarity", "threshold", "words"),
 )
 
 
@@ -54,6 +60,43 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "threshold": part["threshold"],
                 "words": "; ".join(word["term"] for word in part["words"]) or None,
             }
+
+
+def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row for each section, most novel first, with the strongest section pair of its hit.
+
+    Args:
+        found: from `Novelty.to_dict`.
+
+    Yields:
+        Rows with `NOVELTY_COLUMNS`; None for values that a section does not have.
+    """
+    for rank, one in enumerate(found["sections"], start=1):
+        section, hit = one["section"], one["hit"] or {}
+        pair = next((part for part in hit.get("parts", ()) if part["kind"] == "section_pair"), None) or {}
+        target = pair.get("target_section") or {}
+        yield {
+            "query_id": found["query"]["id"],
+            "rank": rank,
+            "novelty": one["novelty"],
+            "status": found["status"],
+            "section": section["index"],
+            "heading": section["heading"] or None,
+            "kind": one["kind"],
+            "start": section["start"],
+            "end": section["end"],
+            "page": section["page"],
+            "doc_id": hit.get("id"),
+            "title": hit.get("title"),
+            "score": hit.get("score"),
+            "target_section": target.get("index"),
+            "target_heading": target.get("heading") or None,
+            "target_page": target.get("page"),
+            "contribution": pair.get("contribution"),
+            "similarity": pair.get("similarity"),
+            "threshold": pair.get("threshold"),
+            "words": "; ".join(word["term"] for word in pair.get("words", ())) or None,
+        }
 
 
 def as_cell(value: Any) -> Any:  # noqa: ANN401

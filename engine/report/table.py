@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from engine.encoders.explanation import strongest_pairs
 from engine.report.durations import duration
@@ -13,11 +14,21 @@ from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.spans import Coverage
 
+if TYPE_CHECKING:
+    from engine.comparison import Comparison
+    from engine.novelty import Novelty, SectionNovelty
+
 WIDTH = 80
 N_PAIRS = 3
+N_NOVELTY_PAIRS = 1  # of each section
 N_TERMS = 5
 _INDENT = 5
 _LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its own
+_NOTHING = "nothing to compare: the section has no content words"
+_NO_BACKGROUND = (
+    "without an index there are no thresholds: the score is high for any two",
+    "texts, and serves to order the parts below; --index INDEX takes some",
+)
 
 
 def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
@@ -215,3 +226,93 @@ def _rest(hit: Hit, n_pairs: int) -> list[Line]:
 def simple_table(rows: Sequence[tuple[str, str]]) -> str:
     """Names and values in two columns, as plain text."""
     return plain(table(rows))
+
+
+def comparison_table(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
+    """`comparison_lines` as plain text; words that both texts have are between asterisks."""
+    return plain(comparison_lines(comparison, n_pairs=n_pairs, width=width, has_styles=False))
+
+
+def comparison_lines(
+    comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH, has_styles: bool = True
+) -> list[Line]:
+    """Both documents, the score with the source of its thresholds, and its parts with snippets of both sides.
+
+    Args:
+        comparison: of two documents.
+        n_pairs: section pairs shown.
+        width: columns of the terminal.
+        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
+    """
+    result = comparison.result
+    (hit,) = result.hits
+    lines = [
+        *_compared_document("<", result.query, result.query_coverage),
+        *_compared_document(">", hit.document, hit.coverage),
+        (),
+    ]
+    score = line("     ", Run(f"{comparison.score:.4f}", Style.NUMBER), Run("  score", Style.TITLE))
+    if comparison.background:
+        note = f", with thresholds and word statistics of {comparison.background}"
+        lines.append((*score, Run(note, Style.FAINT)))
+    else:
+        lines += [score, *(line(Run(f"     {note}", Style.FAINT)) for note in _NO_BACKGROUND)]
+    if not hit.pairs:
+        lines.append(line("     no passage and no word matches"))
+    parts = hit_lines(result, hit, n_pairs, width, has_styles=has_styles)
+    return [cut(one, width) for one in [*lines, (), *parts]]
+
+
+def _compared_document(mark: str, document: Document, coverage: Coverage) -> list[Line]:
+    name = Run(f"  {document.source or document.doc_id}", Style.FAINT)
+    read = "compared by words alone" if not coverage.tokens_read else coverage_note(coverage)
+    return [
+        line(Run(f"{mark} ", Style.FAINT), Run(document.title, Style.TITLE), name),
+        line(Run(f"  {read}", Style.FAINT)),
+    ]
+
+
+def novelty_table(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH) -> str:
+    """`novelty_lines` as plain text; words that both texts have are between asterisks."""
+    return plain(novelty_lines(found, n_pairs=n_pairs, width=width, has_styles=False))
+
+
+def novelty_lines(
+    found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH, has_styles: bool = True
+) -> list[Line]:
+    """The sections, most novel first, each with the document that contains most of it.
+
+    Args:
+        found: from `Index.novelty`.
+        n_pairs: section pairs shown for each section.
+        width: columns of the terminal.
+        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
+    """
+    searched = f"{found.n_searched:,} searched for each section, {found.status.value}"
+    notes = [f"{coverage_note(found.query_coverage)}; {searched}", f"{len(found)} sections, most novel first"]
+    if found.encoding is not None:
+        notes += encoding_lines(found.encoding)
+    lines = [cut(line(Run("query  ", Style.FAINT), Run(found.query.title, Style.TITLE)), width)]
+    lines += [cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes]
+    for number, one in enumerate(found, start=1):
+        lines += [(), *_novelty_section(found, number, one, n_pairs, width, has_styles)]
+    return lines
+
+
+def _novelty_section(
+    found: Novelty, number: int, one: SectionNovelty, n_pairs: int, width: int, has_styles: bool
+) -> list[Line]:
+    novelty = "   -  " if one.novelty is None else f"{one.novelty:.4f}"
+    pages = found.query.page_numbers(one.span)
+    place = f"  p. {pages[0]}" if pages else ""
+    head = line(
+        f"{number:>3}  ", Run(novelty, Style.NUMBER), "  ", Run(one.heading, Style.TITLE), Run(place, Style.FAINT)
+    )
+    lines = [cut(head, width)]
+    if one.novelty is None:
+        return [*lines, cut(line(Run(f"     {_NOTHING}", Style.FAINT)), width)]
+    if one.hit is None:
+        return [*lines, cut(line(Run("     no document shares anything with it", Style.FAINT)), width)]
+    best = line("     ", Run(f"{one.hit.score:.4f}", Style.NUMBER), "  is in ", Run(one.hit.title, Style.TITLE))
+    lines.append(cut((*best, *line(Run(f"  {one.hit.doc_id}", Style.FAINT))), width))
+    return [*lines, *hit_lines(one.hit.own_result(), one.hit, n_pairs, width, has_styles=has_styles)]

@@ -132,10 +132,10 @@ def _compared(
 
 
 def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output: Path | None) -> None:
-    from engine.report.comparison_table import comparison_lines
     from engine.report.contract import envelope
     from engine.report.lines import plain
     from engine.report.matrix import matrix_lines
+    from engine.report.table import comparison_lines
     from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
 
     if form == "json":

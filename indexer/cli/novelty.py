@@ -64,10 +64,10 @@ def novelty_answers(
 def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, output: Path | None) -> None:
     """Write novelties to a file or to standard output."""
     from engine.novelty import N_PAIRS as OF_REPORT
-    from engine.report.novelty_table import N_PAIRS, novelty_lines
+    from engine.report.table import N_NOVELTY_PAIRS, novelty_lines
     from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
 
-    default = OF_REPORT if form == "html" else N_PAIRS
+    default = OF_REPORT if form == "html" else N_NOVELTY_PAIRS
     shown = default if n_pairs is None else n_pairs
     if output is not None:
         write_output(output, _FORMATS[form](found, shown, PIPE_WIDTH))
@@ -80,7 +80,7 @@ def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, outp
 
 
 def _table(found: Sequence[Novelty], n_pairs: int, width: int) -> str:
-    from engine.report.novelty_table import novelty_table
+    from engine.report.table import novelty_table
 
     return "\n\n".join(novelty_table(one, n_pairs=n_pairs, width=width) for one in found) + "\n"
 
@@ -105,8 +105,7 @@ def _html(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
 
 
 def _csv(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
-    from engine.report.novelty_rows import NOVELTY_COLUMNS, novelty_rows
-    from engine.report.rows import as_cell
+    from engine.report.rows import NOVELTY_COLUMNS, as_cell, novelty_rows
 
     text = io.StringIO()
     rows = csv.DictWriter(text, NOVELTY_COLUMNS, lineterminator="\n")
