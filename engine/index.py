@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EncoderError, EngineError, IndexChanged, IndexMismatch, QueryError
 from engine.faults import named_faults
-from engine.gpu.acceleration import Acceleration, accelerate
 from engine.provenance import comparison_parameters, index_state, provenance, recorded_encoder, search_parameters
 from engine.remote.exchange import Access
 from engine.remote.opening import ElsewhereSnapshot, begin, is_here, open_place, renew
@@ -40,6 +39,9 @@ from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.views import Comparison, Novelty, Result, SectionMatrix, comparison_view, novelty_view, result_view
+
+if TYPE_CHECKING:
+    from engine.gpu.acceleration import Acceleration
 
 Found = TypeVar("Found")
 
@@ -109,7 +111,7 @@ class Index:
         try:
             is_single = is_here(snapshot) and len(snapshot.parts) == 1
             is_accelerated = device is not None and is_gpu(device) and is_single
-            acceleration = accelerate(snapshot, device or "") if is_accelerated else None
+            acceleration = _accelerated(snapshot, device or "") if is_accelerated else None
             return cls(snapshot, encoder, device, acceleration, store=store, log=log, is_partial=access.is_partial)
         except EngineError:
             snapshot.close()
@@ -556,3 +558,9 @@ class Index:
             hint = f"did you mean {', '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
+
+
+def _accelerated(snapshot: Snapshot, device: str) -> Acceleration | None:
+    from engine.gpu.acceleration import accelerate  # a search on CPUs loads no code for GPUs
+
+    return accelerate(snapshot, device)

@@ -241,7 +241,7 @@ class SectionMatrix(results.SectionMatrix):
         return matrix_frame(self)
 
     def _repr_html_(self) -> str:
-        from engine.report.matrix_html import matrix_html
+        from engine.report.html import matrix_html
 
         return matrix_html(self)
 

@@ -1,13 +1,14 @@
-"""A result as an HTML fragment for notebooks. Every text in it is escaped; it loads no other files."""
+"""Results and matrices of sections as HTML fragments for notebooks. Every text is escaped; they load no files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
 
+from engine.encoders.encoder import Vectors
 from engine.report.snippets import Snippet, pair_snippets, term_weights
 from engine.report.table import missing_lines, pooled_note
-from engine.result import Hit, Result
+from engine.result import Hit, Result, SectionMatrix
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 
@@ -21,6 +22,15 @@ _STYLE = (
     ".longmatch .quiet{opacity:.65}.longmatch table{border-collapse:collapse;margin:.3em 0 .8em 1.5em}"
     ".longmatch td{vertical-align:top;text-align:left;padding:.25em .8em .25em 0;max-width:34em}</style>"
 )
+_MATRIX_STYLE = (
+    "<style>.longmatch-matrix{font-family:system-ui,sans-serif;font-size:12px;line-height:1.3}"
+    ".longmatch-matrix div{overflow-x:auto}"
+    ".longmatch-matrix table{border-collapse:collapse}"
+    ".longmatch-matrix td{min-width:2.2em;padding:.15em;text-align:center}"
+    ".longmatch-matrix tbody th{font-weight:normal;text-align:left;white-space:nowrap;max-width:24em;"
+    "overflow:hidden;text-overflow:ellipsis;padding-right:.6em}</style>"
+)
+_COLOUR = "59,125,216"  # of the bars of results
 
 
 def result_html(result: Result) -> str:
@@ -70,3 +80,42 @@ def _side(document: Document, section: int, snippet: Snippet) -> str:
 
 def _row(contribution: float, left: str, right: str) -> str:
     return f"<tr><td>{contribution:.4f}</td><td>{left}</td><td>{right}</td></tr>"
+
+
+def matrix_html(matrix: SectionMatrix) -> str:
+    """The cosines as shaded cells, in hundredths; sections of the target have numbers, named below the table.
+
+    The shade runs from the lowest to the highest cosine. Numbers count from 0, as `index` in `Result.to_dict`.
+    """
+    rows = [section_label(matrix.query, position) for position in range(len(matrix.query.sections))]
+    columns = [section_label(matrix.target, position) for position in range(len(matrix.target.sections))]
+    head = "".join(f"<th title='{escape(name)}'>{number}</th>" for number, name in enumerate(columns))
+    body = "".join(
+        f"<tr><th title='{escape(name)}'>{number} {escape(name)}</th>{cells}</tr>"
+        for number, (name, cells) in enumerate(zip(rows, _cells(matrix.cosines, rows, columns), strict=True))
+    )
+    legend = "".join(f"<br>{number} {escape(name)}" for number, name in enumerate(columns))
+    return (
+        f"<div class='longmatch-matrix'>{_MATRIX_STYLE}<p>Cosine × 100 of the sections of "
+        f"<b>{escape(matrix.query.title)}</b> "
+        f"(rows) and of <b>{escape(matrix.target.title)}</b> (columns)</p>"
+        f"<div><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<details><summary>columns</summary>{legend}</details></div>"
+    )
+
+
+def _cells(cosines: Vectors, rows: list[str], columns: list[str]) -> list[str]:
+    """The cells of each row; the numbers of the highest cosines are white."""
+    low = float(cosines.min(initial=1.0))
+    extent = max(float(cosines.max(initial=-1.0)) - low, 1e-9)
+    lines = []
+    for row, values in zip(rows, cosines.tolist(), strict=True):
+        cells = []
+        for column, value in zip(columns, values, strict=True):
+            shade = (value - low) / extent
+            ink = "#fff" if shade > 0.6 else "inherit"
+            style = f"background:rgba({_COLOUR},{shade:.2f});color:{ink}"
+            name = escape(f"{row} → {column}: {value:.3f}")
+            cells.append(f"<td style='{style}' title='{name}'>{round(100 * value)}</td>")
+        lines.append("".join(cells))
+    return lines

@@ -261,7 +261,9 @@ def test_query_by_id_leaves_the_query_document_out(built: Path, run: Run) -> Non
 
 def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.index.check_device", lambda device: device)
-    monkeypatch.setattr("engine.index.accelerate", lambda snapshot, _: accelerate_on(snapshot, StandInGpus()))
+    monkeypatch.setattr(
+        "engine.gpu.acceleration.accelerate", lambda snapshot, _: accelerate_on(snapshot, StandInGpus())
+    )
     there, here = (run("query", str(built), "--id", "fox/0.md", *device) for device in (["--device", "cuda"], []))
     assert there.stdout == here.stdout.replace("certified", "estimated") and there.exit_code == 0
     assert there.stderr.startswith("searched on the GPU: every chunk in float16, ")

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from engine.report.matrix_html import matrix_html
+from engine.report.html import matrix_html
 from engine.text.document import Document
 from engine.text.spans import Section
 from engine.views import SectionMatrix
