@@ -94,10 +94,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
         for name in ("snapshot", "roster_blocks", "opened", "checks", "seal", "shards", "postings")
     ),
     "reading": ("indexer/reading", "engine/readers/reader.py", "engine/readers/text.py"),
-    "partitions": ("engine/remote", "indexer/serving/rounds.py", *_SCORING),
-    "partition_plan": ("indexer/plan/partitioned.py", "engine/remote/values.py", *_SCORING, *_LISTS),
-    "ray_kills": ("indexer/cluster", "indexer/building", "engine/store/writer.py", "engine/store/writable.py"),
-    "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
 }
 TASKS = (  # kinds of runs
     *("retrieval", "architectures", "pairs", "probe", "summaries", "peers"),

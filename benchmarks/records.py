@@ -12,7 +12,6 @@ import benchmarks.faults.records
 import benchmarks.frozen.document_layers
 import benchmarks.frozen.second_stage
 import benchmarks.frozen.term_vectors
-import benchmarks.partitions.records
 import benchmarks.speed.gpu_search
 import benchmarks.speed.memory
 import benchmarks.speed.plan

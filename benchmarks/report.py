@@ -27,10 +27,6 @@ from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.orderings import orderings_table
 from benchmarks.pairs.tables import pairs_table
-from benchmarks.partitions.partition_failures import failures_table
-from benchmarks.partitions.partition_plan import partition_plan_table
-from benchmarks.partitions.partitions import partitions_table
-from benchmarks.partitions.ray_kills import ray_kills_table
 from benchmarks.peers.table import peers_table
 from benchmarks.program import program
 from benchmarks.quality_tables import length_table, overview_table, parts_table, retrieval_table
@@ -130,10 +126,6 @@ TABLES: Mapping[str, Table] = {
     "startup": Table(("startup",), startup_table),
     "first_answer": Table(("first_answer",), first_answer_table),
     "reading": Table(("reading",), reading_table),
-    "partitions": Table(("partitions",), partitions_table),
-    "partition_failures": Table(("partition_failures",), failures_table),
-    "partition_plan": Table(("partition_plan",), partition_plan_table),
-    "ray_kills": Table(("ray_kills",), ray_kills_table),
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "document_layers": Table(("document_layers",), layers_table),

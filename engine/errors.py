@@ -4,8 +4,6 @@
     ├── DocumentError    a document cannot be read, or is over a limit
     ├── EncoderError     parameters are missing, changed, or not those requested
     ├── IndexMismatch    the index was made by another encoder or version
-    ├── IndexChanged     a served partition has other documents than the search began with
-    ├── PartitionUnavailable  a served partition gives no answer, or an unusable one
     ├── ClusterError     a Ray cluster does not answer, or its processes die repeatedly
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
@@ -36,14 +34,6 @@ class EncoderError(EngineError):
 
 class IndexMismatch(EngineError):
     """Raised when there is no index at a place, or it does not fit the request, the encoder or this version."""
-
-
-class IndexChanged(EngineError):
-    """Raised when a served partition was written between two rounds of a search, which is then repeated a few times."""
-
-
-class PartitionUnavailable(EngineError):
-    """Raised when a served partition gives no usable answer before the deadline of a round."""
 
 
 class ClusterError(EngineError):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +15,24 @@ from numpy.typing import NDArray
 from engine.comparison import compare
 from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.errors import EncoderError, EngineError, IndexChanged, IndexMismatch, QueryError
+from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.provenance import comparison_parameters, index_state, provenance, recorded_encoder, search_parameters
-from engine.remote.exchange import Access
-from engine.remote.opening import ElsewhereSnapshot, begin, is_here, open_place, renew
 from engine.result import Encoding, Hit, IndexState, Provenance, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.search.diversity import ranked
 from engine.search.on_demand import OnDemand
-from engine.search.partition import Selection
+from engine.search.partition import Placement, Selection
 from engine.search.query import Query, as_stored
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
 from engine.search.section_weights import with_section_weights
 from engine.search.skipping import kinds_of
-from engine.store.address import index_place
 from engine.store.documents import content_hash
 from engine.store.facts import index_facts
 from engine.store.fields import check_fields
+from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
@@ -42,10 +40,6 @@ from engine.views import Comparison, Novelty, Result, SectionMatrix, comparison_
 
 if TYPE_CHECKING:
     from engine.gpu.acceleration import Acceleration
-
-Found = TypeVar("Found")
-
-_RERUNS = 3  # of a search, if a served partition is written between two rounds; a build commits several times
 
 
 @named_faults
@@ -66,13 +60,13 @@ class Index:
         *,
         store: bool = True,
         log: Callable[[str], None] = lambda _: None,
-        is_partial: bool = False,
+        placement: Placement | None = None,
     ) -> None:
         """Wrap a snapshot; `Index.open` is the usual way."""
         self.snapshot = snapshot
         self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, log=log)
         self.acceleration = acceleration  # what a GPU does for searches, or why not; None where none was requested
-        self.is_partial = is_partial  # whether searches leave out served partitions that do not answer
+        self._placement = placement
         self._device = device
         self._encoder = encoder
         if encoder is not None:
@@ -87,32 +81,31 @@ class Index:
         device: str | None = None,
         store: bool = True,
         log: Callable[[str], None] = lambda _: None,
-        access: Access | None = None,
+        placement: Placement | None = None,
     ) -> Index:
         """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
         Args:
-            path: its folder or address. For a partitioned index a GPU only encodes; it cannot search yet.
+            path: its folder. For a partitioned index a GPU only encodes; it cannot search yet.
             encoder: a loaded encoder; by default the one with the recorded name is loaded when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
             log: called with one line before documents are encoded for a query.
-            access: how the servers of partitions on other machines are reached.
+            placement: where partitions are searched; by default in this process. Elsewhere no document is encoded for
+                a query.
 
         Raises:
-            PartitionUnavailable: the server does not answer.
             EncoderError: torch does not see that device.
             IndexMismatch: there is no index, or it was built with another encoder.
             IndexDamaged: its catalog, or with a GPU a shard, is not the one that was written.
         """
         check_device(device)
-        access = access or Access()
-        snapshot = open_place(index_place(path), access)
+        snapshot = open_snapshot(Path(path))
         try:
-            is_single = is_here(snapshot) and len(snapshot.parts) == 1
+            is_single = placement is None and len(snapshot.parts) == 1
             is_accelerated = device is not None and is_gpu(device) and is_single
             acceleration = _accelerated(snapshot, device or "") if is_accelerated else None
-            return cls(snapshot, encoder, device, acceleration, store=store, log=log, is_partial=access.is_partial)
+            return cls(snapshot, encoder, device, acceleration, store=store, log=log, placement=placement)
         except EngineError:
             snapshot.close()
             raise
@@ -175,7 +168,7 @@ class Index:
     def _way_to_reencode(self) -> str:
         """The next step that moves the index to another encoder, with its cost."""
         snapshot = self.snapshot
-        if not is_here(snapshot) or len(snapshot.parts) > 1:
+        if len(snapshot.parts) > 1:
             return "index the corpus again into a new folder"
         n_tokens = int(snapshot.tokens[snapshot.has_vectors].sum())
         return (
@@ -185,6 +178,9 @@ class Index:
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
         """The searcher of the index, on the GPU where the index was opened for one."""
+        if self._placement is not None:
+            partitions = self._placement.partitions(self.snapshot.parts, scoring or Scoring())
+            return Searcher(self.snapshot, scoring, partitions=partitions)
         if self.acceleration is None:
             return Searcher(self.snapshot, scoring)
         return Searcher(self.snapshot, scoring, replica=self.acceleration.replica, multiply=self.acceleration.multiply)
@@ -228,38 +224,16 @@ class Index:
                 is not in the index.
         """
 
-        def search() -> Result:
-            left_out = self._check_filters(where, without)
-            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
-            used = self._checked(Request(k, offset, where, left_out, *given))
-            return self._found(self._query(document), used, used)
-
-        return self._begun(search)
+        left_out = self._check_filters(where, without)
+        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
+        used = self._checked(Request(k, offset, where, left_out, *given))
+        return self._found(self._query(document), used, used)
 
     def _checked(self, request: Request) -> Request:
         """Return the request after checking that the encoder can explain hits, if requested; encodes nothing."""
         if request.explain == Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
         return request
-
-    def _begun(self, search: Callable[[], Found], *, needs_all: bool = False) -> Found:
-        """Search, and repeat up to `_RERUNS` times if a served partition was written between two rounds.
-
-        With `needs_all` no partition is left out.
-        """
-        if is_here(self.snapshot):
-            return search()
-        is_partial = self.is_partial and not needs_all
-        for _ in range(_RERUNS):
-            try:
-                begin(self.snapshot, is_partial=is_partial)
-                return search()
-            except IndexChanged:
-                renew(self.snapshot)
-                self.__dict__.pop("_state", None)
-                self.__dict__.pop("_names", None)
-        begin(self.snapshot, is_partial=is_partial)
-        return search()
 
     def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
         """Search.
@@ -315,8 +289,7 @@ class Index:
 
     def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
         scoring = request.scoring or Scoring()
-        # Documents of a served partition are encoded only where its folder is.
-        if not is_here(self.snapshot) or self.snapshot.is_complete or not scoring.uses_vectors:
+        if self._placement is not None or self.snapshot.is_complete or not scoring.uses_vectors:
             return None
         allowance = request.allowance or Allowance()
         return self._on_demand.for_query(
@@ -334,14 +307,14 @@ class Index:
     @property
     def facts(self) -> dict[str, Any]:
         """Counts, encoder, reference and generations as plain values, as `longmatch info --json` prints them."""
-        return self.snapshot.facts if isinstance(self.snapshot, ElsewhereSnapshot) else index_facts(self.snapshot)
+        return index_facts(self.snapshot)
 
     def _completed(
         self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
         """Add encoding, provenance and status to a result; it is `partial` where evidence is missing, see `Status`."""
         is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
-        status = Status.PARTIAL if is_partial or found.missing_partitions else found.status
+        status = Status.PARTIAL if is_partial else found.status
         return replace(found, encoding=encoding, status=status, provenance=origin)
 
     def _is_partial(
@@ -378,13 +351,10 @@ class Index:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
 
-        def search() -> Result:
-            left_out = self._check_filters(where, without)
-            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
-            used = self._checked(Request(k, offset, where, left_out, *given))
-            return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
-
-        return self._begun(search)
+        left_out = self._check_filters(where, without)
+        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
+        used = self._checked(Request(k, offset, where, left_out, *given))
+        return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
 
     def novelty(
         self,
@@ -408,9 +378,7 @@ class Index:
             DocumentError: the document has no token.
             QueryError: the filter or a kind to skip cannot be used, or a document is not in the index.
         """
-        return self._begun(
-            lambda: self._novelty(query, where=where, without=without, skip=skip, allowance=allowance), needs_all=True
-        )
+        return self._novelty(query, where=where, without=without, skip=skip, allowance=allowance)
 
     def _novelty(
         self,
@@ -459,7 +427,7 @@ class Index:
         """An indexed document with its stored vectors, as a query; a document without vectors is encoded first."""
         position = self.position(doc_id)
         if self.snapshot.width and not self.snapshot.is_encoded(position):
-            if not is_here(self.snapshot):
+            if self._placement is not None:
                 ((document, _),) = self.snapshot.documents(np.array([position]))
                 return self._query(document)
             self._on_demand.encode(np.array([position]))

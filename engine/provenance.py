@@ -10,8 +10,6 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from engine.remote.federation import FederatedSnapshot
-from engine.remote.snapshot import ServedSnapshot
 from engine.result import EncoderState, IndexState, Provenance
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
@@ -76,15 +74,11 @@ def recorded_encoder(snapshot: Snapshot) -> EncoderState | None:
 def index_state(snapshot: Snapshot) -> IndexState:
     """Describe an index from the columns that every query has in memory; no document is read.
 
-    A replaced document gets a new catalog id, so the ids identify the contents. For served partitions the states
-    that the servers report are used instead, so the fingerprint differs from that of the same files.
+    A replaced document gets a new catalog id, so the ids identify the contents.
     """
-    if isinstance(snapshot, ServedSnapshot | FederatedSnapshot):
-        digest, parts = hashlib.sha256(snapshot.state.encode()), []
-    else:
-        digest, parts = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes()), list(snapshot.parts)
+    digest = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes())
     encoder, reference = recorded_encoder(snapshot), snapshot.reference_row
-    generations = [part.generation_row.id for part in parts if part.generation_row is not None]
+    generations = [part.generation_row.id for part in snapshot.parts if part.generation_row is not None]
     for part in (encoder and encoder.fingerprint, snapshot.language, reference and reference.digest):
         digest.update(f"\0{part}".encode())
     number = max(map(int, generations), default=None)

@@ -146,8 +146,6 @@ class Result(Sequence[Hit]):
     language: str | None  # language of the word segmentation; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
-    n_not_searched: int = 0  # documents of the partitions that did not answer and were left out
-    missing_partitions: tuple[str, ...] = ()  # the partitions that were left out, by number and address
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
 
     def __post_init__(self) -> None:

@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.errors import IndexMismatch, QueryError
-from engine.store.address import index_place
 from engine.store.where_mapping import where_text
 
 Where: TypeAlias = str | Mapping[str, Any]
 
 
 def index_path(path: object) -> Path:
-    """The folder or the address of an index as a `Path`.
+    """The folder of an index as a `Path`.
 
     Raises:
-        IndexMismatch: the value is not a path, or is an address at which there can be no index.
+        IndexMismatch: the value is not a path.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise IndexMismatch(f"{path!r:.60} is not a path of an index; pass the folder first, for example 'papers.lm'")
-    return index_place(path)
+    return Path(path)
 
 
 def filter_text(where: object) -> str | None:

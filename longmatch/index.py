@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
-from engine.remote.address import is_server
-from engine.remote.exchange import SECONDS, Access
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.store.manifest import holds_index
@@ -57,7 +55,6 @@ class Index:
         device: str | None,
         store: bool,
         progress: bool | None,
-        access: Access | None = None,
     ) -> None:
         """Open a folder; `longmatch.open` is the usual way."""
         refuse_windows()
@@ -67,7 +64,6 @@ class Index:
         self._device = device
         self._store = store
         self._progress = progress
-        self._access = access
         self._opened: OpenedIndex | None = self._open()
 
     @classmethod
@@ -79,13 +75,11 @@ class Index:
         device: str | None = None,
         store: bool = True,
         progress: bool | None = None,
-        timeout: float = SECONDS,
-        partial: bool = False,
     ) -> Index:
         """Open an index.
 
         Args:
-            path: the index folder, or the address of a server, for example "http://127.0.0.1:8321".
+            path: the index folder.
             encoder: the encoder that the index was built with, or its name; by default it is loaded at first use.
             device: device for encoding and searching: `cpu`, `cuda` or `cuda:N`. To search on a GPU, the vectors
                 are copied to it. By default queries are encoded on a GPU if torch sees one, and searched on the
@@ -94,32 +88,25 @@ class Index:
                 other process writes to it; otherwise they last until this object reopens or closes the index.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
-            timeout: seconds in which a served partition must answer each round of a search.
-            partial: whether searches leave out served partitions that do not answer. The status of such a result
-                is partial; `n_not_searched` counts the missing documents, and `missing_partitions` lists the
-                partitions.
 
         Raises:
-            PartitionUnavailable: the server does not answer.
             EncoderError: the encoder cannot be loaded, or torch does not see the device.
             IndexMismatch: there is no index, or it was built with another encoder.
             IndexDamaged: the catalog of the index differs from what was written.
         """
         folder = index_path(path)
-        if not is_server(folder) and not holds_index(folder):
+        if not holds_index(folder):
             problem = "holds no index" if folder.exists() else "does not exist"
             raise IndexMismatch(f"{folder} {problem}; make one: longmatch.build({str(folder)!r}, SOURCE)")
         if isinstance(encoder, str):
             from engine.encoders.loading import load_encoder
 
             encoder = load_encoder(encoder, device=device)
-        access = Access(timeout, partial)
-        return cls(folder, encoder=encoder, device=device, store=store, progress=progress, access=access)
+        return cls(folder, encoder=encoder, device=device, store=store, progress=progress)
 
     def _open(self) -> OpenedIndex:
         log = progress_log(self._progress)
-        opened = partial(OpenedIndex.open, encoder=self._encoder, device=self._device, store=self._store, log=log)
-        return opened(self.path, access=self._access)
+        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
 
     def refresh(self) -> bool:
         """Reopen the index at the newest commit of any process; an open index does not see later commits by itself.

@@ -15,16 +15,12 @@ from _pytest.mark import ParameterSet
 from click.testing import CliRunner
 
 import longmatch
-from indexer.building.builder import build
 from indexer.cli import main
-from tests.fakes import FakeEncoder, make_corpus
-from tests.postgres_server import use_server
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"^(?:\$ |\t\$\(BIN\)/|    )?longmatch ((?:[^\n\\]|\\\n)*)$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SERVER_PAGE = "docs/how-to/postgres.md"  # its commands need a server of PostgreSQL
 NEEDED = {  # packages that the Python of a page needs
     "docs/how-to/exports.md": ("pyarrow",),
     "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
@@ -38,9 +34,7 @@ def named(page: Path) -> str:
 
 
 def parameters(pages: Iterable[Path]) -> list[ParameterSet]:
-    """Pages as parameters of a test, with the marker of what they need."""
-    marks = {SERVER_PAGE: [pytest.mark.postgres]}
-    return [pytest.param(page, id=named(page), marks=marks.get(named(page), ())) for page in pages]
+    return [pytest.param(page, id=named(page)) for page in pages]
 
 
 def commands(text: str) -> list[list[str]]:
@@ -139,8 +133,6 @@ def transcripts(page: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.usefixtures("in_workspace")
 @pytest.mark.parametrize("page", parameters(page for page in PAGES if "$ longmatch" in page.read_text()))
 def test_transcripts_are_what_the_program_prints(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if named(page) == SERVER_PAGE:
-        use_server(monkeypatch, "papers")
     for command, output in transcripts(page):
         printed = output_of(command)
         assert OutputChecker().check_output(output, printed, ELLIPSIS), f"longmatch {command}\n{printed}"
@@ -157,34 +149,10 @@ def test_the_python_of_a_page_runs(
     output_of("index demo.lm demo/corpus --encode none")
     output_of("index papers.lm papers --encode none")
     output_of("partition demo.lm demo.parts -p 4")
-    if named(page) == SERVER_PAGE:
-        use_server(monkeypatch, "papers")
-        output_of("partition demo.lm 'postgresql:///papers?schema=demo' -p 1")
     names: dict[str, object] = {}
     for block in blocks(page.read_text(), "python"):
         exec(compile(block, named(page), "exec"), names)
     assert capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.postgres
-@pytest.mark.usefixtures("in_workspace")
-def test_the_sql_of_a_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_server(monkeypatch, "papers")
-    import psycopg
-
-    output_of("index demo.lm demo/corpus --encode none")
-    output_of("partition demo.lm 'postgresql:///papers?schema=demo' -p 1")
-    build("postgresql:///papers?schema=papers", make_corpus(9), encoder=FakeEncoder())
-    with psycopg.connect("postgresql:///papers", autocommit=True) as session:
-        longest, index, similar = (
-            session.execute(statement.encode())
-            for block in blocks((ROOT / SERVER_PAGE).read_text(), "sql")
-            for statement in block.rstrip().rstrip(";").split(";")
-        )
-        assert [len(longest.fetchall()), index.statusmessage] == [5, "CREATE INDEX"]
-        best = similar.fetchall()
-    assert best[0] == ("doc000", pytest.approx(1, abs=1e-3)) and len(best) == 5
 
 
 def anchors(page: Path) -> set[str]:

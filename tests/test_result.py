@@ -129,8 +129,6 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "language": "english",
         "reference": 2,
         "encoding": None,
-        "n_not_searched": 0,
-        "missing_partitions": [],
         "provenance": None,
         "hits": [hit],
     }

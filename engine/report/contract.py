@@ -77,8 +77,6 @@ def head_dict(result: Result) -> dict[str, Any]:
         "language": result.language,
         "reference": result.reference,
         "encoding": None if result.encoding is None else asdict(result.encoding),
-        "n_not_searched": result.n_not_searched,
-        "missing_partitions": list(result.missing_partitions),
         "provenance": None if result.provenance is None else asdict(result.provenance),
     }
 

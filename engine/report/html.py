@@ -7,7 +7,7 @@ from html import escape
 
 from engine.encoders.encoder import Vectors
 from engine.report.snippets import Snippet, pair_snippets, term_weights
-from engine.report.table import missing_lines, pooled_note
+from engine.report.table import pooled_note
 from engine.result import Hit, Result, SectionMatrix
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
@@ -40,7 +40,7 @@ def result_html(result: Result) -> str:
         f"<p><b>{escape(result.query.title)}</b> <span class='quiet'>{coverage.tokens_read:,} of "
         f"{coverage.tokens_total:,} tokens read{pooled_note(coverage)}; "
         f"{len(result.hits)} of {result.n_found:,} matching, {result.n_searched:,} searched, "
-        f"{escape(', '.join([result.status.value, *missing_lines(result)]))}</span></p>"
+        f"{result.status.value}</span></p>"
     )
     best = result.hits[0].score if result.hits else 1.0
     hits = "".join(_hit(result, hit, best) for hit in result.hits)

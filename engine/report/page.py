@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.report.contract import head_dict
 from engine.report.evidence import hit_views, pages_label, place_of, result_view
-from engine.report.table import coverage_note, encoding_lines, missing_lines, no_hits
+from engine.report.table import coverage_note, encoding_lines, no_hits
 from engine.result import N_MATCHES, Result, Status
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
@@ -87,7 +87,6 @@ def _environment() -> Environment:
     environment.globals |= {
         "coverage_note": coverage_note,
         "encoding_lines": encoding_lines,
-        "missing_lines": missing_lines,
         "no_hits": no_hits,
         "query_sections": _query_sections,
         "status_note": lambda status: _STATUS[status],

@@ -60,21 +60,10 @@ def _head(result: Result, width: int) -> list[Line]:
     if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
     notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts]
-    notes += missing_lines(result)
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
     title = line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE))
     return [cut(title, width), *(cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes)]
-
-
-def missing_lines(result: Result) -> list[str]:
-    """The partitions that a search left out, with the number of their documents."""
-    if not result.missing_partitions:
-        return []
-    return [
-        f"{result.n_not_searched:,} documents not searched",
-        *(f"no answer: {one}" for one in result.missing_partitions),
-    ]
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:

@@ -22,8 +22,8 @@ from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.allowance import Allowance
 from engine.search.query import Query
 from engine.search.searcher import Searcher
-from engine.store.partition_writers import open_writer
 from engine.store.snapshot import Positions, Snapshot
+from engine.store.writer import Writer
 
 WANTED = 50  # best documents by words that are recorded as wanted; a later run encodes wanted documents first
 DOCUMENTS_AT_ONCE = 8  # documents encoded between two checks of the budget
@@ -169,7 +169,7 @@ class OnDemand:
         self, part: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
     ) -> None:
         words = part.words(positions, apart=True) if part.language is not None else None
-        with open_writer(part.folder) as writer:
+        with Writer(part.folder) as writer:
             writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
             writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
             writer.add_demand(part.roster.ids[wanted].tolist())

@@ -17,9 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.scoring.evidence import Scoring
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
-from engine.store.snapshot import Positions
+from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
 
@@ -110,3 +111,15 @@ class Partition(Protocol):
 
     def show(self, positions: Positions) -> Sequence[Shown]:
         """The documents at some positions (R,), in that order."""
+
+
+class Placement(Protocol):
+    """Where the partitions of an index are searched, other than in this process."""
+
+    def partitions(self, snapshots: Sequence[Snapshot], scoring: Scoring) -> Sequence[Partition]:
+        """The partitions of an index.
+
+        Args:
+            snapshots: of the partitions, by number, as this process opened them; the same documents are searched.
+            scoring: the constants.
+        """

@@ -21,9 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import QueryError
-from engine.remote.federation import FederatedSnapshot
-from engine.remote.partition import RemotePartition
-from engine.remote.snapshot import ServedSnapshot
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
@@ -55,6 +52,7 @@ class Searcher:
         scan_chunks: int | None = None,
         replica: OpenReplica | None = None,
         multiply: Multiply = products,
+        partitions: Sequence[Partition] | None = None,
     ) -> None:
         """Search a snapshot.
 
@@ -65,12 +63,12 @@ class Searcher:
             scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
             replica: a copy of the index on a GPU, searched in its place.
             multiply: computes the inner products of exact scans and of rescoring.
+            partitions: of the snapshot, by number; by default they are searched in this process.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
         self._multiply = multiply
-        self._federation = snapshot if isinstance(snapshot, FederatedSnapshot) else None
-        self._local = partial(
+        local = partial(
             LocalPartition,
             scoring=self.scoring,
             generation=generation,
@@ -78,7 +76,7 @@ class Searcher:
             replica=replica,
             multiply=multiply,
         )
-        self._partitions: dict[int, Partition] = {}  # by number, created at first use: some are opened only then
+        self._partitions = [local(part) for part in snapshot.parts] if partitions is None else partitions
 
     def search(
         self,
@@ -117,7 +115,7 @@ class Searcher:
         ranks, hits = self._ranks_and_hits(query, prepared, selection, slice(offset, offset + k), min_pair)
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
-        found = Result(
+        return Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
             hits=hits,
@@ -129,31 +127,18 @@ class Searcher:
             language=self.snapshot.language,
             reference=self.snapshot.reference.version,
         )
-        if self._federation is None or not self._federation.missing:
-            return found
-        return replace(
-            found,
-            status=Status.PARTIAL,
-            n_not_searched=self._federation.n_missing,
-            missing_partitions=self._federation.missing_partitions,
-        )
 
     def _ranks_and_hits(
         self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float
     ) -> tuple[Ranks, tuple[Hit, ...]]:
-        """The ranking of all partitions, and its hits on a page; both are recomputed if a partition is lost."""
-        while True:
-            ranks = self.ranks(prepared, selection, page.stop)
-            best = ranks.best.exact.of(slice(page.start, None))
-            shown = self._shown(best.positions)
-            if shown is not None:
-                return ranks, self._hits(query, prepared, best, shown, page.start, min_pair)
+        """The ranking of all partitions, and its hits on a page."""
+        ranks = self.ranks(prepared, selection, page.stop)
+        best = ranks.best.exact.of(slice(page.start, None))
+        return ranks, self._hits(query, prepared, best, self.show(best.positions), page.start, min_pair)
 
     def ranks(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
-        ranks = self._each(lambda number: self._partition(number).rank(prepared, selection, n_most))
-        if not ranks and self._federation is not None:
-            raise next(iter(self._federation.missing.values()))
+        ranks = self._each(lambda number: self._partitions[number].rank(prepared, selection, n_most))
         return merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
 
     def rank(
@@ -196,9 +181,8 @@ class Searcher:
 
         Raises:
             QueryError: the filter does not parse.
-            PartitionUnavailable: a served partition does not answer.
         """
-        found = self._each(lambda number: self._partition(number).survey(selection))
+        found = self._each(lambda number: self._partitions[number].survey(selection))
         bases = self._bases
         return Survey(
             np.concatenate([found[number].positions + bases[number] for number in sorted(found)]),
@@ -237,7 +221,7 @@ class Searcher:
         """The scores (R,) of given documents for a prepared query."""
         scores = np.zeros(len(positions))
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
-        found = self._each(lambda number: self._partition(number).scores_of(prepared, owned[number][1]), list(owned))
+        found = self._each(lambda number: self._partitions[number].scores_of(prepared, owned[number][1]), list(owned))
         for owner, of_part in found.items():
             scores[owned[owner][0]] = of_part
         return scores
@@ -258,7 +242,7 @@ class Searcher:
         for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
             tops = self.exact_tops([(-1, one) for _, one in group], selection, 1)
             for (query, one), top in zip(group, tops, strict=True):
-                best += self._hits(query, one, top.exact, self._shown(top.exact.positions) or [], 0) or (None,)
+                best += self._hits(query, one, top.exact, self.show(top.exact.positions), 0) or (None,)
         return best
 
     def exact_tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, k: int) -> list[Ranked]:
@@ -267,20 +251,11 @@ class Searcher:
 
         def tops(number: int) -> list[Ranked]:
             base = int(bases[number])
-            return self._partition(number).tops([(own - base, one) for own, one in queries], selection, k)
+            return self._partitions[number].tops([(own - base, one) for own, one in queries], selection, k)
 
         found = self._each(tops)
         rankings = zip(*(found[number] for number in sorted(found)), strict=True)
         return [merged_ranked(of_query, bases, k) for of_query in rankings]
-
-    def _partition(self, number: int) -> Partition:
-        if number not in self._partitions:
-            part = self.snapshot.parts[number]
-            if isinstance(part, ServedSnapshot):
-                self._partitions[number] = RemotePartition(part, self.scoring)
-            else:
-                self._partitions[number] = self._local(part)
-        return self._partitions[number]
 
     def prepare(self, query: Query) -> Prepared:
         """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""
@@ -293,18 +268,12 @@ class Searcher:
     @property
     def _bases(self) -> NDArray[np.int64]:
         """(P,) position of the first document of each partition among those of all."""
-        whole = self._federation
-        sizes = [part.n_documents for part in self.snapshot.parts] if whole is None else whole.sizes
+        sizes = [part.n_documents for part in self.snapshot.parts]
         return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
     def _each(self, ask: Callable[[int], Answer], numbers: Sequence[int] | None = None) -> dict[int, Answer]:
-        """Query partitions by number, in threads: scans of words and products of vectors release the GIL.
-
-        Served partitions that do not answer are left out if that is allowed, see `FederatedSnapshot.each`.
-        """
-        asked = range(len(self.snapshot.parts)) if numbers is None else numbers
-        if self._federation is not None:
-            return self._federation.each(ask, asked)
+        """Query partitions by number, in threads: scans of words and products of vectors release the GIL."""
+        asked = range(len(self._partitions)) if numbers is None else numbers
         if len(asked) < 2:
             return {number: ask(number) for number in asked}
         with ThreadPoolExecutor(min(len(asked), os.cpu_count() or 1)) as pool:
@@ -353,20 +322,9 @@ class Searcher:
         )
 
     def show(self, positions: Positions) -> list[Shown]:
-        """Documents at some positions (R,), as one partition shows its own; see `Partition.show`."""
-        shown = self._shown(positions)
-        assert shown is not None  # only a search that leaves partitions out loses some
-        return shown
-
-    def _shown(self, positions: Positions) -> list[Shown] | None:
-        """The documents at positions among those of all, in that order, each from its partition.
-
-        None if a partition that ranked some of the documents was lost.
-        """
+        """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
-        shown = self._each(lambda number: self._partition(number).show(owned[number][1]), list(owned))
-        if len(shown) < len(owned):
-            return None
+        shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
         found: dict[int, Shown] = {}
         for owner, (places, _) in owned.items():
             found |= zip(places.tolist(), shown[owner], strict=True)

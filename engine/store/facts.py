@@ -29,34 +29,10 @@ def index_facts(snapshot: Snapshot) -> dict[str, Any]:
 def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
     return [
         {
-            "address": part.folder.name,
+            "folder": part.folder.name,
             "documents": part.n_documents,
             "chunks": part.n_chunks,
             "generation": generation,
         }
         for part, generation in zip(parts, generations, strict=True)
     ]
-
-
-def joined_facts(of_parts: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The facts of served partitions, joined to the facts of one index.
-
-    Args:
-        of_parts: address and facts of each partition that responds.
-    """
-    first = of_parts[0][1]
-    counts = [name for name, value in first.items() if isinstance(value, int) and name != "schema_version"]
-    partitions = [
-        {
-            "address": address,
-            "documents": facts["documents"],
-            "chunks": facts["chunks"],
-            "generation": facts["generation"],
-        }
-        for address, facts in of_parts
-    ]
-    return (
-        first
-        | {name: sum(facts[name] for _, facts in of_parts) for name in counts}
-        | {"generation": None, "partitions": partitions}
-    )

@@ -5,10 +5,8 @@
       reference/NNNNNN.safetensors  sample, word statistics and common sentences of all partitions
       0000.lm, 0001.lm, ...         ordinary indexes, each with the documents whose doc_id hashes to its number
 
-Instead of a folder here, a partition can have the address of a server, http(s)://HOST:PORT, with the addresses of its
-replicas; the address of a schema in PostgreSQL, postgresql://HOST/DATABASE?schema=NAME; or the absolute path of a
-folder elsewhere. A partition holds no reference of its own, and its catalog records that it is a partition. This module
-is light on purpose: commands use it to check whether a folder is partitioned before anything else is loaded.
+A partition holds no reference of its own, and its catalog records that it is a partition. This module is light on
+purpose: commands use it to check whether a folder is partitioned before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -23,18 +21,13 @@ from typing import Any
 import xxhash
 
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.address import Address
 from engine.store.durable import write_durably
 
 MANIFEST_FILE = "partitions.json"
-FORMAT = "longmatch-partitions/2"
-_UNCHECKED_FORMAT = "longmatch-partitions/1"  # of earlier versions, without a checksum; the next write adds it
+FORMAT = "longmatch-partitions/1"
 HASH = "xxh3_64"  # of the doc_id in UTF-8, modulo the number of partitions
 MOST_PARTITIONS = 4_096
-_ADDRESS = re.compile(r"\w[\w.-]*", re.ASCII)  # a name in the folder of the manifest, not a path
-_ELSEWHERE = re.compile(r"/[^\0]+|postgres(?:ql)?://\S+")
-_SERVER = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?", re.ASCII)
-SCHEMES = ("http://", "https://")
+_FOLDER = re.compile(r"\w[\w.-]*", re.ASCII)  # a name in the folder of the manifest, not a path
 _REFERENCE = re.compile(r"reference/\d+\.safetensors", re.ASCII)
 _CATALOG_FILE = "catalog.sqlite"  # `engine.store.catalog` has it too, and loads SQLAlchemy
 
@@ -55,20 +48,9 @@ class ReferenceFile:
 class Entry:
     """One partition."""
 
-    address: str  # folder, relative to the manifest; or another place, see the module
+    folder: str  # relative to the manifest
     n_documents: int  # when the manifest was written
     n_chunks: int
-    replicas: tuple[str, ...] = ()  # addresses of servers that hold copies of it
-
-    @property
-    def is_served(self) -> bool:
-        """Whether a server of this program serves it."""
-        return self.address.startswith(SCHEMES)
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether it is not a folder beside the manifest; it is then written at its own place."""
-        return _ADDRESS.fullmatch(self.address) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +84,12 @@ def partition_folder(number: int) -> str:
 
 
 def is_partitioned(folder: Path) -> bool:
-    """Whether a folder holds a partitioned index; an index at an address is never partitioned."""
-    return not isinstance(folder, Address) and (folder / MANIFEST_FILE).is_file()
+    """Whether a folder holds a partitioned index."""
+    return (folder / MANIFEST_FILE).is_file()
 
 
 def holds_index(folder: Path) -> bool:
-    """Whether a folder or an address holds an index, partitioned or not."""
-    if isinstance(folder, Address):
-        from engine.store.postgres.connection import holds_tables  # needs an optional package
-
-        return holds_tables(folder)
+    """Whether a folder holds an index, partitioned or not."""
     return (folder / _CATALOG_FILE).exists() or is_partitioned(folder)
 
 
@@ -121,30 +99,8 @@ def index_folders(folder: Path) -> list[Path]:
 
 
 def partition_folders(folder: Path, manifest: Manifest) -> Iterator[Path]:
-    """The folder of each partition, by number.
-
-    Raises:
-        IndexMismatch: a partition is elsewhere, so that its files are not in this folder.
-    """
-    for number, entry in enumerate(manifest.partitions):
-        if entry.is_elsewhere:
-            raise IndexMismatch(
-                f"partition {number} of {folder} is at {entry.address}, and this needs its files here; run the command "
-                "on the index that the partition was made with"
-            )
-    return (folder / entry.address for entry in manifest.partitions)
-
-
-def has_partitions_elsewhere(folder: Path) -> bool:
-    """Whether a folder holds a partitioned index some of whose partitions are not in it."""
-    return is_partitioned(folder) and any(entry.is_elsewhere for entry in read_manifest(folder).partitions)
-
-
-def local_folders(folder: Path) -> list[Path]:
-    """The folders that have a catalog and are here, without partitions elsewhere."""
-    if not is_partitioned(folder):
-        return [folder]
-    return [folder / entry.address for entry in read_manifest(folder).partitions if not entry.is_elsewhere]
+    """The folder of each partition, by number."""
+    return (folder / entry.folder for entry in manifest.partitions)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -165,34 +121,32 @@ def read_manifest(folder: Path) -> Manifest:
         raise _damaged(path, str(error)) from error
     try:
         given = values["format"], values["hash"]
-        if given not in ((FORMAT, HASH), (_UNCHECKED_FORMAT, HASH)):
+        if given != (FORMAT, HASH):
             raise IndexMismatch(
                 f"{path} has format {given[0]!r} with hash {given[1]!r}, this program reads {FORMAT!r} with {HASH!r}; "
                 "use the version of longmatch that wrote it"
             )
-        if given[0] == FORMAT and values.pop("checksum") != manifest_checksum(values):
+        if values.pop("checksum") != manifest_checksum(values):
             raise _damaged(path, "its values are not those that its checksum is of")
         reference = values["reference"]
         manifest = Manifest(
             values["encoder"],
             values["language"],
             None if reference is None else ReferenceFile(**reference),
-            tuple(Entry(**entry | {"replicas": tuple(entry.get("replicas", ()))}) for entry in values["partitions"]),
+            tuple(Entry(**entry) for entry in values["partitions"]),
             values["last_reference"],
             values["has_partial_reference"],
         )
     except (KeyError, TypeError) as error:
         raise _damaged(path, f"{error} is missing or unknown") from error
-    addresses = [entry.address for entry in manifest.partitions]
+    folders = [entry.folder for entry in manifest.partitions]
     files = [] if manifest.reference is None else [manifest.reference.file]
-    places = (_ADDRESS, _SERVER, _ELSEWHERE)
-    outside = [name for name in addresses if not any(place.fullmatch(name) for place in places)]
-    outside += [name for entry in manifest.partitions for name in entry.replicas if not _SERVER.fullmatch(name)]
+    outside = [name for name in folders if not _FOLDER.fullmatch(name)]
     outside += [name for name in files if not _REFERENCE.fullmatch(name)]
     if outside:
         raise _damaged(path, f"it names {outside[0]!r}, which is not a place of a partitioned index")
-    if not addresses or len(addresses) != values["n_partitions"] or len(set(addresses)) < len(addresses):
-        raise _damaged(path, f"it names {len(set(addresses))} partitions, not {values['n_partitions']}")
+    if not folders or len(folders) != values["n_partitions"] or len(set(folders)) < len(folders):
+        raise _damaged(path, f"it names {len(set(folders))} partitions, not {values['n_partitions']}")
     return manifest
 
 

@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
-from engine.store.address import Address
 from engine.store.catalog import CATALOG_FILE, DocumentRow
 from engine.store.manifest import (
     Manifest,
@@ -145,13 +144,4 @@ def _counts(writer: Writer) -> tuple[int, int]:
 
 def open_writers(folder: Path) -> PartitionWriters | Writer:
     """Open an index for writing, partitioned or not."""
-    return PartitionWriters(folder) if is_partitioned(folder) else open_writer(folder)
-
-
-def open_writer(folder: Path) -> Writer:
-    """Open an index that is not partitioned for writing, in a folder or at an address."""
-    if isinstance(folder, Address):
-        from engine.store.postgres.writer import PostgresWriter  # needs an optional package
-
-        return PostgresWriter(folder)
-    return Writer(folder)
+    return PartitionWriters(folder) if is_partitioned(folder) else Writer(folder)

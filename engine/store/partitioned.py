@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.store.address import Address
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.opened import NamedRow
 from engine.store.roster import Roster
@@ -36,11 +35,7 @@ Value = TypeVar("Value")
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open and pin an index, partitioned or not, in a folder or at an address; errors as in `Snapshot`."""
-    if isinstance(folder, Address):
-        from engine.store.postgres.snapshot import PostgresSnapshot  # needs an optional package
-
-        return PostgresSnapshot(folder)
+    """Open and pin an index, partitioned or not; errors as in `Snapshot`."""
     return PartitionedSnapshot(folder) if is_partitioned(folder) else Snapshot(folder)
 
 

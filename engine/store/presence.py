@@ -14,19 +14,12 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
-from engine.store.address import Address
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailedIdRow, FailureRow, MetaRow, connect, read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
 
 
 @contextmanager
 def _catalog(folder: Path) -> Iterator[Connection]:
-    if isinstance(folder, Address):
-        from engine.store.postgres.mirror import open_mirror  # needs an optional package
-
-        with open_mirror(folder) as connection:
-            yield connection
-        return
     engine = connect(folder / CATALOG_FILE, read_only=True)
     try:
         with engine.connect() as connection:
@@ -86,10 +79,6 @@ def stored_meta(folder: Path) -> dict[str, Any]:
         manifest = read_manifest(folder)
         first = stored_meta(index_folders(folder)[0])
         return first | {"language": manifest.language, **({"encoder": manifest.encoder} if manifest.encoder else {})}
-    if isinstance(folder, Address):
-        from engine.store.postgres.schema import stored_settings  # needs an optional package
-
-        return stored_settings(folder)
     if not (folder / CATALOG_FILE).exists():
         return {}
     with _catalog(folder) as connection:

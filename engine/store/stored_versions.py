@@ -45,7 +45,6 @@ class StoredVersions:
         Args:
             writer: of a folder, not of a server.
         """
-        assert writer.has_files
         self._writer = writer
         self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
 

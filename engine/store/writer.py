@@ -94,7 +94,6 @@ _MOVE = (
 class Writer(Publisher):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
-    has_files = True  # shards, generations and postings, which callers merge and derive
     _segmenter: WordSegmenter | None = None
 
     def claim(self, encoder: Mapping[str, Any]) -> None:

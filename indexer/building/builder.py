@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from engine.encoders.encoder import Encoder
-from engine.errors import IndexMismatch, QueryError
+from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
 from engine.store.mounts import network_note
 from engine.store.partition_writers import PartitionWriters, open_writers
@@ -115,9 +114,8 @@ def build(
         IndexDamaged: a shard that had to be read is damaged; committed documents are safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
-    folder = index_place(path)
-    _check_place(folder, factory, disk_bytes)
-    if not isinstance(folder, Address) and (note := network_note(folder)):
+    folder = Path(path)
+    if note := network_note(folder):
         log(note)
     with without_stub(folder):
         is_new = is_free(folder)
@@ -201,7 +199,7 @@ class _Run:
         """Bring up to date what is derived from the documents."""
         memory_bytes = self.budget.memory_bytes
         started = time.perf_counter()
-        for writer in _with_files(target):
+        for writer in target.parts:
             join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
         report.seconds += time.perf_counter() - started
         started = time.perf_counter()
@@ -214,40 +212,15 @@ class _Run:
 
     def _derive(self, writer: Writer, report: BuildReport, disk: DiskGuard, left: int | None) -> None:
         """Publish a generation and postings where they are due."""
-        is_complete = _is_complete(writer, report)
-        if not writer.has_files:
-            return
-        if is_complete:
+        if _is_complete(writer, report):
             refresh_generation(
                 writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=self.log
             )
         refresh_word_postings(writer, disk)
 
 
-def _check_place(place: Path, factory: str, disk_bytes: int | None) -> None:
-    """Check that the options suit the place of the index.
-
-    Raises:
-        QueryError: the index is on a server, which has no folder to limit and no FAISS index.
-    """
-    if isinstance(place, Address) and disk_bytes is not None:
-        raise QueryError(f"{place} is on a server, whose disk cannot be measured from here; leave --disk out")
-    if isinstance(place, Address) and factory not in (AUTO, SCAN):
-        raise QueryError(f"{place} is searched without a FAISS index, and {factory!r} is one; leave --factory out")
-
-
-def _with_files(target: PartitionWriters | Writer) -> list[Writer]:
-    """The parts that have files to derive or to join."""
-    return [writer for writer in target.parts if writer.has_files]
-
-
 def _refuse_partition(target: PartitionWriters | Writer) -> None:
     if isinstance(target, Writer) and target.is_partition:
-        if isinstance(target.folder, Address):
-            raise IndexMismatch(
-                f"{target.folder} is the copy of a partition, which takes no documents; index into the partitions that "
-                "it was copied from, and copy again into another schema"
-            )
         whole = target.folder.parent
         raise IndexMismatch(
             f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"

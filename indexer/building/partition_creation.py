@@ -16,7 +16,6 @@ from filelock import FileLock, Timeout
 
 from engine.errors import DocumentError, IndexBusy, IndexMismatch, QueryError
 from engine.readers import Unreadable
-from engine.store.address import Address
 from engine.store.durable import fsync_folder
 from engine.store.manifest import (
     MOST_PARTITIONS,
@@ -35,16 +34,14 @@ from indexer.building.pipeline import BATCH_CHARS
 from indexer.building.stub import is_free
 
 
-def check_number(place: Path, n_partitions: int) -> None:
+def check_number(n_partitions: int) -> None:
     """Whether an index can have so many partitions.
 
     Raises:
-        QueryError: the number is out of range, or is not 1 where a database holds the index.
+        QueryError: the number is out of range.
     """
     if not 1 <= n_partitions <= MOST_PARTITIONS:
         raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
-    if isinstance(place, Address) and n_partitions != 1:
-        raise QueryError(f"{place} holds one index, not {n_partitions} partitions; pass -p 1")
 
 
 def begin_partitions(
@@ -53,7 +50,7 @@ def begin_partitions(
     """Make the partitions of a new index; an existing index must have `n_partitions` partitions.
 
     Args:
-        place: folder or address of the index.
+        place: folder of the index.
         n_partitions: requested number; 1 is an index without partitions, which is not made here.
         documents: that will be indexed.
         language: language of the word segmentation; by default detected in the first documents, as in one index.
@@ -67,7 +64,7 @@ def begin_partitions(
         DocumentError: there is no document to detect a language in.
         IndexBusy: another process makes the partitions.
     """
-    check_number(place, n_partitions)
+    check_number(n_partitions)
     if not is_free(place):
         _check_present(place, n_partitions)
         return documents

@@ -17,7 +17,6 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch
 from engine.faults import named_faults
 from engine.report.durations import duration
-from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow
 from engine.store.manifest import is_partitioned
@@ -151,11 +150,11 @@ def _pace(documents: list[Document], encoder: Encoder) -> float:
 
 
 def _opened(path: Path) -> Writer:
-    place = index_place(path)
-    if isinstance(place, Address) or is_partitioned(place):
+    place = Path(path)
+    if is_partitioned(place):
         raise IndexMismatch(
-            f"{path} is no single folder, and only such an index is encoded again in its place; index the corpus "
-            "again into a new one"
+            f"{path} is partitioned, and only an index without partitions is encoded again in its place; index the "
+            "corpus again into a new one"
         )
     writer = Writer(place)
     try:

@@ -5,9 +5,8 @@ itself. The stored row is float16 and is stored again as the same bytes. Section
 from the chunk vectors, which here are rounded to float16, while encoding the whole document has them in float32. The
 difference is less than 1e-6 in cosine; `tests/indexer/test_reuse.py` checks that bound.
 
-Vectors are reused only for indexes in folders, partitioned or not. Documents in PostgreSQL are encoded whole, and so
-are those of a run on a Ray cluster, whose first step commits words alone. `--reencode` finds nothing to reuse: the
-text of a replaced version is gone, and with it the tokens of its chunks.
+A run on a Ray cluster encodes documents whole, since its first step commits words alone. `--reencode` finds nothing to
+reuse: the text of a replaced version is gone, and with it the tokens of its chunks.
 
 Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
 """
@@ -118,7 +117,7 @@ class Reuse:
 def can_reuse(writer: Writer, encoder: Encoder) -> bool:
     """Whether stored chunk vectors can replace the vectors that an encoder would compute."""
     bound = writer.meta.get("encoder", {}).get("fingerprint")
-    return writer.has_files and encoder.has_independent_chunks and bound == encoder.fingerprint
+    return encoder.has_independent_chunks and bound == encoder.fingerprint
 
 
 def encode_changes(

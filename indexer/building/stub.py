@@ -8,11 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.store.address import Address
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import CATALOG_FILE
 from engine.store.manifest import MANIFEST_FILE, index_folders
-from engine.store.presence import stored_meta
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writable import LOCK_FILE
@@ -33,9 +31,7 @@ def without_stub(folder: Path) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether a new index can be made here: no folder or an empty one; at an address, nothing committed."""
-    if isinstance(folder, Address):
-        return "counters" not in stored_meta(folder)  # written with the first commit
+    """Whether a new index can be made here: no folder or an empty one."""
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
@@ -50,11 +46,6 @@ def remove_stub(folder: Path) -> None:
     A folder that another process writes stays too, as do files that are not of an index.
     """
     with suppress(EngineError, OSError):
-        if isinstance(folder, Address):
-            from engine.store.postgres.writer import remove_empty  # needs an optional package
-
-            remove_empty(folder)
-            return
         folders = index_folders(folder)
         with ExitStack() as held:
             writers = [held.enter_context(Writer(path)) for path in folders]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.access import access_options
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
@@ -56,7 +55,6 @@ class _Wanted:
 @weight_option
 @diversify_option
 @exact_option
-@access_options
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option
@@ -73,8 +71,6 @@ def chart(
     weights: dict[str, float],
     diversify: bool,
     exact: bool,
-    is_partial: bool,
-    timeout: float,
     form: str,
     output: Path | None,
     read_seconds: float,
@@ -100,7 +96,7 @@ def chart(
     options = {"k": k, "where": where, "without": without, "weights": weights, "diversify": diversify, "exact": exact}
     wanted = _Wanted(by, least, options)
     read = None if document is None else _read(document, check_form(form_of_stdin), read_seconds, read_memory)
-    with opened_index(index, device, timeout=timeout, is_partial=is_partial) as opened:
+    with opened_index(index, device) as opened:
         _write(_chart(opened, read, doc_id, wanted), by, form, output)
 
 

@@ -12,7 +12,7 @@ import click
 from indexer.cli.option_groups import DecoratedT
 
 if TYPE_CHECKING:
-    from engine.remote.exchange import Channel
+    from engine.search.partition import Placement
 
 _PLACES = "local starts one on this machine, auto is the one that this machine belongs to, HOST:PORT names its head."
 
@@ -69,7 +69,7 @@ def check_ray(feature: str) -> None:
 
 
 @contextmanager
-def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Channel | None]:
+def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placement | None]:
     """Run the partitions of an index as actors of a Ray cluster inside the context; None without an address.
 
     Raises:

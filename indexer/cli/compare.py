@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.options import IndexType, device_option, opened_index, typed_command
+from indexer.cli.options import device_option, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.question_options import skip_option, weight_option
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--index",
     "index",
-    type=IndexType(),
+    type=click.Path(file_okay=False, path_type=Path),
     metavar="INDEX",
     help="Use the thresholds and word statistics of INDEX.",
 )

@@ -11,7 +11,6 @@ import numpy as np
 
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
-from engine.store.address import Address
 from engine.store.fields import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 
@@ -39,8 +38,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
 
 
 def _size_line(index: Index, facts: dict[str, Any]) -> str:
-    where = "tables of the server" if isinstance(index.snapshot.folder, Address) else f"{facts['shards']:,} shards"
-    return f"{where}, {facts['shard_bytes'] / 1e6:,.1f} MB"
+    return f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"
 
 
 def _coverage_line(facts: dict[str, Any]) -> str:
@@ -63,7 +61,7 @@ def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     of_parts = facts["partitions"]
     size = f"{len(of_parts):,}, each with its own generation"
     rows = [
-        (f"  {one['address']}", f"{one['documents']:,} documents; {_generation_line(one['generation'])}")
+        (f"  {one['folder']}", f"{one['documents']:,} documents; {_generation_line(one['generation'])}")
         for one in of_parts
     ]
     return [("partitions", size), *rows]

@@ -16,7 +16,6 @@ from engine.systems import refuse_windows
 from indexer.cli.backup import backup, restore
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
-from indexer.cli.connect import connect
 from indexer.cli.export import export
 from indexer.cli.index import index
 from indexer.cli.json_log import OPTION, json_log
@@ -102,7 +101,6 @@ for command in (
     backup,
     restore,
     partition,
-    connect,
     doctor,
     pretrain,
     train,

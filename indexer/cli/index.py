@@ -285,14 +285,13 @@ def _built(
 def _named_cost(index: Path, encoder: Encoder | str | None, settings: _Settings) -> Iterator[None]:
     """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
-    from engine.store.address import Address
     from engine.store.manifest import is_partitioned
     from engine.store.presence import stored_meta
 
     try:
         yield
     except IndexMismatch as error:
-        is_single = not isinstance(index, Address) and not is_partitioned(index)
+        is_single = not is_partitioned(index)
         bound = stored_meta(index).get("encoder") if is_single and settings.encode != "none" else None
         if bound is None:
             raise

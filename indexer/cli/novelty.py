@@ -30,7 +30,6 @@ _OF_RANKINGS = (
     "explain",
     "exact",
     "matrix",
-    "is_partial",
 )  # parameters that have no meaning for novelty
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.access import timeout_option
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import checked_output, output_option, write_output
 from indexer.cli.pictures import check_picture, write_picture
@@ -69,7 +68,6 @@ _PARQUET = ".parquet"
     help="Score of a pair that connects a cluster; by default that of --least.",
 )
 @output_option
-@timeout_option
 @device_option
 def pairs(
     index: Path,
@@ -81,7 +79,6 @@ def pairs(
     picture: Path | None,
     cluster_least: float | None,
     output: Path | None,
-    timeout: float,
     device: str | None,
 ) -> None:
     """List pairs of documents of INDEX that overlap, best first.
@@ -111,7 +108,7 @@ def pairs(
 
     settings = PairSettings(least, top, mode, where)
     journal = None if output is None else output.with_name(output.name + ".part")
-    with opened_index(index, device, timeout=timeout) as opened:
+    with opened_index(index, device) as opened:
         log = _Log()
         found = find_pairs(opened, settings, journal=journal, progress=log, log=log.line)
         if picture is not None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from indexer.cli.options import IndexType, existing_index_argument
+from indexer.cli.options import existing_index_argument
 
 
 @click.command()
 @existing_index_argument
-@click.argument("out", type=IndexType())
+@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "-p",
     "--partitions",
@@ -27,9 +27,6 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
     Each partition is an index with a share of the documents. One query searches all
     partitions at the same time and returns the hits, scores and parts of one index.
     All commands take OUT like any other INDEX. INDEX may be partitioned itself.
-
-    OUT may be an address, postgresql://HOST/DATABASE?schema=NAME: then INDEX is
-    copied into tables of that database, with -p 1. INDEX may be an address too.
 
     \b
     Example:

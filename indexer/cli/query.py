@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from engine.search.allowance import CANDIDATES, Allowance
-from indexer.cli.access import access_options
 from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.novelty import check_novelty_options, novelty_answers, print_novelty
 from indexer.cli.options import (
@@ -98,7 +97,6 @@ _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explana
 )
 @click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
 @exact_option
-@access_options
 @ray_option("Search partitions as actors of")
 @pairs_option(None, "3, in HTML 10; of novelty 1, in HTML 3")
 @matrix_option
@@ -125,8 +123,6 @@ def query(
     candidates: int,
     encode_tokens: int | None,
     exact: bool,
-    is_partial: bool,
-    timeout: float,
     ray_address: str | None,
     n_pairs: int | None,
     matrix: bool,
@@ -167,8 +163,8 @@ def query(
         reading = opened_reader(named, read_seconds, read_memory)
         with (
             reading as reader,
-            placed_partitions(index, ray_address) as channel,
-            opened_index(index, device, timeout=timeout, is_partial=is_partial, channel=channel) as opened,
+            placed_partitions(index, ray_address) as placement,
+            opened_index(index, device, placement=placement) as opened,
         ):
             found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
             if mode == "novelty":

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.store.address import is_address
-from indexer.cli.options import FAILED, PARTLY, IndexType, device_option, json_option, opened_index
+from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from engine.report.differences import Differences
 
 _LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines
-_INDEX = IndexType(exists=True)
+_INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command()
@@ -69,10 +68,7 @@ def replay(
 
 
 def _folder(recorded: Mapping[str, Any]) -> Path:
-    name = recorded["provenance"]["index"]["path"]
-    if is_address(name):  # a result file must not choose the server that gets the user's name and password
-        raise click.ClickException(f"the index of the result is at {name}; name it, to connect there: --index INDEX")
-    folder = Path(name)
+    folder = Path(recorded["provenance"]["index"]["path"])
     if not folder.is_dir():
         raise click.ClickException(f"the index {folder} of the result is not there; name it: --index INDEX")
     return folder

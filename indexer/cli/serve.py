@@ -98,14 +98,13 @@ def serve(
         if find_spec(module) is None:
             raise MissingExtra("longmatch serve", package, "serve")
     # Loads FastAPI, which no other command needs.
-    from engine.remote.exchange import Access
     from indexer.reading.reader import ReadLimits
     from indexer.serving.server import serve as run
     from indexer.serving.settings import Settings, read_token
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("longmatch").setLevel(logging.INFO)
-    with placed_partitions(index, ray_address) as channel:
+    with placed_partitions(index, ray_address) as placement:
         settings = Settings(
             host=host,
             port=port,
@@ -117,6 +116,6 @@ def serve(
             store=store,
             device=device,
             read=ReadLimits(read_seconds, read_memory),
-            access=Access(channel=channel),
+            placement=placement,
         )
         run(index, settings, log=lambda line: click.echo(line, err=True))

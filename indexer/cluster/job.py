@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.encoders.encoder import Encoder
-from engine.errors import IndexMismatch, QueryError
+from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
@@ -80,12 +79,9 @@ def build_on_cluster(
 
     Raises:
         ClusterError: a process of the cluster died repeatedly.
-        QueryError: the index is on a server.
         EngineError: as in `indexer.build`.
     """
-    folder = index_place(path)
-    if isinstance(folder, Address):
-        raise QueryError(f"{folder} is on a server, and writers on Ray need folders; leave --ray out")
+    folder = Path(path)
     started = time.perf_counter()
     # With a reference, a run publishes only at its end, so that kills change nothing in the index.
     is_new = not folder.exists() or not _has_reference(folder)

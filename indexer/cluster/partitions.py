@@ -1,123 +1,181 @@
-"""The partitions of an index as actors of Ray, which answer the rounds of searches frame by frame.
+"""The partitions of an index as actors of Ray, behind the protocol `engine.search.partition.Partition`.
 
-An actor responds like a server of its partition, see `indexer.serving.rounds`. If its process or its machine dies, Ray
-restarts it; the machine must have the folder of the partition under the same path.
+If the process of an actor or its machine dies, Ray restarts it; the machine must have the folder of the partition under
+the same path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import numpy as np
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+import xxhash
+from numpy.typing import NDArray
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
-from engine.errors import ClusterError, EngineError, IndexChanged, QueryError
-from engine.index import Index
-from engine.remote.exchange import NoAnswer
+from engine.errors import ClusterError, EngineError
+from engine.scoring.evidence import Scoring
+from engine.search.local_partition import LocalPartition
+from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
+from engine.search.query import Prepared
+from engine.store.snapshot import Positions, Snapshot
 from indexer.cluster.failures import first_line
-from indexer.serving.rounds import answer
 
 if TYPE_CHECKING:
     Actor: TypeAlias = Any  # Ray makes its class
 
-_FIRST_ROUNDS = ("describe", "rank", "survey")
 _START_SECONDS = 300.0  # in which the processes of all partitions begin to answer
+_ANSWER_SECONDS = 300.0  # in which an actor answers, a restart included
 
 
-class Outcome(StrEnum):
-    """The outcome of a round."""
-
-    ANSWERED = "answered"
-    CHANGED = "changed"  # the documents are no longer those that the search began with
-    REFUSED = "refused"  # the query cannot be answered
-    FAILED = "failed"
+def part_state(snapshot: Snapshot) -> str:
+    """A digest that changes with the documents of a partition and with their vectors."""
+    roster = snapshot.roster
+    return xxhash.xxh3_128_hexdigest(np.concatenate([roster.ids, roster.shard, roster.n_chunks]).tobytes())
 
 
 class PartitionActor:
-    """Answers for the partition in one folder."""
+    """Searches the partition in one folder."""
 
     def __init__(self, folder: Path) -> None:
         """Open nothing yet: an error here would be lost."""
         self._folder = folder
-        self._index: Index | None = None
+        self._snapshot: Snapshot | None = None
 
     def ready(self) -> bool:
         """Whether the process runs."""
         return True
 
-    def answer(self, subject: str, body: bytes) -> tuple[Outcome, bytes | str]:
-        """Answer one round with a frame, or with the reason why there is none."""
-        try:
-            return Outcome.ANSWERED, answer(self._opened(subject), subject, body)
-        except IndexChanged as error:
-            return Outcome.CHANGED, str(error)
-        except QueryError as error:
-            return Outcome.REFUSED, str(error)
-        except EngineError as error:
-            return Outcome.FAILED, str(error)
+    def answer(self, state: str, scoring: Scoring, method: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Call a method of the partition.
 
-    def _opened(self, subject: str) -> Index:
-        """The opened index, reopened if it has changed and the round is one that a search begins with."""
-        if self._index is not None and subject in _FIRST_ROUNDS and not self._index.snapshot.is_newest():
-            self._index.close()
-            self._index = None
-        if self._index is None:
-            self._index = Index.open(self._folder, store=False)
-        return self._index
+        Args:
+            state: of the documents that are searched, see `part_state`.
+            scoring: the constants.
+            method: of `Partition`.
+            arguments: of the method.
+
+        Raises:
+            ClusterError: the folder holds other documents.
+        """
+        value = getattr(LocalPartition(self._opened(state), scoring), method)(*arguments)
+        if method == "show":  # texts are unpacked here, not where they arrive
+            return [replace(shown, document=replace(shown.document)) for shown in value]
+        return value
+
+    def _opened(self, state: str) -> Snapshot:
+        if self._snapshot is not None and part_state(self._snapshot) != state:
+            self._snapshot.close()
+            self._snapshot = None
+        if self._snapshot is None:
+            self._snapshot = Snapshot(self._folder)
+        if part_state(self._snapshot) != state:
+            raise ClusterError(
+                f"{self._folder} holds other documents on a machine of the cluster than where the query runs; copy the "
+                "index to all machines, or open it again"
+            )
+        return self._snapshot
+
+
+class ActorPartition:
+    """A partition that an actor searches; see `Partition`."""
+
+    def __init__(self, name: str, actor: Actor, snapshot: Snapshot, scoring: Scoring) -> None:
+        """Search the documents of a snapshot.
+
+        Args:
+            name: of the actor, for messages.
+            actor: of the partition.
+            snapshot: of the same partition, as this process opened it.
+            scoring: the constants.
+        """
+        self.n_documents = snapshot.n_documents
+        self._name = name
+        self._actor = actor
+        self._state = part_state(snapshot)
+        self._scoring = scoring
+
+    def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
+        """See `Partition.rank`."""
+        return cast(Ranks, self._answer("rank", prepared, selection, n_most))
+
+    def survey(self, selection: Selection) -> Survey:
+        """See `Partition.survey`."""
+        return cast(Survey, self._answer("survey", selection))
+
+    def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
+        """See `Partition.tops`."""
+        return cast(list[Ranked], self._answer("tops", queries, selection, n_most))
+
+    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        """See `Partition.scores_of`."""
+        return cast(NDArray[np.float64], self._answer("scores_of", prepared, positions))
+
+    def show(self, positions: Positions) -> Sequence[Shown]:
+        """See `Partition.show`."""
+        return cast(Sequence[Shown], self._answer("show", positions))
+
+    def _answer(self, method: str, *arguments: object) -> object:
+        """Call a method in the process of the actor.
+
+        Raises:
+            EngineError: of the method.
+            ClusterError: the actor gives no answer.
+        """
+        request = self._actor.answer.remote(self._state, self._scoring, method, arguments)
+        try:
+            return ray.get(request, timeout=_ANSWER_SECONDS)
+        except RayTaskError as error:
+            if isinstance(error.cause, EngineError):
+                raise error.cause from None
+            reason = first_line(error)
+        except GetTimeoutError:
+            reason = f"no answer within {_ANSWER_SECONDS:.0f} s"
+        except RayError as error:
+            reason = first_line(error)
+        raise ClusterError(
+            f"{self._name} does not answer ({reason}); Ray starts it again on a machine that has its folder: run the "
+            "search again, or look into the logs of Ray"
+        )
 
 
 class PartitionActors:
-    """Carries frames to the actors of all partitions; see `engine.remote.exchange.Channel`."""
+    """An actor for each partition of an index; a `engine.search.partition.Placement`."""
 
-    next_step = "Ray starts it again, on a machine that has its folder"
-
-    def __init__(self, parts: Sequence[Path]) -> None:
-        """Start an actor for each partition, spread over the machines of the cluster.
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Start the actors, spread over the machines of the cluster.
 
         Args:
-            parts: the folder of each, by number.
+            folders: of the partitions, by number.
 
         Raises:
             ClusterError: the actors do not start.
         """
-        parts = [part.absolute() for part in parts]
-        made = ray.remote(PartitionActor).options(
+        folders = [folder.absolute() for folder in folders]
+        remote = ray.remote(PartitionActor).options(
             num_cpus=0, max_restarts=-1, max_task_retries=1, scheduling_strategy="SPREAD"
         )
-        self._names = [f"actor {part.name}" for part in parts]
-        self.actors: dict[str, Actor] = {name: made.remote(part) for name, part in zip(self._names, parts, strict=True)}
+        self.actors: dict[str, Actor] = {f"actor {folder.name}": remote.remote(folder) for folder in folders}
         try:
             ray.get([actor.ready.remote() for actor in self.actors.values()], timeout=_START_SECONDS)
         except RayError as error:
             self.close()
             raise ClusterError(
-                f"the partitions of {parts[0].parent} do not start on the Ray cluster ({first_line(error)}); look into "
-                "the logs of Ray, and install longmatch on all of its machines"
+                f"the partitions of {folders[0].parent} do not start on the Ray cluster ({first_line(error)}); look "
+                "into the logs of Ray, and install longmatch on all of its machines"
             ) from error
 
-    def address(self, number: int) -> str:
-        """The name of an actor."""
-        return self._names[number]
-
-    def send(self, address: str, subject: str, body: bytes, seconds: float) -> bytes:
-        """Send a frame to an actor; see `Channel.send`."""
-        try:
-            outcome, value = ray.get(self.actors[address].answer.remote(subject, body), timeout=seconds)
-        except GetTimeoutError:
-            raise NoAnswer(f"no answer within {seconds:.3g} s") from None
-        except RayError as error:
-            raise NoAnswer(first_line(error)) from error
-        if outcome is Outcome.CHANGED:
-            raise IndexChanged(value)
-        if outcome is Outcome.REFUSED:
-            raise QueryError(value)
-        if outcome is Outcome.FAILED:
-            raise NoAnswer(value)
-        return bytes(value)
+    def partitions(self, snapshots: Sequence[Snapshot], scoring: Scoring) -> list[Partition]:
+        """The partitions of an index; see `Placement.partitions`."""
+        return [
+            ActorPartition(name, actor, snapshot, scoring)
+            for (name, actor), snapshot in zip(self.actors.items(), snapshots, strict=True)
+        ]
 
     def close(self) -> None:
         """End the actors."""
@@ -126,9 +184,9 @@ class PartitionActors:
 
 
 @contextmanager
-def placed(parts: Sequence[Path]) -> Iterator[PartitionActors]:
+def placed(folders: Sequence[Path]) -> Iterator[PartitionActors]:
     """Run partitions as actors on the cluster inside the context; arguments and errors as in `PartitionActors`."""
-    actors = PartitionActors(parts)
+    actors = PartitionActors(folders)
     try:
         yield actors
     finally:

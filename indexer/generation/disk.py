@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
-from engine.store.address import Address
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.generation.footprint import folder_bytes
@@ -33,8 +31,6 @@ class DiskGuard:
 
     def left_bytes(self) -> int:
         """Bytes that can still be written."""
-        if isinstance(self.folder, Address):
-            return sys.maxsize  # the disk of another machine: the server refuses what it has no room for
         there = self.folder.resolve()
         while not there.exists():
             there = there.parent

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from engine.store.address import Address
-
 _STATUS = Path("/proc/self/status")
 _SECONDS_BETWEEN_LOOKS = 0.05
 
@@ -72,7 +70,5 @@ def _resident() -> tuple[int, int]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below a folder; 0 where there is none, as for an address."""
-    if isinstance(folder, Address):
-        return 0
+    """Size of all files below a folder; 0 where there is none."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

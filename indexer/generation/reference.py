@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
-from engine.store.address import Address, index_place
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
@@ -31,9 +30,9 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
         IndexDamaged: a shard is damaged; repair first.
         IndexMismatch: the index is a partition, whose reference is that of all partitions.
     """
-    with open_writers(index_place(path)) as writer:
+    with open_writers(Path(path)) as writer:
         if isinstance(writer, Writer) and writer.is_partition:
-            whole = "INDEX" if isinstance(writer.folder, Address) else writer.folder.parent
+            whole = writer.folder.parent
             raise IndexMismatch(
                 f"{path} is a partition of {whole}, whose reference it shares: longmatch rebase {whole}"
             )

@@ -19,7 +19,6 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.pairs import DocumentPair
 from engine.provenance import index_state
-from engine.remote.opening import begin
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.on_demand import BY_WORDS
 from engine.search.pair_search import Edges, best_edges, given_edges, join_edges, missing_reverse
@@ -84,8 +83,6 @@ def find_pairs(
 
     Raises:
         QueryError: the filter cannot be used, or the journal is of another index or other settings.
-        PartitionUnavailable: a served partition does not answer.
-        IndexChanged: a served partition was written meanwhile.
     """
     started = time.perf_counter()
     run = _Run(index, settings, progress or _silent)
@@ -116,7 +113,6 @@ class _Run:
 
     def __init__(self, index: Index, settings: PairSettings, progress: Progress) -> None:
         snapshot = index.snapshot
-        begin(snapshot, is_partial=False)
         if settings.where is not None:
             check_fields(snapshot, settings.where)
         is_complete = snapshot.is_complete

@@ -15,7 +15,6 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow
 from engine.faults import named_faults
-from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
@@ -26,7 +25,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
 from indexer.building.partition_creation import appearing, check_number, write_empty
-from indexer.building.stub import is_free, without_stub
+from indexer.building.stub import is_free
 from indexer.generation.disk import DiskGuard
 from indexer.generation.footprint import folder_bytes
 from indexer.generation.new_generation import refresh_word_postings
@@ -51,44 +50,30 @@ def partition(
 
     Args:
         path: an index, partitioned or not; stays unchanged.
-        out: folder of the new index, empty or not existing; or the address of a schema without an index.
+        out: folder of the new index, empty or not existing.
         n_partitions: of the new index, from 1 to 4,096; 1 makes an index that is not partitioned.
         log: called with one line for each step.
 
     Raises:
-        QueryError: the number is out of range, or is not 1 for an address.
+        QueryError: the number is out of range.
         IndexMismatch: there is no index, an earlier version wrote it, or `out` is not empty.
         IndexDamaged: a shard is damaged; repair first.
         BudgetExceeded: the disk does not hold the copy.
     """
-    source, out = index_place(path), index_place(out)
-    check_number(out, n_partitions)
+    source, out = Path(path), Path(out)
+    check_number(n_partitions)
     if not is_free(out):
-        what = "schema" if isinstance(out, Address) else "folder"
-        raise IndexMismatch(f"{out} is there already; name a new {what}")
+        raise IndexMismatch(f"{out} is there already; name a new folder")
     with open_snapshot(source) as snapshot:
         if not (snapshot.counts_titles and snapshot.knows_kinds):
             raise IndexMismatch(f"an earlier version wrote {source}; bring it up to date: longmatch repair {source}")
-        DiskGuard(out).refuse(folder_bytes(source) or snapshot.totals()["shard_bytes"])
-        if isinstance(out, Address):
-            return _copied_to_server(snapshot, out, source, log)
+        DiskGuard(out).refuse(folder_bytes(source))
         with appearing(out) as folder:
             if n_partitions > 1:
                 assert snapshot.language is not None
                 write_empty(folder, n_partitions, snapshot.language, snapshot.meta.get("encoder"))
             with open_writers(folder) as writers:
                 return _copied(snapshot, writers, source, log)
-
-
-def _copied_to_server(snapshot: Snapshot, out: Address, source: Path, log: Callable[[str], None]) -> PartitionReport:
-    """Copy an index into a database, in one transaction."""
-    from engine.store.postgres.writer import PostgresWriter  # needs an optional package
-
-    with without_stub(out), PostgresWriter(out) as writer, writer.one_commit():
-        if (partition := snapshot.meta.get("partition")) is not None:
-            assert snapshot.language is not None
-            writer.bind_partition(partition["number"], partition["of"], snapshot.language)
-        return _copied(snapshot, writer, source, log)
 
 
 def _copied(
@@ -133,8 +118,6 @@ def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document
 
 def _derive(writer: Writer, snapshot: Snapshot, log: Callable[[str], None]) -> None:
     """Build the FAISS index of a partition, if all documents of the source have vectors, and its word postings."""
-    if not writer.has_files:
-        return
     if snapshot.width and snapshot.has_vectors.all():
         try:
             refresh_generation(writer, AUTO, log=log)

@@ -89,7 +89,6 @@ def found(
     Raises:
         Refusal: the index lacks one of the named documents.
     """
-    index.is_partial = parameters.partial
     _check_names(index, query, without)
     search_with = index.search_id if isinstance(query, str) else index.search
     return search_with(

@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from engine.index import Index
-from engine.remote.exchange import PATH
-from indexer.serving import answers, catalog, rounds
+from indexer.serving import answers, catalog
 from indexer.serving.bodies import (
     LONGEST_FIELD,
     MOST_LISTED,
@@ -69,7 +68,6 @@ def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> Fas
     _add_catalog(app, service)
     _add_documents(app, service)
     _add_comparisons(app, service)
-    _add_rounds(app, service)
     add_page(app, service)
     _add_errors(app, service)
     _add_description(app)
@@ -159,13 +157,6 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
             return answers.compare(index, query, target, form)
 
         return await service.answer_with(work)
-
-
-def _add_rounds(app: FastAPI, service: Service) -> None:
-    @app.post(PATH + "{subject}", include_in_schema=False)  # frames, for searches of the same version
-    async def answer_round(subject: str, request: Request) -> Response:
-        body = await request.body()
-        return await service.answer_with(lambda index: rounds.answer(index, subject, body), "application/octet-stream")
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:

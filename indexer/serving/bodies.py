@@ -17,7 +17,7 @@ from engine.text.cleaning import MAX_DOCUMENT_BYTES
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
-_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "partial", "matrix"])
+_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "matrix"])
 _LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
@@ -99,9 +99,6 @@ class Parameters(BaseModel):
         0.0, ge=0, le=1, description="List section pairs that contribute at least so much, and the sum of the others."
     )
     exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
-    partial: bool = Field(
-        False, description="Search without the partitions that do not answer; the status is then partial."
-    )
     candidates: int = Field(
         CANDIDATES,
         ge=0,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine.index import Index
 from engine.provenance import recorded_encoder
-from engine.remote.opening import is_here
 from engine.store.fields import stored_fields, stored_values
 from indexer.serving.answers import as_json
 from indexer.serving.settings import Settings
@@ -32,7 +31,7 @@ def description(index: Index, settings: Settings) -> bytes:
             "max_bytes": settings.max_bytes,
             "fields": [
                 asdict(one) | {"types": list(one.types), "examples": list(one.examples)}
-                for one in (stored_fields(snapshot.folder) if is_here(snapshot) else [])
+                for one in stored_fields(snapshot.folder)
             ],
         }
     )

@@ -13,9 +13,7 @@ from engine.errors import (
     DocumentError,
     EngineError,
     IndexBusy,
-    IndexChanged,
     IndexMismatch,
-    PartitionUnavailable,
     QueryError,
 )
 
@@ -25,8 +23,6 @@ _STATUS: dict[type[EngineError], tuple[int, str]] = {
     DocumentError: (422, "document_unreadable"),
     QueryError: (400, "bad_query"),
     IndexMismatch: (409, "index_mismatch"),
-    IndexChanged: (409, "index_changed"),
-    PartitionUnavailable: (503, "partition_unavailable"),
     IndexBusy: (503, "index_busy"),
     BudgetExceeded: (503, "budget_exceeded"),
 }
@@ -35,7 +31,6 @@ _NEXT = {
     "bad_query": "change the request; /openapi.json describes it",
     "index_mismatch": "change the request, or the index",
     "index_changed": "search again",
-    "partition_unavailable": "start the server of the partition, or search with partial",
     "index_busy": "send the request again",
     "budget_exceeded": "send a smaller request",
 }

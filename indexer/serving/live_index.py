@@ -9,17 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
 from engine.index import Index
-from engine.store.address import Address
 from engine.store.catalog import CATALOG_FILE, connect
-from engine.store.manifest import MANIFEST_FILE, local_folders
-from engine.store.presence import stored_meta
+from engine.store.manifest import MANIFEST_FILE, index_folders
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
 from indexer.serving.progress import Progress
@@ -57,9 +54,9 @@ class LiveIndex:
         self._shared: SharedEncoder | None = None
         self._group: ReplicaGroup | None = None
         self._swap = threading.Lock()
-        with Index.open(folder, access=settings.access):
+        with Index.open(folder, placement=settings.placement):
             self._manifest = _manifest_state(folder)
-            self._watches = [_watch(part) for part in local_folders(folder)]
+            self._watches = [_CatalogWatch(part / CATALOG_FILE) for part in index_folders(folder)]
 
     @property
     def is_ready(self) -> bool:
@@ -75,7 +72,7 @@ class LiveIndex:
         self._has_changed()
         shared = self._shared_encoder()
         settings = self._settings
-        group = ReplicaGroup(self.folder, shared, settings.threads, settings.access, store=settings.store)
+        group = ReplicaGroup(self.folder, shared, settings.threads, settings.placement, store=settings.store)
         with self._swap:
             old, self._group, self._shared = self._group, group, shared
             self.n_loaded += 1
@@ -85,7 +82,7 @@ class LiveIndex:
 
     def _shared_encoder(self) -> SharedEncoder | None:
         """The loaded encoder; a new one if the index was rebuilt with another encoder."""
-        with Index.open(self.folder, access=self._settings.access) as opened:
+        with Index.open(self.folder, placement=self._settings.placement) as opened:
             built = opened.snapshot.meta.get("encoder") if opened.snapshot.width else None
         if built is None:
             return None
@@ -172,32 +169,6 @@ def _manifest_state(folder: Path) -> tuple[int, int] | None:
         found = (folder / MANIFEST_FILE).stat()
         return found.st_ino, found.st_mtime_ns
     return None
-
-
-def _watch(part: Path) -> _CatalogWatch | _ServerWatch:
-    return _ServerWatch(part) if isinstance(part, Address) else _CatalogWatch(part / CATALOG_FILE)
-
-
-class _ServerWatch:
-    """Detects commits to an index on a server by its stored metadata."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._seen: dict[str, Any] | None = None
-
-    def has_changed(self) -> bool:
-        """Whether something was committed since the last call; False while the server does not answer."""
-        with suppress(EngineError):
-            before, self._seen = self._seen, stored_meta(self._address)
-            return self._seen != before
-        return False
-
-    def forget(self) -> None:
-        """Report a change at the next call."""
-        self._seen = None
-
-    def close(self) -> None:
-        """Nothing is held between calls."""
 
 
 class _CatalogWatch:

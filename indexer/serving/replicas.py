@@ -16,8 +16,8 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.index import Index
 from engine.provenance import index_state
-from engine.remote.exchange import Access
 from engine.search.allowance import Allowance
+from engine.search.partition import Placement
 from engine.text.document import Document
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
@@ -31,7 +31,13 @@ class Replica:
     """One opened copy of the index."""
 
     def __init__(
-        self, folder: Path, shared: SharedEncoder | None, group: ReplicaGroup, access: Access, *, store: bool
+        self,
+        folder: Path,
+        shared: SharedEncoder | None,
+        group: ReplicaGroup,
+        placement: Placement | None,
+        *,
+        store: bool,
     ) -> None:
         """Open it, and search once so that everything is loaded.
 
@@ -39,13 +45,13 @@ class Replica:
             folder: of the index.
             shared: None for an index that holds words alone.
             group: all copies of the same snapshot.
-            access: how partitions in other processes are reached.
+            placement: where partitions are searched.
             store: as in `engine.index.Index.open`.
         """
         self._group = group
         self._arrived: deque[tuple[str, EncodedDocument]] = deque()  # vectors that other copies encoded
         self._encoder = None if shared is None else RequestEncoder(shared, self._share)
-        self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info, access=access)
+        self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info, placement=placement)
         self.index.search(_WARM_UP, k=1, allowance=Allowance(candidates=0)).to_dict()
 
     @property
@@ -81,7 +87,7 @@ class ReplicaGroup:
     """The copies of one snapshot; each is used by one thread at a time."""
 
     def __init__(
-        self, folder: Path, shared: SharedEncoder | None, n_replicas: int, access: Access, *, store: bool
+        self, folder: Path, shared: SharedEncoder | None, n_replicas: int, placement: Placement | None, *, store: bool
     ) -> None:
         """Open all copies.
 
@@ -89,7 +95,7 @@ class ReplicaGroup:
             folder: of the index.
             shared: None for an index that holds words alone.
             n_replicas: at least 1.
-            access: how partitions in other processes are reached.
+            placement: where partitions are searched.
             store: as in `engine.index.Index.open`.
 
         Raises:
@@ -100,12 +106,12 @@ class ReplicaGroup:
         self._replicas: list[Replica] = []
         try:
             for _ in range(n_replicas):
-                self._replicas.append(Replica(folder, shared, self, access, store=store))
+                self._replicas.append(Replica(folder, shared, self, placement, store=store))
             for _ in range(_REOPENINGS):
                 older = [number for number, one in enumerate(self._replicas) if one.state != self._replicas[-1].state]
                 for number in older:
                     self._replicas[number].index.close()
-                    self._replicas[number] = Replica(folder, shared, self, access, store=store)
+                    self._replicas[number] = Replica(folder, shared, self, placement, store=store)
         except EngineError:
             for replica in self._replicas:
                 replica.index.close()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import QueryError
-from engine.remote.exchange import Access
+from engine.search.partition import Placement
 from indexer.reading.reader import ReadLimits
 
 TOKEN_VARIABLE = "LONGMATCH_TOKEN"
@@ -36,7 +36,7 @@ class Settings:
     shutdown: float = 30.0  # seconds for running requests to finish
     reload: float = 2.0  # seconds between two looks at the catalog
     read: ReadLimits = field(default_factory=ReadLimits)
-    access: Access = field(default_factory=Access)  # how partitions in other processes are reached
+    placement: Placement | None = None  # where partitions are searched; by default in this process
 
     @property
     def is_open_to_all(self) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine.errors import QueryError
 from engine.faults import named_faults
-from engine.store.address import index_place
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import open_writers
 from engine.store.writer import Indexed, Writer
@@ -20,7 +19,7 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
     """Remove documents; their space on disk comes back with `compact`.
 
     Args:
-        path: an index, partitioned or not; a folder or an address.
+        path: an index, partitioned or not.
         doc_ids: the documents; one that is named twice counts once.
 
     Returns:
@@ -30,7 +29,7 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
         QueryError: there is no such document; nothing was removed.
         IndexBusy: another process writes the index.
     """
-    with open_writers(index_place(path)) as target:
+    with open_writers(Path(path)) as target:
         of_part: list[list[str]] = [[] for _ in target.parts]
         for doc_id in dict.fromkeys(doc_ids):
             of_part[partition_of(doc_id, len(target.parts))].append(doc_id)

@@ -100,13 +100,13 @@ def _check_partitions(folder: Path) -> list[Finding]:
     findings = []
     for number, entry in enumerate(manifest.partitions):
         try:
-            found = _check_index(folder / entry.address)
+            found = _check_index(folder / entry.folder)
             if all(one.damage is not Damage.CATALOG for one in found):
-                found += _check_place(folder / entry.address, number, len(manifest.partitions))
+                found += _check_place(folder / entry.folder, number, len(manifest.partitions))
         except IndexMismatch as error:
-            findings.append(Finding(Damage.MANIFEST, entry.address, str(error)))
+            findings.append(Finding(Damage.MANIFEST, entry.folder, str(error)))
             continue
-        findings += [replace(one, where=f"{entry.address}/{one.where}") for one in found]
+        findings += [replace(one, where=f"{entry.folder}/{one.where}") for one in found]
     if (pinned := manifest.reference) is not None:
         findings += _check_reference_file(folder, pinned)
     return findings

@@ -56,7 +56,7 @@ def sized(context: click.Context, out: str, **_: object) -> None:
         (["--sizes", "one=1,two=2"], "--sizes one=1,two=2"),
         (["--vectors", "somewhere/glove.txt"], "--vectors glove.txt"),
         (["--vectors", "."], "--vectors ."),
-        (["--encoder", "postgresql://me@host/papers"], "--encoder postgresql://..."),
+        (["--encoder", "https://me@host/papers"], "--encoder https://..."),
         (["--encoder", "/some/where/mine"], "--encoder mine"),
         (["--encoder", "/some/where/mine:contriever-first"], "--encoder mine:contriever-first"),
         (["--encoder", "facebook/contriever:first"], "--encoder facebook/contriever:first"),

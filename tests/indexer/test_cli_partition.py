@@ -119,7 +119,7 @@ def test_info_has_a_line_for_each_partition(parts: Path, run: Run) -> None:
     printed = run("info", parts).stdout
     assert "partitions   3, each with its own generation" in printed
     facts = json.loads(run("info", parts, "--json").stdout)
-    assert [one["address"] for one in facts["partitions"]] == ["0000.lm", "0001.lm", "0002.lm"]
+    assert [one["folder"] for one in facts["partitions"]] == ["0000.lm", "0001.lm", "0002.lm"]
     assert sum(one["documents"] for one in facts["partitions"]) == facts["documents"] == 16
 
 

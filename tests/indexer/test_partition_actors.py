@@ -1,8 +1,7 @@
-"""Partitions as actors of Ray give the results of folders; dead actors are an error, or left out like servers."""
+"""Partitions as actors of Ray give the results of folders; a dead actor is an error."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from engine.errors import PartitionUnavailable
+from engine.errors import ClusterError, QueryError
 from engine.index import Index
-from engine.remote.exchange import Access
-from engine.result import Status
-from engine.store.manifest import index_folders, partition_of
+from engine.store.manifest import index_folders
 from indexer.building.builder import build
 from indexer.cli import main
 from indexer.partitions.splitting import partition
@@ -24,6 +21,7 @@ from tests.fakes import make_corpus
 from tests.ray_cluster import ray_cluster
 
 if TYPE_CHECKING:
+    from indexer.cluster.partitions import PartitionActors
     from indexer.cluster.session import Cluster
 
 pytestmark = pytest.mark.ray
@@ -45,50 +43,60 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def access(partitioned: Path, cluster: Cluster) -> Iterator[Access]:
+def actors(partitioned: Path, cluster: Cluster) -> Iterator[PartitionActors]:
     from indexer.cluster.partitions import placed
 
     with placed(index_folders(partitioned)) as actors:
-        yield Access(seconds=60, channel=actors)
+        yield actors
 
 
-def test_actors_give_the_results_of_folders(partitioned: Path, access: Access) -> None:
-    with Index.open(partitioned, access=access) as found, Index.open(partitioned) as expected:
+def test_actors_give_the_results_of_folders(partitioned: Path, actors: PartitionActors) -> None:
+    with Index.open(partitioned, placement=actors) as found, Index.open(partitioned) as expected:
         for where in (None, "family = 'even'"):
             mine, theirs = (one.search(DOCUMENTS[3], where=where, k=7) for one in (found, expected))
             assert [(hit.doc_id, hit.score) for hit in mine] == [(hit.doc_id, hit.score) for hit in theirs]
             assert (mine.n_found, mine.n_searched, mine.status) == (theirs.n_found, theirs.n_searched, theirs.status)
 
 
-def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error_or_left_out(
-    partitioned: Path, access: Access
-) -> None:
+def test_novelty_on_actors_is_that_of_folders(partitioned: Path, actors: PartitionActors) -> None:
+    with Index.open(partitioned, placement=actors) as index, Index.open(partitioned) as expected:
+        rows = [
+            [(row.section, row.hit and row.hit.score) for row in one.novelty(DOCUMENTS[3])] for one in (index, expected)
+        ]
+        assert rows[0] == rows[1]
+
+
+def test_a_filter_that_does_not_parse_is_the_same_error_on_actors(partitioned: Path, actors: PartitionActors) -> None:
+    with Index.open(partitioned, placement=actors) as index, pytest.raises(QueryError, match="topic"):
+        index.search(DOCUMENTS[3], where="topic ~ 3")
+
+
+def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error(partitioned: Path, actors: PartitionActors) -> None:
     import ray
 
-    actors = access.channel.actors  # type: ignore[union-attr]
-    with Index.open(partitioned, access=access) as index:
-        whole = index.search(DOCUMENTS[3])
-        ray.kill(actors["actor 0001.lm"], no_restart=False)
-        again = index.search(DOCUMENTS[3])
-        assert [(hit.doc_id, hit.score) for hit in again] == [(hit.doc_id, hit.score) for hit in whole]
-        ray.kill(actors["actor 0001.lm"])
-        with pytest.raises(PartitionUnavailable, match=r"partition 1 at actor 0001\.lm does not answer"):
+    with Index.open(partitioned, placement=actors) as index:
+        hits = [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3])]
+        ray.kill(actors.actors["actor 0001.lm"], no_restart=False)
+        assert [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3])] == hits
+        ray.kill(actors.actors["actor 0001.lm"])
+        with pytest.raises(ClusterError, match=r"actor 0001\.lm does not answer"):
             index.search(DOCUMENTS[3])
-        index.is_partial = True
-        partly = index.search(DOCUMENTS[3])
-        assert partly.status is Status.PARTIAL
-        assert partly.missing_partitions == ("partition 1 at actor 0001.lm",)
-        assert {partition_of(hit.doc_id, P) for hit in partly} == {0}
 
 
-def test_actors_see_later_commits(partitioned: Path, cluster: Cluster, tmp_path: Path) -> None:
+def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Cluster, tmp_path: Path) -> None:
     from indexer.cluster.partitions import placed
 
-    folder = Path(shutil.copytree(partitioned, tmp_path / "x.parts"))
-    with placed(index_folders(folder)) as actors, Index.open(folder, access=Access(60, channel=actors)) as index:
-        assert index.search(DOCUMENTS[3]).n_searched == N
+    build(tmp_path / "one.lm", DOCUMENTS, encode="none")
+    partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
+    folder = tmp_path / "x.parts"
+    with placed(index_folders(folder)) as actors, Index.open(folder, placement=actors) as older:
+        assert older.search(DOCUMENTS[3]).n_searched == N
         build(folder, make_corpus(N + 4), encode="none")
-        assert index.search(DOCUMENTS[3]).n_searched == N + 4
+        assert older.search(DOCUMENTS[3]).n_searched == N
+        with Index.open(folder, placement=actors) as newer:
+            assert newer.search(DOCUMENTS[3]).n_searched == N + 4
+        with pytest.raises(ClusterError, match="holds other documents"):
+            older.search(DOCUMENTS[3])
 
 
 def test_the_command_searches_actors(partitioned: Path, cluster: Cluster) -> None:
@@ -97,8 +105,8 @@ def test_the_command_searches_actors(partitioned: Path, cluster: Cluster) -> Non
     assert found.stdout == expected.stdout and found.exit_code == 0
 
 
-def test_a_server_searches_actors(partitioned: Path, access: Access) -> None:
-    settings = Settings(threads=1, access=access)
+def test_a_server_searches_actors(partitioned: Path, actors: PartitionActors) -> None:
+    settings = Settings(threads=1, placement=actors)
     live = LiveIndex(partitioned, settings)
     live.load()
     with live.lease() as index, Index.open(partitioned) as expected:

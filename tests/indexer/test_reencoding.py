@@ -159,7 +159,7 @@ def test_an_index_that_cannot_be_reencoded_is_refused_with_the_reason(folder: Pa
     with pytest.raises(IndexMismatch, match=r"holds words alone; add vectors: longmatch index .*words\.lm"):
         reencode(tmp_path / "words.lm", encoder=other())
     partition(folder, tmp_path / "x.parts", 2)
-    with pytest.raises(IndexMismatch, match="is no single folder"):
+    with pytest.raises(IndexMismatch, match="is partitioned"):
         reencode(tmp_path / "x.parts", encoder=other())
     with pytest.raises(IndexMismatch, match="is a partition"):
         reencode(tmp_path / "x.parts" / "0000.lm", encoder=other())

@@ -76,10 +76,10 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         ({"hash": "md5"}, IndexMismatch, "with hash 'md5'"),
         ({"n_partitions": 3}, IndexDamaged, "it names 2 partitions, not 3"),
         ({"partitions": [], "n_partitions": 0}, IndexDamaged, "it names 0 partitions"),
-        ({"partitions": [{"address": "0000.lm"}]}, IndexDamaged, "cannot be read"),
+        ({"partitions": [{"folder": "0000.lm"}]}, IndexDamaged, "cannot be read"),
         ({"reference": {"version": 1}}, IndexDamaged, "cannot be read"),
         (
-            {"partitions": [{"address": "../x.lm", "n_documents": 1, "n_chunks": 1}], "n_partitions": 1},
+            {"partitions": [{"folder": "../x.lm", "n_documents": 1, "n_chunks": 1}], "n_partitions": 1},
             IndexDamaged,
             r"it names '\.\./x\.lm', which is not a place of a partitioned index",
         ),
@@ -113,17 +113,6 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises((IndexDamaged, IndexMismatch)):
             read_manifest(tmp_path)
-
-
-def test_a_manifest_of_an_earlier_version_is_read_and_written_with_a_checksum(tmp_path: Path) -> None:
-    write_manifest(tmp_path, MANIFEST)
-    path = tmp_path / "partitions.json"
-    values = json.loads(path.read_text()) | {"format": "longmatch-partitions/1"}
-    del values["checksum"]
-    path.write_text(json.dumps(values))
-    assert read_manifest(tmp_path) == MANIFEST
-    write_manifest(tmp_path, read_manifest(tmp_path))
-    assert "checksum" in json.loads(path.read_text())
 
 
 def test_a_partition_named_twice_is_refused(tmp_path: Path) -> None:

@@ -239,10 +239,10 @@ class StagedSearcher(Searcher):
         super().__init__(index.snapshot, scoring)
         self._now = now
         self._staged = StagedPartition(index, self.scoring, StageClock(now))
-        self._partitions[0] = self._staged
+        self._partitions = [self._staged]
 
     prepare = staged(THRESHOLDS, Searcher.prepare)
-    _shown = staged(HITS, Searcher._shown)
+    show = staged(HITS, Searcher.show)
     _hits = staged(HITS, Searcher._hits)
 
     @property

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from engine.index import Index
-from engine.remote.exchange import Access
 from indexer.building.builder import build
 from indexer.serving.replicas import ReplicaGroup
 from tests.fakes import make_document
@@ -29,7 +28,7 @@ def test_copies_are_of_one_snapshot_though_a_build_commits_between_them(
         return index
 
     monkeypatch.setattr("indexer.serving.replicas.Index.open", open_and_commit)
-    group = ReplicaGroup(folder, None, 3, Access(), store=False)
+    group = ReplicaGroup(folder, None, 3, None, store=False)
     copies = [group.take() for _ in range(3)]
     assert len(opened) == 5  # the first two are opened again
     assert {copy.index.n_documents for copy in copies if copy} == {2}

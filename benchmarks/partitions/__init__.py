@@ -1,1 +1,0 @@
-"""Partitions behind servers: equal answers, and failures during queries."""

@@ -1,1 +1,0 @@
-"""Partitions that other processes serve over HTTP: the client's side. The server is `indexer.serving.rounds`."""
