@@ -15,7 +15,7 @@ from benchmarks.runs import Run
 from benchmarks.speed.encode.tables import ratios
 from benchmarks.speed.encode.ways import END_TO_END
 from benchmarks.speed.records import ThroughputRecord
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")
 _EVIDENCE = f"evidence, {BUNDLED_NAME}"

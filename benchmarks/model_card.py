@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.encoders.backbone.weights import resolve_backbone
+from engine.encoders.files import resolve_backbone
 from engine.training.run.card import CARD_FILE
 
 _SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -17,7 +17,7 @@ from benchmarks.pairs.tables import PairsDetails
 from benchmarks.runs import Run
 from benchmarks.significance import holm, randomization_p
 from benchmarks.tasks.probe import RIGHT, ProbeDetails
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 
 _LEVEL = 0.05
 _FEW = "5"  # labels of a class

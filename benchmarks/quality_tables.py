@@ -16,7 +16,7 @@ from benchmarks.metrics import DEEP, METRICS, PRIMARY
 from benchmarks.runs import Run, same_cases
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import SCORINGS
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 
 _ORDER = (*SCORINGS, "document", "bm25")
 _LEVEL = 0.05

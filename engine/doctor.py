@@ -121,7 +121,7 @@ def _weights() -> str:
     import torch
 
     from engine.encoders.backbone.backbone import Backbone
-    from engine.encoders.backbone.weights import BUNDLED_NAME, resolve_backbone
+    from engine.encoders.files import BUNDLED_NAME, resolve_backbone
 
     folder = resolve_backbone(BUNDLED_NAME)
     usual = Backbone(folder)

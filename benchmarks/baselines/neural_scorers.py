@@ -21,7 +21,7 @@ from benchmarks.baselines.transformer_scorers import (
     siamese_long,
 )
 from benchmarks.pairs.scorer import SMALL, PairScorer
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from engine.errors import TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes
 

@@ -21,16 +21,16 @@ from engine.encoders.backbone.batching import BatchReader, group_by_length
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.model_folder import quiet_transformers
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import (
+from engine.encoders.chunking import chunk_document
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+from engine.encoders.files import (
     MODEL_FILES,
+    read_json,
     resolve_backbone,
     tokenizer_sha256,
     weight_shapes,
     weights_sha256,
 )
-from engine.encoders.chunking import chunk_document
-from engine.encoders.description import read_json
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.trainable import fingerprint_of, inference, section_means

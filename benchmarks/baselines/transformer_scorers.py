@@ -12,7 +12,7 @@ from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
 from engine.encoders.backbone.backbone import Backbone, Pooling
-from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone, weights_sha256
+from engine.encoders.files import MINILM_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
 from engine.text.document import Document
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone

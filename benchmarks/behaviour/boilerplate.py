@@ -21,8 +21,8 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.prepare import prepared_documents
 from benchmarks.program import program
-from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors, unit
+from engine.encoders.files import BUNDLED_NAME
 from engine.index import Index
 from engine.scoring.evidence import chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import best_chunks

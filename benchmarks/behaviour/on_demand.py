@@ -23,8 +23,8 @@ from benchmarks.options import log
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import program
 from benchmarks.significance import randomization_p
-from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
+from engine.encoders.files import BUNDLED_NAME
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance

@@ -27,8 +27,8 @@ from benchmarks.options import log
 from benchmarks.prepare import prepared_index
 from benchmarks.program import program
 from benchmarks.significance import randomization_p
-from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Vectors
+from engine.encoders.files import BUNDLED_NAME
 from engine.index import Index
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.evidence import reference_threshold as threshold

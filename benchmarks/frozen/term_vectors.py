@@ -19,7 +19,7 @@ from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.record_file import Recorded
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import resolve_backbone
+from engine.encoders.files import resolve_backbone
 from indexer.origin import Origin
 
 _NOTE = (

@@ -12,9 +12,8 @@ from functools import partial
 
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.trained_encoders import Recipe
-from engine.encoders.backbone.weights import resolve_backbone
-from engine.encoders.description import parse_json
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
+from engine.encoders.files import parse_json, resolve_backbone
 from engine.errors import EncoderError, TrainingError
 from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
 from engine.training.tasks.section_contrast import ContrastSettings

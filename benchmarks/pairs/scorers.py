@@ -19,7 +19,7 @@ from benchmarks.pairs.sources import PreparedPairs
 from benchmarks.quick import first_words
 from benchmarks.runs import Run
 from benchmarks.systems import Settings
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from engine.errors import EngineError
 from engine.text.document import Document
 from indexer.cli.option_groups import DecoratedT, together

@@ -17,7 +17,7 @@ from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, t
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
-from engine.encoders.backbone.weights import resolve_backbone, weights_sha256
+from engine.encoders.files import resolve_backbone, weights_sha256
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError

@@ -29,7 +29,7 @@ from benchmarks.quick import Size, quick_part, sized_part
 from benchmarks.record_file import failure_text
 from benchmarks.runs import Run, ranked_case, read_run, run_path
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from engine.errors import EngineError
 from indexer.origin import Origin
 

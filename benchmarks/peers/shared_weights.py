@@ -10,8 +10,7 @@ from benchmarks.peers.peer import PeerConfig
 from benchmarks.prepare import label_of
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.backbone.weights import resolve_backbone
-from engine.encoders.description import CONFIG_FILE, read_json
+from engine.encoders.files import CONFIG_FILE, read_json, resolve_backbone
 from engine.errors import EncoderError
 
 if TYPE_CHECKING:

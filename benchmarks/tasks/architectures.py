@@ -27,7 +27,7 @@ from benchmarks.runs import Run, ranked_case
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Ranking
 from benchmarks.tasks.retrieval import Trial, measure, open_trial, prepared_systems, rank
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from engine.encoders.trainable import TrainableEncoder
 from engine.text.document import Document
 from engine.training.run.card import CARD_FILE

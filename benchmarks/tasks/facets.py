@@ -38,7 +38,7 @@ from benchmarks.sections.faceted import (
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine import Index, Scoring, load_encoder
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 
 _SHOWN = "nDCG@20"
 KINDS = ("relevant", "irrelevant", "by chance")  # of hits, whose largest pair starts in the facet's section

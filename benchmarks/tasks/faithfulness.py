@@ -29,7 +29,7 @@ from benchmarks.significance import bootstrap_interval
 from benchmarks.speed.recall import sampled_queries
 from benchmarks.systems import BuildCost
 from engine import Index, Scoring, load_encoder
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40

@@ -40,8 +40,8 @@ from benchmarks.sections.planting import (
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine import Document, Scoring, load_encoder
-from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
+from engine.encoders.files import BUNDLED_NAME
 from engine.index import Index
 
 _GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}

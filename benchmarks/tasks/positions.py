@@ -18,7 +18,7 @@ from benchmarks.program import task
 from benchmarks.runs import Case, Run
 from benchmarks.sections.parts import term_places
 from benchmarks.systems import Evidence
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 from engine.text.document import Document
 from engine.views import Hit
 from engine.words.segmenter import WordSegmenter, segmenter_of

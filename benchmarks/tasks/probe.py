@@ -45,7 +45,7 @@ from benchmarks.program import task
 from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")

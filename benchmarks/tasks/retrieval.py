@@ -23,7 +23,7 @@ from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
-from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.files import BUNDLED_NAME
 from engine.text.document import Document
 from engine.views import Hit
 from indexer.origin import Origin

@@ -41,7 +41,7 @@ from benchmarks.scisumm import (
     read_collection,
 )
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from indexer.origin import Origin
 
 OF_ENCODER = ("evidence", "document")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +151,11 @@ def unit(rows: Vectors) -> Vectors:
     norms = np.linalg.norm(rows, axis=-1, keepdims=True)
     scaled: Vectors = (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
     return scaled
+
+
+class Variant(StrEnum):
+    """The source that an encoder follows where the paper and its authors' code differ or have faults."""
+
+    PAPER = "paper"  # the paper's text
+    RELEASED = "released"  # the code that its authors published
+    FIXED = "fixed"  # ours, with the faults of both repaired

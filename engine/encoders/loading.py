@@ -11,9 +11,8 @@ import torch
 
 from engine.devices import check_device
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.weights import BUNDLED_NAME, check_files, resolve_backbone
-from engine.encoders.description import CONFIG_FILE, read_json
 from engine.encoders.encoder import Encoder
+from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE, check_files, read_json, resolve_backbone
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError

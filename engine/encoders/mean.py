@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from engine.encoders.backbone.backbone import Backbone, Pooling
-from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
-from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
 from engine.encoders.trainable import (
     Embedded,
     TrainableEncoder,

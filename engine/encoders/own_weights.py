@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine.encoders.backbone.weights import weight_shapes
+from engine.encoders.files import weight_shapes
 from engine.encoders.trainable import module_sha256
 from engine.errors import EncoderError
 

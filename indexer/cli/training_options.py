@@ -182,7 +182,7 @@ def read_start(context: click.Context, given: Mapping[str, Any], **more: Any) ->
 
 
 def _read_new(given: Mapping[str, Any]) -> NewEncoder | None:
-    from engine.encoders.variant import Variant
+    from engine.encoders.encoder import Variant
     from indexer.training import Kind, NewEncoder
 
     if given["new"] is None:

@@ -11,17 +11,16 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import torch
 
-from engine.encoders.backbone.weights import resolve_backbone
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.description import parse_json
+from engine.encoders.encoder import Variant
+from engine.encoders.files import parse_json, resolve_backbone
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import SmithConfig, match_bert, smith, smith_short
 from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.encoders.backbone.weights import MINILM_NAME
+from engine.encoders.files import MINILM_NAME
 from engine.encoders.trainable import TrainableEncoder
 from engine.training.corpus import TrainingCorpus
 from engine.training.run.card import CHANGES, CorpusSummary, RunSummary, Validation

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.encoders.backbone.bert_tokenizer import read_tokenizer
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import bundled_folder
+from engine.encoders.files import bundled_folder
 from tests.encoders.tampering import Take, tamper
 
 BERT = {"model_type": "bert"}

@@ -17,11 +17,10 @@ from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
-from engine.encoders.colde.full_chunks import tokens_of_sections
-from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place
+from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place, tokens_of_sections
+from engine.encoders.encoder import Variant
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import inference
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import COLDE, tiny_colde

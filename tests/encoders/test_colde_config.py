@@ -8,7 +8,7 @@ import pytest
 
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig, Freeze
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
 
 RELEASED = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST, dropout=0.0)

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.layers import ChunkAttention, ColdeLayers, Positions
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
 
 WIDTH = 8

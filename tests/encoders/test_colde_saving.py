@@ -16,7 +16,7 @@ from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import LAYERS_FILE, ColdeEncoder
 from engine.encoders.colde.sections import place
-from engine.encoders.description import CONFIG_FILE
+from engine.encoders.files import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.errors import EncoderError
 from tests.encoders.tiny import COLDE, tiny_colde

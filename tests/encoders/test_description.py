@@ -10,10 +10,10 @@ import pytest
 
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig, Freeze
-from engine.encoders.description import CONFIG_FILE, read_configuration, read_json, write_description
+from engine.encoders.encoder import Variant
+from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
 from engine.encoders.smith.config import match_bert, smith, smith_short
-from engine.encoders.tde.config import TdeConfig
-from engine.encoders.variant import Variant
+from engine.encoders.tde.layers import TdeConfig
 from engine.errors import EncoderError
 
 

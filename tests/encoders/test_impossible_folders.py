@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from engine.encoders.description import CONFIG_FILE
+from engine.encoders.files import CONFIG_FILE
 from engine.errors import EncoderError
 from tests.encoders.tampering import KINDS, Take, assert_same_vectors, load, tamper
 

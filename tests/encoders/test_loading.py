@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders.backbone.weights import BUNDLED_NAME
-from engine.encoders.description import CONFIG_FILE
+from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
 from engine.errors import EncoderError

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.backbone.weights import MINILM_NAME, MINILM_WHEEL, resolve_backbone
 from engine.encoders.encoder import Vectors
+from engine.encoders.files import MINILM_NAME, MINILM_WHEEL, resolve_backbone
 from engine.encoders.mean import MeanEncoder
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document

@@ -19,8 +19,7 @@ from engine.encoders.backbone import backbone as backbone_module
 from engine.encoders.backbone import model_folder
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.plain_bert import PlainBert, read_bert
-from engine.encoders.backbone.weights import BUNDLED_NAME, bundled_folder
-from engine.encoders.description import parse_json
+from engine.encoders.files import BUNDLED_NAME, bundled_folder, parse_json
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import inference

@@ -13,14 +13,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.weights import tokenizer_sha256
-from engine.encoders.description import CONFIG_FILE
+from engine.encoders.encoder import Variant
+from engine.encoders.files import CONFIG_FILE, tokenizer_sha256
 from engine.encoders.loading import load_encoder
-from engine.encoders.smith.blocks import document_windows
 from engine.encoders.smith.config import Combination, SmithConfig
-from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder
+from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder, document_windows
 from engine.encoders.trainable import fingerprint_of, module_sha256
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith

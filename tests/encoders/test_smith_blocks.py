@@ -7,9 +7,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.smith.blocks import BlockFilling, document_windows, fill_truncating
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Overflow, SmithConfig, match_bert
-from engine.encoders.variant import Variant
+from engine.encoders.smith.encoder import BlockFilling, document_windows, fill_truncating
 from engine.text.segmentation import TokenWindow
 from engine.text.spans import Chunk
 

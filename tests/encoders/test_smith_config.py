@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 

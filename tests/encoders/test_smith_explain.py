@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.smith.blocks import document_windows
 from engine.encoders.smith.config import Combination
-from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.encoders.smith.layers import DocumentEncoder, rollout
 from engine.errors import EncoderError
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
 from engine.encoders.smith.layers import SmithModule
-from engine.encoders.variant import Variant
 
 TINY = SmithConfig(
     block_tokens=12,

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.description import CONFIG_FILE
+from engine.encoders.encoder import Variant
+from engine.encoders.files import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.tde import layers as tde_layers
-from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
-from engine.encoders.variant import Variant
+from engine.encoders.tde.layers import TdeConfig
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import TDE, TEXTS, tiny_tde

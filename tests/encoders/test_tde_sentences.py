@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.tde.sentences import sentence_windows
+from engine.encoders.tde.encoder import sentence_windows
 
 
 @pytest.mark.parametrize(

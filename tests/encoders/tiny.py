@@ -11,13 +11,13 @@ import torch
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.encoder import Variant
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.variant import Variant
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog. A dark house by the river bank! Search finds it.",

@@ -9,10 +9,10 @@ import torch
 
 from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Activation, Combination
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError, TrainingError
 from indexer.training.new_encoder import Kind, Made, NewEncoder, make_encoder
 from indexer.training.start import topic_texts

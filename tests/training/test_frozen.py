@@ -13,15 +13,14 @@ from torch import Tensor
 
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import Combination, Overflow, SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from engine.training.selection import keep_chunks
 from engine.training.tasks.frozen import FrozenFirstStage

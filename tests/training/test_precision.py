@@ -16,8 +16,8 @@ from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.smith.config import SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
 from engine.training.precision import full_precision
 from engine.training.selection import PairBatch, RandomRuns
 from engine.training.task import Task

@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.smith.blocks import document_windows
+from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith.config import Overflow, SmithConfig
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.variant import Variant
+from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.errors import TrainingError
 from engine.training.task import Task
 from engine.training.tasks.masked_words import IGNORED

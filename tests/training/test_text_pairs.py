@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.tde.config import TdeConfig
+from engine.encoders.encoder import Variant
 from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.variant import Variant
+from engine.encoders.tde.layers import TdeConfig
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.training.tasks.text_pairs import (

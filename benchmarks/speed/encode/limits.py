@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.measuring.timing import limited_threads
 from benchmarks.speed.encode.ways import WARM_UP, Job, batches, first_chunks, segment_all
 from benchmarks.speed.products import SQUARE, Shape
-from engine.encoders.description import read_json
+from engine.encoders.files import read_json
 from engine.errors import EncoderError
 
 # Models with four projections of attention and two of the feed-forward part a layer; others gate, or share.

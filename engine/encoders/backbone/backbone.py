@@ -18,8 +18,8 @@ from engine.encoders.backbone.long_attention import attention_of
 from engine.encoders.backbone.model_folder import LAYER, load_model, load_plain_bert, quiet_transformers
 from engine.encoders.backbone.plain_bert import PlainBert
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.backbone.weights import MODEL_FILES, weights_sha256
 from engine.encoders.encoder import Vectors
+from engine.encoders.files import MODEL_FILES, weights_sha256
 from engine.encoders.trainable import bytes_of, inference
 from engine.errors import EncoderError
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import tokenizers
 
-from engine.encoders.description import parse_json
+from engine.encoders.files import parse_json
 
 _TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 _SPECIAL_TOKENS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")

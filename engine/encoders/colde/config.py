@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
 
 N_SECTION_IDS = 8  # rows of the table of section numbers

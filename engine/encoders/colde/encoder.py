@@ -14,24 +14,24 @@ from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.batching import group_by_length
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
-from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
 from engine.encoders.colde.config import RELEASED_CHUNKS, ColdeConfig, Freeze
-from engine.encoders.colde.full_chunks import chunk_across_sections, tokens_of_sections
 from engine.encoders.colde.layers import ColdeLayers
 from engine.encoders.colde.sections import (
     PlacedChunk,
     PlacedSection,
     TokenIds,
+    chunk_across_sections,
     full_chunks,
     headed_sections,
     place,
     split_document,
     split_tokens,
+    tokens_of_sections,
 )
-from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
-from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.explanation import ModelExplanation
+from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (
     Embedded,
@@ -39,7 +39,6 @@ from engine.encoders.trainable import (
     fingerprint_of,
     pad_chunks,
 )
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.spans import Coverage
@@ -304,8 +303,7 @@ class ColdeEncoder(TrainableEncoder):
             query(q)    = sum_r pair(q, r),   target(r) = sum_q pair(q, r)
 
         The paper shows weighted similarities and prints no formula. The division by C is ours, so that chunk pairs,
-        and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1]. A section pair (i, j)
-        is `Explanation.section_scores` times the share of the query's chunks that are in i.
+        and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1].
         """
         attention = self.layers.attention
         if attention is None:

@@ -15,7 +15,7 @@ from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from engine.encoders.colde.config import N_CHUNK_IDS, N_SECTION_IDS, ColdeConfig
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from engine.encoders.variant import Variant
+from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
 
 _MOST_LAYERS = 128

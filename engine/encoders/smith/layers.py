@@ -16,8 +16,8 @@ from torch.nn.functional import normalize
 from transformers import BertConfig, BertModel
 from transformers.models.bert.modeling_bert import BertEncoder
 
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Activation, Combination, SmithConfig
-from engine.encoders.variant import Variant
 
 INITIAL_STD = 0.02
 _HALF = math.sqrt(0.5)

@@ -21,14 +21,11 @@ from torch.nn.functional import normalize
 
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
-from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
-from engine.encoders.encoder import SegmentedDocument, Vectors
+from engine.encoders.encoder import SegmentedDocument, Variant, Vectors
+from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
-from engine.encoders.tde.config import TdeConfig
-from engine.encoders.tde.layers import TdeLayers, TdeModule
-from engine.encoders.tde.sentences import sentence_windows
+from engine.encoders.tde.layers import TdeConfig, TdeLayers, TdeModule
 from engine.encoders.tde.topics import Vocabulary
 from engine.encoders.trainable import (
     Embedded,
@@ -39,9 +36,9 @@ from engine.encoders.trainable import (
     pad_chunks,
     read_chunks,
 )
-from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 from engine.text.document import Document
+from engine.text.segmentation import TokenWindow
 
 TOKEN_BUDGET = 4096
 WEIGHTS_FILE = "tde.safetensors"
@@ -242,3 +239,38 @@ Variant {config.variant}, {config.pooling} pooling, sentences of at most {tokens
 vectors {width} wide. A sentence's vector is its backbone state beside its topics (an embedded topic model); a
 document's is the mean of its sentences. A pair head gives the probability of a match.
 """
+
+
+def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
+    """One window for each sentence.
+
+    A sentence longer than a window is cut into the fewest pieces that fit, of equal
+    size up to one token; the paper does not specify this.
+
+    Args:
+        sentence_ends: as for `engine.text.segmentation.fill_windows`.
+        capacity: most tokens of a window, at least 1.
+        shortest: fewest tokens of a window; a shorter one is joined with the next sentence,
+            or at the end with the previous one, where both fit into one window.
+
+    Returns:
+        Windows that hold every token once, in order.
+    """
+    groups: list[TokenWindow] = []
+    first = stop = 0
+    for end in sentence_ends:
+        if stop > first and (stop - first >= shortest or end - first > capacity):
+            groups.append(TokenWindow(first, stop))
+            first = stop
+        stop = end
+    if stop > first:
+        groups.append(TokenWindow(first, stop))
+    if len(groups) > 1 and stop - first < shortest and stop - groups[-2].first <= capacity:
+        groups[-2:] = [TokenWindow(groups[-2].first, stop)]
+    return [piece for group in groups for piece in _pieces(group, capacity)]
+
+
+def _pieces(group: TokenWindow, capacity: int) -> list[TokenWindow]:
+    size = group.stop - group.first
+    n = -(-size // capacity)
+    return [TokenWindow(group.first + size * i // n, group.first + size * (i + 1) // n) for i in range(n)]

@@ -20,7 +20,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.description import read_json
+from engine.encoders.files import read_json
 from engine.errors import EncoderError
 
 _WORD = re.compile(r"[^\W\d_]{2,}")

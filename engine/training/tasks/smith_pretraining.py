@@ -17,11 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
-from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.smith.blocks import document_windows
-from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.encoder import SegmentedDocument, Variant
+from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.encoders.trainable import pad_chunks
-from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from engine.text.segmentation import TokenWindow
 from engine.training.precision import full_precision

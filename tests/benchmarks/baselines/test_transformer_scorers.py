@@ -17,7 +17,7 @@ from benchmarks.baselines.transformer_scorers import (
     siamese_long,
 )
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.weights import weights_sha256
+from engine.encoders.files import weights_sha256
 from engine.errors import EncoderError
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 from tests.benchmarks.baselines.pair_cases import OVERFITTING_TRANSFORMER, fitted, share_right, topical_pairs, turned

@@ -10,7 +10,7 @@ from benchmarks.pairs.comparing import Comparison, GivenScorer, Shelf
 from benchmarks.pairs.judging import accuracy_threshold, judge
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder, ValidAccuracy
-from engine.encoders.backbone.weights import weights_sha256
+from engine.encoders.files import weights_sha256
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
 from engine.training.tasks.fine_tuning import FineTuningSettings, Loss

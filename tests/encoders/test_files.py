@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.encoders.backbone import weights as weights_module
-from engine.encoders.backbone.weights import (
+from engine.encoders import files
+from engine.encoders.files import (
     BUNDLED_NAME,
     BUNDLED_SHA256,
     MINILM_NAME,
@@ -37,7 +37,7 @@ def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path
 def test_weights_that_are_not_the_published_ones_are_refused(
     name: str, where: str, published: str, package: str, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights_module, where, lambda: bert_folder)
+    monkeypatch.setattr(files, where, lambda: bert_folder)
     with pytest.raises(EncoderError) as raised:
         resolve_backbone(name)
     assert str(raised.value) == (
@@ -47,7 +47,7 @@ def test_weights_that_are_not_the_published_ones_are_refused(
 
 
 def test_a_missing_wheel_of_weights_raises_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights_module, "MINILM_WHEEL", "no_such_wheel")
+    monkeypatch.setattr(files, "MINILM_WHEEL", "no_such_wheel")
     with pytest.raises(EncoderError) as raised:
         resolve_backbone(MINILM_NAME)
     assert str(raised.value) == (
