@@ -13,6 +13,7 @@ import click
 
 from benchmarks.__main__ import STUDIES, TASKS, Programs
 from benchmarks.datasets import TASKS as CORPORA
+from benchmarks.freshness import changes, code_of
 from benchmarks.markdown import present
 from benchmarks.options import data_option
 from benchmarks.program import program
@@ -114,24 +115,46 @@ def _programs(title: str, group: Programs, records: Sequence[Mapping[str, Any]])
         counts[name] += 1
         if seconds := seconds_of(values):
             spent[name].append(seconds / 60)
-    lines = ["", f"{title:<46}{'records':>8}  {'minutes each':<14}needs"]
-    for name in group.modules:
+    lines = ["", f"{title:<41}{'records':>8}  {'minutes each':<14}{'changed':<10}needs"]
+    for name, (module, _) in group.modules.items():
         minutes = _minutes(min(spent[name]), max(spent[name])) if spent[name] else ""
-        lines.append(f"  {name:<44}{counts[name] or '':>8}  {minutes:<14}{NEEDS.get(name, '')}".rstrip())
+        changed = _n_changed(_changes_since(name, module, records))
+        row = f"  {name:<39}{counts[name] or '':>8}  {minutes:<14}{changed:<10}{NEEDS.get(name, '')}"
+        lines.append(row.rstrip())
     return lines
+
+
+def _changes_since(name: str, module: str, records: Sequence[Mapping[str, Any]]) -> dict[str, list[str] | None]:
+    """The changes in the code of a program since its records, by their commits."""
+    paths = tuple(code_of(module))
+    commits = sorted({values["origin"]["commit"] for values in records if program_of(values) == name})
+    return {commit: changes(commit, paths) for commit in commits}
+
+
+def _n_changed(changes_by_commit: Mapping[str, Sequence[str] | None]) -> str:
+    """The most files that changed since a commit; "unknown" if the history lacks all commits."""
+    counts = [max(len(lines) - 1, 0) for lines in changes_by_commit.values() if lines is not None]
+    return f"{max(counts)} files" if counts else "unknown" if changes_by_commit else ""
 
 
 @program
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of records and runs.")
+@click.argument("name", required=False)
 @data_option
-def main(results: Path, data: Path) -> None:
+def main(name: str, results: Path, data: Path) -> None:
     """List tasks, systems and studies, the minutes of their records, and what must be fetched.
+
+    With the NAME of a task or study, list the code that changed since its records.
 
     \b
     Example:
         python -m benchmarks list --data data/
+        python -m benchmarks list retrieval
     """
     records = read_values(results)
+    if name:
+        _echo_changes(name, records)
+        return
     machines = sorted({f"{values['origin']['machine']['cores']} cores" for values in records})
     on = f" on {' or '.join(machines)}" if machines else ""
     lines = [
@@ -142,3 +165,12 @@ def main(results: Path, data: Path) -> None:
         "Corpora: python -m benchmarks fetch NAME --to FOLDER, then --data FOLDER. Options: run NAME --help",
     ]
     click.echo("\n".join(lines))
+
+
+def _echo_changes(name: str, records: Sequence[Mapping[str, Any]]) -> None:
+    modules = {**TASKS.modules, **STUDIES.modules}
+    if name not in modules:
+        raise click.BadParameter(f"no task or study is named {name!r}; python -m benchmarks list shows all")
+    for commit, lines in _changes_since(name, modules[name][0], records).items():
+        unchanged = " unknown: the history lacks this commit" if lines is None else " nothing changed"
+        click.echo("\n".join([f"since {commit[:10]}:", *(lines or [unchanged])]))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from benchmarks.code_digests import digests, digests_at
-from benchmarks.measured import MEASURED
+from benchmarks.freshness import CHECKOUT
 from engine.errors import EngineError
 from indexer.origin import Origin
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 
 KIND = "kind"
-CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "benchmarks" / "results"
 
 RecordT = TypeVar("RecordT", bound="DataclassInstance")
@@ -84,21 +82,8 @@ def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
     refuse_smaller(record, record.extent, folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = record_path(record, folder)
-    path.write_text(record_text(with_code(record, MEASURED.get(record.kind, ()))), "utf-8")
+    path.write_text(record_text(record), "utf-8")
     return path
-
-
-def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
-    """The record with digests of the code at these paths, at the commit of its origin.
-
-    If the checkout differed from that commit, the digests are those of the present code. A record that has digests
-    keeps them.
-    """
-    origin: Origin | None = getattr(record, "origin", None)
-    if origin is None or origin.code or not paths:
-        return record
-    code = digests(paths, CHECKOUT) if origin.is_dirty else digests_at(origin.commit, paths, CHECKOUT)
-    return replace(record, origin=replace(origin, code=code))
 
 
 def refuse_smaller(record: Recorded, extent: Mapping[str, int], folder: Path) -> None:

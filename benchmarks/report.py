@@ -19,7 +19,6 @@ from benchmarks.behaviour.on_demand import demand_table
 from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
-from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.frozen.document_layers import layers_table
 from benchmarks.frozen.second_stage import second_stage_table
 from benchmarks.frozen.term_vectors import term_vectors_table
@@ -31,7 +30,7 @@ from benchmarks.peers.table import peers_table
 from benchmarks.program import program
 from benchmarks.quality_tables import length_table, overview_table, parts_table, retrieval_table
 from benchmarks.quick import SUFFIX, WHOLE
-from benchmarks.record_file import CHECKOUT, RESULTS
+from benchmarks.record_file import RESULTS
 from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
 from benchmarks.sections.contained import contained_table
@@ -74,7 +73,6 @@ class Table:
     kinds: tuple[str, ...]  # of the records and runs that it shows
     draw: Callable[[Sequence[Any]], str]  # of records of these kinds
     is_of_parts: bool = False  # shows retrieval with parts of documents, and not with whole ones
-    is_summary: bool = False  # of tables in RESULTS.md; those name the stale records
 
     def shown(self, records: Sequence[Record]) -> list[Record]:
         """Its records, without those that `is_partial` excludes from all pages."""
@@ -107,11 +105,10 @@ def _promises(records: Sequence[Promised]) -> str:
 
 
 TABLES: Mapping[str, Table] = {
-    "headline": Table(("retrieval",), headline_table, is_summary=True),
+    "headline": Table(("retrieval",), headline_table),
     "findings": Table(
         ("retrieval", "demand", "stability", "faults", "throughput"),
         findings_table,
-        is_summary=True,
     ),
     "overview": Table(("retrieval",), overview_table),
     "retrieval": Table(("retrieval",), retrieval_table),
@@ -165,8 +162,8 @@ def not_shown(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(missing.values()))
 
 
-def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> str:
-    """The text with each of its tables redrawn; a line below a table names its stale records.
+def drawn(text: str, records: Sequence[Record]) -> str:
+    """The text with each of its tables redrawn.
 
     Raises:
         ReportError: the text holds no table, or an unknown one.
@@ -175,11 +172,7 @@ def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> st
     def block(match: re.Match[str]) -> str:
         if match[2] not in TABLES:
             raise ReportError(f"there is no table {match[2]!r}; name one of {', '.join(TABLES)}")
-        table = TABLES[match[2]]
-        aged = [] if table.is_summary else table.shown(records)
-        note = stale_note([age_of(record, checkout) for record in aged])
-        lines = [f"{table.text(records)}\n", *([f"{note}\n"] if note else [])]
-        return match[1] + "\n".join(lines) + match[4]
+        return f"{match[1]}{TABLES[match[2]].text(records)}\n{match[4]}"
 
     text, n_tables = _BLOCK.subn(block, text)
     if not n_tables:
@@ -199,30 +192,23 @@ def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> st
     help="Page with tables; may be repeated.  [default: README.md and benchmarks/RESULTS.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
-@click.option("--checkout", default=CHECKOUT, type=click.Path(path_type=Path), help="Code that the records measured.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its records, or is missing.")
 @click.option("--plots", type=click.Path(path_type=Path), help="Also draw every plot into this folder, PNG and SVG.")
-@click.option("--stale", is_flag=True, help="Write nothing; list records older than their code; exit 1 if any.")
-def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, plots: Path | None, stale: bool) -> None:
+def main(pages: tuple[Path, ...], results: Path, check: bool, plots: Path | None) -> None:
     """Draw the tables of the pages from records and runs.
 
-    A line below a table names the records that are older than the code they measure. --check also fails for a kind
-    of record that no table shows.
+    --check also fails for a kind of record that no table shows. `list NAME` prints what changed since a run.
 
     \b
     Example:
         python -m benchmarks report --check
-        python -m benchmarks report --stale
     """
     records = read_records(results)
     if plots:
         for path in draw_figures(results, plots):
             click.echo(path.name)
-    if stale:
-        _list_stale([age_of(record, checkout) for record in records])
-        return
     before = {page: page.read_text("utf-8") for page in pages}
-    after = {page: _drawn_page(page, text, records, checkout) for page, text in before.items()}
+    after = {page: _drawn_page(page, text, records) for page, text in before.items()}
     if check:
         _check(before, after, records)
         return
@@ -230,20 +216,9 @@ def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, pl
         page.write_text(text, "utf-8")
 
 
-def _list_stale(ages: Sequence[Age]) -> None:
-    stale = [age for age in ages if age.is_stale]
-    for age in stale:
-        click.echo(f"{age.name}, {age.commit or 'no commit'}: {', '.join(age.changed) or 'no digests of its code'}")
-    if stale:
-        raise click.ClickException(
-            f"{len(stale)} of {len(ages)} records are older than the code they measure; rerun the commands of "
-            "those that you rely on"
-        )
-
-
-def _drawn_page(page: Path, text: str, records: Sequence[Record], checkout: Path) -> str:
+def _drawn_page(page: Path, text: str, records: Sequence[Record]) -> str:
     try:
-        return drawn(text, records, checkout)
+        return drawn(text, records)
     except ReportError as error:
         raise click.ClickException(f"{page.name}: {error}") from error
 

@@ -16,8 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measured import modules_of
-from benchmarks.record_file import RESULTS, RecordError, RecordT, name_of, rebuild, with_code
+from benchmarks.record_file import RESULTS, RecordError, RecordT, name_of, rebuild
 from benchmarks.systems import Ranking, Settings
 from indexer.origin import Origin
 
@@ -165,7 +164,6 @@ def write_run(run: Run, results: Path = RESULTS) -> Path:
             "FOLDER, or remove that file"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    run = with_code(run, modules_of(run.task, run.system))
     header = {name: value for name, value in asdict(run).items() if name != "cases"}
     # Without name and time in its header, a file of the same run has the same bytes.
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:

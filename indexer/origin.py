@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -53,7 +53,6 @@ class Origin:
     seed: int
     machine: Machine
     versions: dict[str, str]
-    code: dict[str, str] = field(default_factory=dict)  # of a record: digests of the code that it measures, by path
 
 
 def describe_origin(command: str, seed: int) -> Origin:

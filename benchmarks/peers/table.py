@@ -11,7 +11,6 @@ from benchmarks.measuring.timing import Percentiles
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.peers.peer import OURS, PEERS
 from benchmarks.runs import Run
-from indexer.origin import Origin
 
 VALID = "valid"  # the split that settings are chosen on
 _MIB = 1 << 20
@@ -21,7 +20,7 @@ _NOTE = (
     f"randomisation test of {PRIMARY} against {OURS}, adjusted by Holm's method over the peers of a task. Tokens: mean "
     "number read per document. Latency: from a whole document to a ranking, with encoding. Memory: peak of the "
     "resident memory of the process that builds, and of the process that searches. In parentheses: the figure of the "
-    f"peer divided by that of {OURS}, if both were measured with the same code on the same machine. st-chunks and "
+    f"peer divided by that of {OURS}, if both were measured on the same machine. st-chunks and "
     "st-chunks-sum search the same files. * stores the texts of documents. @N: in chunks of N tokens. "
     f"{_CHOSEN} the best of the chunk lengths and aggregates of this program on the split {VALID}, where these were "
     f"also measured. {OURS} has the constants that were chosen on the valid splits of four corpora. No other setting "
@@ -91,7 +90,7 @@ def _place(run: Run) -> tuple[tuple[str, str, str], int, int]:
 
 def _row(run: Run, p: str, ours: Run | None, chosen: set[tuple[str, str]]) -> list[str]:
     own = run.details_as(PeerDetails)
-    beside = ours.details_as(PeerDetails) if ours is not None and _are_comparable(run.origin, ours.origin) else None
+    beside = ours.details_as(PeerDetails) if ours is not None and run.origin.machine == ours.origin.machine else None
 
     def measured(of: Callable[[PeerDetails], float], form: str) -> str:
         return f"{of(own):{form}}{_ratio(of(own), of(beside) if beside else None)}"
@@ -110,12 +109,6 @@ def _row(run: Run, p: str, ours: Run | None, chosen: set[tuple[str, str]]) -> li
         measured(lambda one: one.build_peak_mib, ".0f"),
         measured(lambda one: one.search_peak_mib, ".0f"),
     ]
-
-
-def _are_comparable(one: Origin, other: Origin) -> bool:
-    """Whether both were measured on one machine, with the same code where they share any."""
-    is_same_code = all(other.code.get(path, digest) == digest for path, digest in one.code.items())
-    return one.machine == other.machine and is_same_code
 
 
 def _ratio(value: float, ours: float | None) -> str:

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.code_digests import digests
-from benchmarks.measured import modules_of
 from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import write_record
 from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
@@ -41,17 +39,14 @@ End
 
 
 @pytest.fixture
-def records(origin: Origin, tmp_path: Path) -> list[Run]:
-    """Runs that are fresh in the folder of the test, a checkout without code."""
-    paths = {path for system in ("bm25", "evidence") for path in modules_of("retrieval", system)}
-    origin = replace(origin, code=digests(sorted(paths), tmp_path))
+def records(origin: Origin) -> list[Run]:
     systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]
     return [made_run(system, [value] * 5, origin, "proposals", encoder=encoder) for system, encoder, value in systems]
 
 
-def test_a_table_is_drawn_from_its_records(records: list[Run], tmp_path: Path) -> None:
-    assert drawn(README, records, tmp_path) == DRAWN
-    assert drawn(DRAWN, records, tmp_path) == DRAWN
+def test_a_table_is_drawn_from_its_records(records: list[Run]) -> None:
+    assert drawn(README, records) == DRAWN
+    assert drawn(DRAWN, records) == DRAWN
 
 
 def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
@@ -95,7 +90,7 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Run
     readme.write_text(README)
     for each in records:
         write_run(each, tmp_path / "results")
-    options = ["--page", str(readme), "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)]
+    options = ["--page", str(readme), "--results", str(tmp_path / "results")]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert (stale.exit_code, stale.stderr) == (
         1,
@@ -120,8 +115,6 @@ def test_check_fails_for_a_kind_of_record_that_no_table_shows(
         str(tmp_path / "README.md"),
         "--results",
         str(tmp_path / "results"),
-        "--checkout",
-        str(tmp_path),
     ]
     done = CliRunner().invoke(main, [*options, "--check"])
     assert (done.exit_code, done.stderr) == (
@@ -145,34 +138,9 @@ def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "OTHER.md").write_text(other)
     pages = [argument for name in ("README.md", "OTHER.md") for argument in ("--page", str(tmp_path / name))]
-    options = [*pages, "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)]
+    options = [*pages, "--results", str(tmp_path / "results")]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert "the tables of README.md and OTHER.md are stale" in stale.stderr
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
     assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()
-
-
-def test_a_line_below_a_table_names_stale_records(tmp_path: Path, records: list[Run]) -> None:
-    (tmp_path / "README.md").write_text(README)
-    for each in records:
-        write_run(each, tmp_path / "results")
-    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
-    options += ["--checkout", str(tmp_path)]
-    assert CliRunner().invoke(main, options).exit_code == 0
-    lexical = tmp_path / "benchmarks/baselines/lexical.py"
-    lexical.parent.mkdir(parents=True)
-    lexical.write_text("K1 = 1.2\n")
-    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 1
-    assert CliRunner().invoke(main, options).exit_code == 0
-    line = "\nStale: 1 of 3 records measured before the code of `benchmarks/baselines/lexical.py` changed.\n"
-    assert (tmp_path / "README.md").read_text() == DRAWN.replace("<!-- /results -->", f"{line}<!-- /results -->")
-    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
-
-
-def test_stale_records_are_listed(tmp_path: Path, records: list[Run], origin: Origin) -> None:
-    for each in [replace(records[0], origin=origin), *records[1:]]:
-        write_run(each, tmp_path / "results")
-    done = CliRunner().invoke(main, ["--stale", "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)])
-    assert (done.exit_code, done.stdout) == (1, "proposals-bm25-test, 0123456789: no digests of its code\n")
-    assert done.stderr.startswith("Error: 1 of 3 records are older than the code they measure;")
