@@ -1,9 +1,9 @@
 """Readers: files of many formats become `Document` values with headed sections."""
 
-from engine.readers.limits import MAX_CONTAINER_BYTES
+from engine.readers.encoding import MAX_CONTAINER_BYTES
 from engine.readers.reader import FORMATS, is_readable, read_bytes, read_document, read_file
-from engine.readers.unreadable import Unreadable
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
+from engine.text.document import Unreadable
 
 __all__ = [
     "FORMATS",

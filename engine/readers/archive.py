@@ -8,7 +8,7 @@ import zipfile
 import zlib
 
 from engine.errors import DocumentError
-from engine.readers.limits import MAX_CONTAINER_BYTES
+from engine.readers.encoding import MAX_CONTAINER_BYTES
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import docx
@@ -14,11 +15,9 @@ from docx.oxml.ns import qn
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers.docx_numbering import BULLET, N_LEVELS, Numbering
-from engine.readers.docx_styles import NumberOf, Styles, number_of, outline_level
-from engine.readers.docx_text import blocks_of, note_references, rows_of, text_of
+from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level
+from engine.readers.encoding import MAX_CONTAINER_BYTES
 from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
-from engine.readers.limits import MAX_CONTAINER_BYTES
 from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
 from engine.text.document import Document, MetadataValue, assemble
@@ -166,3 +165,187 @@ class _Writer:
         if level is None:
             level = self._numbering.level_of_style(number.num_id, style)
         return self._numbering.label(number.num_id, min(level, N_LEVELS - 1))
+
+
+_TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:t"), qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
+_CHARACTERS = {
+    qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "\u2011",
+}  # fmt: skip
+_SKIPPED = frozenset(
+    [
+        qn("w:del"),
+        qn("w:moveFrom"),
+        qn("w:pPr"),
+        qn("w:rPr"),
+        qn("w:tcPr"),
+        "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
+    ]
+)
+_CONTAINERS = frozenset(qn(f"w:{name}") for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
+_DELETED_ROW = (f"{qn('w:trPr')}/{qn('w:del')}", f"{qn('w:tcPr')}/{qn('w:cellDel')}")
+
+
+def blocks_of(body: _Element) -> Iterator[_Element]:
+    """Paragraphs and tables of a body in order; content controls are opened, tables are not."""
+    return _opened(body, frozenset([_PARAGRAPH, _TABLE]))
+
+
+def rows_of(table: _Element) -> Iterator[str]:
+    """A line for each row of a table; a table in a cell is text of that cell."""
+    for row in _opened(table, frozenset([_ROW])):
+        if row.find(_DELETED_ROW[0]) is None:
+            cells = (cell for cell in _opened(row, frozenset([_CELL])) if cell.find(_DELETED_ROW[1]) is None)
+            yield " | ".join(one_line(text_of(cell)) for cell in cells)
+
+
+def text_of(root: _Element) -> str:
+    """The text of a paragraph, a cell or a note; paragraphs inside it are lines."""
+    parts: list[str] = []
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        tag = node.tag
+        if tag == _TEXT:
+            parts.append(node.text or "")
+        elif tag in _CHARACTERS:
+            parts.append(_CHARACTERS[tag])
+        elif tag in EQUATIONS:
+            parts.append(equation_text(node))
+        elif tag not in _SKIPPED and not _is_deleted_row(node):
+            if tag == _PARAGRAPH and node is not root and parts:
+                parts.append("\n")
+            todo.extend(reversed(node))
+    return "".join(parts)
+
+
+def note_references(block: _Element) -> Iterator[tuple[str, str]]:
+    """(kind, id) of the notes to which a paragraph or a table refers, in order; kind is footnote or endnote."""
+    todo = [block]
+    while todo:
+        node = todo.pop()
+        if node.tag == qn("w:footnoteReference"):
+            yield "footnote", node.get(qn("w:id"), "")
+        elif node.tag == qn("w:endnoteReference"):
+            yield "endnote", node.get(qn("w:id"), "")
+        elif node.tag not in _SKIPPED and not _is_deleted_row(node):
+            todo.extend(reversed(node))
+
+
+def _is_deleted_row(node: _Element) -> bool:
+    return node.tag == _ROW and node.find(_DELETED_ROW[0]) is not None
+
+
+def _opened(parent: _Element, wanted: frozenset[str]) -> Iterator[_Element]:
+    todo = list(reversed(parent))
+    while todo:
+        node = todo.pop()
+        if node.tag in wanted:
+            yield node
+        elif node.tag in _CONTAINERS:
+            todo.extend(reversed(node))
+
+
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+EQUATIONS = frozenset([f"{_M}oMath", f"{_M}oMathPara"])
+_NOT_IN_EQUATION = frozenset([f"{_W}del", f"{_W}moveFrom", f"{_W}rPr"])
+_MAX_DEPTH = 50  # deeper parts are read without their structure
+
+
+def equation_text(equation: _Element) -> str:
+    """The text of an `m:oMath` or `m:oMathPara`, on one line."""
+    return one_line(_math_text(equation, 0))
+
+
+def _math_text(node: _Element, depth: int) -> str:
+    if not isinstance(node.tag, str) or node.tag in _NOT_IN_EQUATION or node.tag.endswith("Pr"):
+        return ""
+    if node.tag == f"{_M}t":
+        return node.text or ""
+    if depth > _MAX_DEPTH:
+        return "".join(one.text or "" for one in node.iter(f"{_M}t"))
+    write = _WRITERS.get(node.tag.rpartition("}")[2])
+    return write(node, depth + 1) if write else "".join(_math_text(child, depth + 1) for child in node)
+
+
+def _child(node: _Element, name: str, depth: int) -> str:
+    child = node.find(f"{_M}{name}")
+    return _math_text(child, depth).strip() if child is not None else ""
+
+
+def _children(node: _Element, name: str, depth: int) -> list[str]:
+    return [_math_text(child, depth).strip() for child in node.iterchildren(f"{_M}{name}")]
+
+
+def _property(node: _Element, properties: str, name: str, default: str) -> str:
+    """The value of a property; `default` where it is not given."""
+    found = node.find(f"{_M}{properties}/{_M}{name}")
+    value = found.get(f"{_M}val") if found is not None else None
+    return default if value is None else str(value)
+
+
+def _grouped(text: str) -> str:
+    """In parentheses, unless it is one number or name."""
+    return text if len(text) < 2 or text.isalnum() else f"({text})"
+
+
+def _fraction(node: _Element, depth: int) -> str:
+    return f"{_grouped(_child(node, 'num', depth))}/{_grouped(_child(node, 'den', depth))}"
+
+
+def _scripts(node: _Element, depth: int) -> str:
+    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
+    scripts = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
+    base = _child(node, "e", depth)
+    return scripts + base if node.tag == f"{_M}sPre" else base + scripts
+
+
+def _root(node: _Element, depth: int) -> str:
+    degree = _child(node, "deg", depth)
+    return f"{degree}√({_child(node, 'e', depth)})"
+
+
+def _sum(node: _Element, depth: int) -> str:
+    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
+    limits = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
+    return f"{_property(node, 'naryPr', 'chr', '∫')}{limits} {_child(node, 'e', depth)}"
+
+
+def _delimited(node: _Element, depth: int) -> str:
+    separator = _property(node, "dPr", "sepChr", "|")
+    inner = separator.join(_children(node, "e", depth))
+    return f"{_property(node, 'dPr', 'begChr', '(')}{inner}{_property(node, 'dPr', 'endChr', ')')}"
+
+
+def _function(node: _Element, depth: int) -> str:
+    argument = _child(node, "e", depth)
+    space = "" if argument.startswith("(") else " "
+    return f"{_child(node, 'fName', depth)}{space}{argument}"
+
+
+def _limit(node: _Element, depth: int) -> str:
+    mark = "_" if node.tag == f"{_M}limLow" else "^"
+    return f"{_child(node, 'e', depth)}{mark}{_grouped(_child(node, 'lim', depth))}"
+
+
+def _matrix(node: _Element, depth: int) -> str:
+    return "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr"))
+
+
+def _lines(node: _Element, depth: int) -> str:
+    return "; ".join(_children(node, "e", depth))
+
+
+def _accented(node: _Element, depth: int) -> str:
+    return _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302")
+
+
+def _paragraph(node: _Element, depth: int) -> str:
+    return " ".join(_math_text(child, depth) for child in node)
+
+
+_WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
+    "f": _fraction, "sSup": _scripts, "sSub": _scripts, "sSubSup": _scripts, "sPre": _scripts, "rad": _root,
+    "nary": _sum, "d": _delimited, "func": _function, "limLow": _limit, "limUpp": _limit, "m": _matrix,
+    "eqArr": _lines, "acc": _accented, "oMathPara": _paragraph,
+}  # fmt: skip

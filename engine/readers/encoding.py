@@ -1,4 +1,4 @@
-"""Decodes bytes to text: character encoding, newlines, characters that cannot be stored.
+"""Reads bytes within limits and decodes them to text: character encoding, newlines, characters that cannot be stored.
 
 All offsets of a document refer to the text that `decode` returns: newlines are
 "\n" only, NUL and lone surrogates are U+FFFD, a byte order mark is removed.
@@ -10,9 +10,13 @@ import codecs
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import BinaryIO
 
 from engine.errors import DocumentError
-from engine.text.cleaning import clean
+from engine.text.cleaning import clean, too_large
+
+MAX_CONTAINER_BYTES = 512 * 2**20  # a PDF or DOCX file, pictures and fonts included
+_PART_BYTES = 2**24
 
 _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -125,3 +129,20 @@ def _is_western(sample: bytes) -> bool:
     high = [place for place, byte in enumerate(sample) if byte >= 0x80]
     beside = sum(b - a == 1 for a, b in pairwise(high))
     return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)
+
+
+def read_limited(stream: BinaryIO, limit: int) -> bytes:
+    """Read a stream to its end, but never more than `limit` bytes.
+
+    Raises:
+        DocumentError: the stream holds more.
+    """
+    parts: list[bytes] = []
+    size = 0
+    # In parts: one read of `limit` bytes allocates all of them, however short the stream is.
+    while size <= limit and (part := stream.read(min(_PART_BYTES, limit + 1 - size))):
+        parts.append(part)
+        size += len(part)
+    if size > limit:
+        raise too_large("file", f"more than {limit:,}", limit)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 from engine.errors import DocumentError
 from engine.readers import html
 from engine.readers.archive import Archive, member_name
-from engine.readers.markup import Element, words
-from engine.readers.safe_xml import parse_safely
+from engine.readers.markup import Element, parse_safely, words
 from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble

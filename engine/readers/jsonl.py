@@ -25,10 +25,9 @@ from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.encoding import decode
-from engine.readers.unreadable import Unreadable
 from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large
-from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
+from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable, assemble
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from engine.errors import DocumentError
-from engine.readers.encoding import decode
-from engine.readers.limits import read_limited
+from engine.readers.encoding import decode, read_limited
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 
 MAX_INCLUDE_DEPTH = 10

@@ -1,4 +1,4 @@
-"""Walks an element tree and writes its text as blocks; a `Grammar` defines the meaning of the tags."""
+"""Parses XML without expanding or fetching anything, and writes an element tree as blocks by a `Grammar` of tags."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
+from engine.errors import DocumentError
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 
 Element: TypeAlias = Any  # lxml is not typed
+_MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
 
 
@@ -166,3 +168,29 @@ class _Walk:
 def _is_simple(row: Element, grammar: Grammar) -> bool:
     nested = (node for node in row.iterdescendants(etree.Element))
     return not any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
+
+
+def parse_safely(data: bytes) -> Element:
+    """The root element of an XML document.
+
+    Raises:
+        DocumentError: not well-formed, or over `_MAX_TAGS`.
+    """
+    check_tags(data.count(b"<"))
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=False
+    )
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise DocumentError(f"it is not well-formed XML: {one_line(error.msg)}") from error
+
+
+def check_tags(n_tags: int) -> None:
+    """Refuse more start and end tags than fit into reasonable memory.
+
+    Raises:
+        DocumentError: there are more than `_MAX_TAGS`.
+    """
+    if n_tags > _MAX_TAGS:
+        raise DocumentError(f"it has {n_tags:,} tags, the limit is {_MAX_TAGS:,}; convert it to plain text")

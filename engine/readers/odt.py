@@ -9,8 +9,7 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers.archive import Archive
 from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
-from engine.readers.safe_xml import parse_safely
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, words, write
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
 

@@ -14,12 +14,10 @@ import pypdfium2.raw as pdfium
 
 from engine.errors import DocumentError
 from engine.readers.left_out import FIGURES, LINE_NUMBERS, PAGES, RUNNING_HEADS, UNREADABLE
-from engine.readers.pdf_flow import Flow
-from engine.readers.pdf_fragments import rejoined
+from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
-from engine.readers.pdf_line_numbers import without_line_numbers
-from engine.readers.pdf_lines import Line, PageLines, lines_of
-from engine.readers.pdf_running import without_running_heads
+from engine.readers.pdf_layout import without_line_numbers, without_running_heads
+from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble
 

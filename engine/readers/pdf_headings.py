@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TypeAlias
 
-from engine.readers.pdf_labels import body_width, is_label
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
 from engine.text.numbering import Kind, is_contents_line, parse
@@ -281,3 +281,39 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
 
 def _text(lines: Sequence[Line], group: range) -> str:
     return " ".join(lines[number].text for number in group)
+
+
+# Captions of tables are above the table, after a heading.
+_FIGURE_CAPTION = re.compile(r"fig(?:ure|\.)?\s*\d", re.IGNORECASE)
+_MAX_LABELS = 30  # lines between one label and the caption
+_NARROW = 0.6  # times the width of body text
+
+
+def body_width(lines: Sequence[Line], size: float) -> float:
+    """The usual width of a line of body text, in points.
+
+    Args:
+        lines: all lines, at least one.
+        size: of body text, in points.
+    """
+    body = [line for line in lines if abs(line.size - size) <= _SAME_SIZE * size] or lines
+    return median(line.right - line.left for line in body)
+
+
+def is_label(lines: Sequence[Line], group: range, width: float) -> bool:
+    """Whether only narrow lines are between a group of lines and the caption of a figure below.
+
+    Args:
+        lines: all lines.
+        group: the numbers of neighbouring lines.
+        width: of body text, in points.
+    """
+    last = lines[group.stop - 1]
+    for line in lines[group.stop : group.stop + _MAX_LABELS + 1]:
+        if line.page != last.page:
+            return False
+        if _FIGURE_CAPTION.match(line.text):
+            return line.y < last.y  # else the caption is in another column
+        if line.right - line.left >= _NARROW * width:
+            return False
+    return False

@@ -1,12 +1,15 @@
-"""Joins the lines of pages into running text: whole words, paragraphs. Pure functions."""
+"""Paragraphs, columns, running heads and line numbers of PDF pages. Pure functions of lines."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from statistics import median
+from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
 
@@ -86,3 +89,294 @@ def pitch_of(lines: Sequence[Line], size: float) -> float:
         if a.page == b.page and a.size == b.size == size and 0.5 * size < a.y - b.y < 3 * size
     ]
     return median(drops) if drops else 1.2 * size
+
+
+_MIN_COLUMN_LINES = 5  # lines that start at one place make a column
+_MIN_SHARE = 0.05  # of the lines of the page
+_MIN_WIDTH = 0.15  # of the text of the page; cells of a table are narrower
+_SHARE_ENDING = 0.8  # of the lines of a column end before the next column
+_SAME_COLUMN = 3.0  # points
+_FULL = 0.9  # of the lines end at or before the edge
+
+
+def right_edges(lines: Sequence[Line]) -> list[float]:
+    """For each line, the right edge of the full lines of its column, in points.
+
+    Args:
+        lines: lines of one page are neighbours.
+    """
+    edges: list[float] = []
+    for _, page in groupby(lines, key=lambda line: line.page):
+        edges.extend(_column_edges(list(page)))
+    return edges
+
+
+def column_starts(page: Sequence[Line]) -> list[float]:
+    """Left edges of the columns of a page, from left to right; at least one."""
+    lefts = sorted(line.left for line in page)
+    width = max(line.right for line in page) - lefts[0]
+    starts = [lefts[0]]
+    for place, n_lines in _places(lefts):
+        if n_lines < max(_MIN_COLUMN_LINES, _MIN_SHARE * len(page)) or place - starts[-1] < _MIN_WIDTH * width:
+            continue
+        inside = [line.right for line in page if starts[-1] - _SAME_COLUMN <= line.left < place - _SAME_COLUMN]
+        if sum(right <= place for right in inside) >= _SHARE_ENDING * len(inside):
+            starts.append(place)
+    return starts
+
+
+def _places(lefts: Sequence[float]) -> list[tuple[float, int]]:
+    """The places where lines start, with the number of lines; starts that are close together are one place."""
+    places: list[list[float]] = []
+    for left in lefts:
+        if places and left - places[-1][0] <= _SAME_COLUMN:
+            places[-1].append(left)
+        else:
+            places.append([left])
+    return [(place[0], len(place)) for place in places]
+
+
+def _column_edges(page: Sequence[Line]) -> list[float]:
+    starts = column_starts(page)
+    columns = [bisect_right(starts, line.left + _SAME_COLUMN) - 1 for line in page]
+    ends: dict[int, list[float]] = {}
+    for number, line in enumerate(page):
+        if _is_wide(line, columns[number], starts):
+            columns[number] = len(starts)  # lines across columns have an edge of their own
+        ends.setdefault(columns[number], []).append(line.right)
+    edges = {column: sorted(rights)[int(_FULL * (len(rights) - 1))] for column, rights in ends.items()}
+    return [edges[column] for column in columns]
+
+
+def _is_wide(line: Line, column: int, starts: Sequence[float]) -> bool:
+    return column + 1 < len(starts) and line.right > starts[column + 1] + _SAME_COLUMN
+
+
+_MIN_PAGES = 3  # repetition on fewer pages is not counted
+_SHARE_OF_PAGES = 0.3
+_NEAR_PAGES = 6  # a head that names the chapter repeats within this many pages
+_EDGE_LINES = 2  # at the top and at the bottom of a page; a page number can be alone there
+_MIN_HEADED_LINES = 4  # a slide of three lines has no running heads of its own
+_MAX_EDGE_LINES = 4  # where heads or feet have several lines
+_MAX_CHARS = 150
+_LARGEST = 1.3  # times the body size; a larger line is a heading
+_PAGE_NUMBER_LINE = re.compile(
+    r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
+    r"(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$"
+)
+_MAX_DIGITS = 5
+_ROMAN = re.compile(r"[ivxlc]{1,7}")
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_EdgePlace: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
+_PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
+
+
+def without_running_heads(lines: Sequence[Line]) -> list[Line]:
+    """Leave out running heads and page numbers.
+
+    A line at the edge of a page is left out if it repeats on many pages, or at the same
+    height on pages nearby, whatever its digits; or if it starts or ends with a number
+    that counts with the pages; or if it is one of the outermost lines and is nothing but
+    a page number. A line in large type is a title and stays, unless it repeats on many
+    pages.
+    """
+    largest = _LARGEST * body_size(lines)
+    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
+    edges = [_edges(page, _MAX_EDGE_LINES) for page in pages if len(page) >= _MIN_HEADED_LINES]
+    counts = Counter(mask for edge in edges for mask in {_mask(line) for line in edge})
+    enough = max(_MIN_PAGES, len(pages) * _SHARE_OF_PAGES)
+    on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough}
+    nearby, counting = _repeated_nearby(edges), _counting(edges)
+    kept: list[Line] = []
+    for page in pages:
+        edge = _edges(page, _MAX_EDGE_LINES) or page
+        outermost = {id(line) for line in _edges(page, _EDGE_LINES)}
+        dropped = {
+            id(line)
+            for line in edge
+            if _mask(line) in on_many
+            or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
+            or (line.size <= largest and ((line.page, _place(line)) in nearby or counting & _page_numbers(line)))
+        }
+        kept.extend(line for line in page if id(line) not in dropped)
+    return kept
+
+
+def _edges(page: Sequence[Line], n_lines: int) -> list[Line]:
+    """The lines at the edges of a page, by height: pdfium can list a footer first."""
+    by_place = sorted(page, key=lambda line: -line.y)
+    n_lines = min(n_lines, len(page) // _MIN_HEADED_LINES)
+    return by_place[:n_lines] + by_place[len(page) - n_lines :]
+
+
+def _mask(line: Line) -> tuple[str, float]:
+    """A key for lines that differ only in digits; the size separates a title from a running head of its words."""
+    return re.sub(r"\d+|\b[ivxlc]+\b", "0", line.text).casefold(), line.size
+
+
+def _place(line: Line) -> _EdgePlace:
+    return *_mask(line), round(line.y)
+
+
+def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _EdgePlace]]:
+    """Page and place of the edge lines that are also on two other pages nearby."""
+    of_place: dict[_EdgePlace, list[int]] = defaultdict(list)
+    for edge in edges:
+        for place in {_place(line) for line in edge}:
+            of_place[place].append(edge[0].page)
+    return {
+        (page, place)
+        for place, pages in of_place.items()
+        for number, page in enumerate(pages)
+        if sum(abs(page - other) <= _NEAR_PAGES for other in pages[max(0, number - 2) : number + 3]) >= _MIN_PAGES
+    }
+
+
+def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
+    """Numbers that count with the pages on at least three pages."""
+    counts = Counter(number for edge in edges for number in set().union(*map(_page_numbers, edge)))
+    return {number for number, n_pages in counts.items() if n_pages >= _MIN_PAGES}
+
+
+def _page_numbers(line: Line) -> set[_PageNumber]:
+    """The first and the last word of a line, read as the number of its page."""
+    if len(line.text) > _MAX_CHARS:
+        return set()
+    words = line.text.split()
+    values = {(word.isdecimal(), value) for word in (words[0], words[-1]) if (value := _value(word)) is not None}
+    return {(is_arabic, value - line.page, round(line.y)) for is_arabic, value in values}
+
+
+def _value(word: str) -> int | None:
+    """The value of an Arabic or a small Roman number; None for another word."""
+    if word.isdecimal():
+        return int(word) if len(word) <= _MAX_DIGITS else None
+    if not _ROMAN.fullmatch(word):
+        return None
+    values = [_ROMAN_DIGITS[digit] for digit in word]
+    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
+
+
+# Printers mark the last lines: S32, R33.
+_ALONE = re.compile(r"[A-Z]?(\d{1,4})$")
+_BEFORE_TEXT = re.compile(r"[A-Z]?(\d{1,4})\s+(?=\S)")
+_AFTER_TEXT = re.compile(r"(?<=\S)\s+[A-Z]?(\d{1,4})$")
+_STEPS = (1, 5, 10)
+_MAX_SKIPPED = 2  # steps; a formula may hide the number of its line
+_MIN_CHAIN = 6  # numbers that count up, on a page
+_MIN_CHAIN_OF_STEPS = 4  # if only every fifth or tenth line has a number
+_SHARE_OF_NUMBERED_PAGES = 0.5
+_SHARE_BESIDE = 0.9  # of the other lines are right of the numbers, or left of them
+_MIN_NUMBERED_LINES = 8  # a page with fewer lines is not checked
+_SAME_PLACE = 2.0  # points
+_MAX_DIGIT = 12.0  # points; a longer number starts at most this much further left
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A line that is an integer, or starts or ends with one."""
+
+    place: int  # of the line on its page
+    value: int
+    n_signs: int
+    left: float
+    where: re.Pattern[str]  # `_ALONE`, `_BEFORE_TEXT` or `_AFTER_TEXT`
+
+
+def without_line_numbers(lines: Sequence[Line]) -> list[Line]:
+    """Leave out line numbers, if half of the pages of `_MIN_NUMBERED_LINES` or more have a column of them in a margin.
+
+    Args:
+        lines: lines of one page are neighbours.
+    """
+    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
+    chains = [_chain(page) if len(page) >= _MIN_NUMBERED_LINES else [] for page in pages]
+    n_full = sum(len(page) >= _MIN_NUMBERED_LINES for page in pages)
+    if not n_full or sum(map(bool, chains)) < _SHARE_OF_NUMBERED_PAGES * n_full:
+        return list(lines)
+    kept: list[Line] = []
+    for page, chain in zip(pages, chains, strict=True):
+        kept.extend(_without(page, chain))
+    return kept
+
+
+def _without(page: Sequence[Line], chain: Sequence[_Number]) -> Iterable[Line]:
+    if not chain:
+        return page
+    numbered = {number.place: number for number in chain}
+    left = min(number.left for number in chain) - _MAX_DIGIT
+    right = max((page[number.place].right for number in chain if number.where is _ALONE), default=left) + _SAME_PLACE
+    kept = []
+    for place, line in enumerate(page):
+        number = numbered.get(place)
+        if number is None and not (left <= line.left <= line.right <= right and _ALONE.match(line.text)):
+            kept.append(line)
+        elif number is not None and number.where is _BEFORE_TEXT:
+            text = _BEFORE_TEXT.sub("", line.text, count=1)
+            kept.append(replace(line, text=text, left=line.text_left, text_left=line.text_left))
+        elif number is not None and line.trailing is not None:
+            text = _AFTER_TEXT.sub("", line.text)
+            kept.append(replace(line, text=text, right=line.trailing.text_right, trailing=None))
+    return kept
+
+
+def _chain(page: Sequence[Line]) -> list[_Number]:
+    """The longest column of numbers in a margin that count up from line to line; [] without one."""
+    numbers = [number for place, line in enumerate(page) for number in _numbers(place, line)]
+    numbers.sort(key=lambda number: (-page[number.place].y, number.left))
+    found: list[_Number] = []
+    for step in _STEPS:
+        chain = _longest(numbers, page, step)
+        if len(chain) >= (_MIN_CHAIN if step == 1 else _MIN_CHAIN_OF_STEPS) and len(chain) > len(found):
+            found = chain
+    return found if found and _is_in_margin(found, page) else []
+
+
+def _numbers(place: int, line: Line) -> Iterator[_Number]:
+    if match := _ALONE.match(line.text):
+        yield _Number(place, int(match[1]), len(line.text), line.left, _ALONE)
+        return
+    if (match := _BEFORE_TEXT.match(line.text)) and line.text_left > line.left:
+        yield _Number(place, int(match[1]), len(match[0].rstrip()), line.left, _BEFORE_TEXT)
+    if line.trailing is not None and (match := _AFTER_TEXT.search(line.text)):
+        yield _Number(place, int(match[1]), len(match[0].lstrip()), line.trailing.left, _AFTER_TEXT)
+
+
+def _longest(numbers: Iterable[_Number], page: Sequence[Line], step: int) -> list[_Number]:
+    chains: list[list[_Number]] = []
+    awaiting: dict[int, list[_Number]] = {}  # chains by their last value
+    for number in numbers:
+        befores = (awaiting.get(number.value - step * skipped) for skipped in range(1, _MAX_SKIPPED + 2))
+        chain = next((before for before in befores if before and _is_below(before[-1], number, page)), None)
+        if chain is None:
+            chain = []
+            chains.append(chain)
+        chain.append(number)
+        awaiting[number.value] = chain
+    return max(chains, key=len, default=[])
+
+
+def _is_below(before: _Number, number: _Number, page: Sequence[Line]) -> bool:
+    if page[before.place].y - page[number.place].y < _SAME_PLACE:
+        return False
+    if before.n_signs == number.n_signs:
+        return abs(before.left - number.left) <= _SAME_PLACE
+    return -_SAME_PLACE <= before.left - number.left <= _MAX_DIGIT
+
+
+def _is_in_margin(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
+    """Whether nearly all lines are right of the numbers, or nearly all left of them."""
+    numbered = {number.place for number in chain}
+    others = [line for place, line in enumerate(page) if place not in numbered and not _ALONE.match(line.text)]
+    before, after = ([one for one in chain if one.where is where] for where in (_BEFORE_TEXT, _AFTER_TEXT))
+    rights = [page[one.place].right for one in chain if one.where is _ALONE]
+    if not after:
+        edge = max(rights) if rights else min(page[one.place].text_left for one in before)
+        n_right_of = len(before) + sum(line.left >= edge - _SAME_PLACE for line in others)
+        if n_right_of >= _SHARE_BESIDE * (len(others) + len(before)):
+            return True
+    if before:
+        return False
+    edge = min(one.left for one in chain)
+    n_left_of = len(after) + sum(line.right <= edge + _SAME_PLACE for line in others)
+    return n_left_of >= _SHARE_BESIDE * (len(others) + len(after))

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.errors import DocumentError
 from engine.readers import jsonl, text
-from engine.readers.limits import MAX_CONTAINER_BYTES, read_limited
-from engine.readers.unreadable import Unreadable
+from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, without_gz
+from engine.text.document import Document, Unreadable, without_gz
 
 Results: TypeAlias = Iterator[Document | Unreadable]
 

@@ -8,12 +8,13 @@ from docutils import nodes
 from docutils.frontend import Values, get_default_settings
 from docutils.parsers.rst import Parser
 from docutils.utils import new_reporter
+from lxml import etree
 
 from engine.readers import text
 from engine.readers.encoding import decode
 from engine.readers.left_out import FIGURES
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
-from engine.readers.rst_tree import NOT_XML, restore_initials, write_tree
 from engine.readers.scalars import typed_scalar
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
@@ -136,3 +137,163 @@ def _metadata(fields: dict[str, str]) -> dict[str, MetadataValue]:
         else:
             metadata[name] = typed_scalar(value)
     return metadata
+
+
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_DROPPED = (
+    nodes.colspec, nodes.comment, nodes.decoration, nodes.image, nodes.meta, nodes.pending, nodes.raw,
+    nodes.substitution_definition,
+)  # fmt: skip
+_BRACKETED = (nodes.footnote_reference, nodes.citation_reference, nodes.label)
+_LEAVES = (
+    nodes.Text,
+    nodes.substitution_reference,
+    nodes.field_name,
+    nodes.classifier,
+    nodes.option_group,
+    *_BRACKETED,
+)
+_PAIRS = (nodes.field, nodes.footnote, nodes.citation, nodes.option_list_item)  # a name and its description
+_MAX_DEPTH = 5  # of substitutions inside substitutions
+
+
+def write_tree(tree: nodes.document, blocks: Blocks) -> None:
+    """Append the text of a document to `blocks`.
+
+    Substitutions can add about as many characters as the document has without them;
+    after that, references are written as their names.
+    """
+    write(_Conversion(tree).root, _GRAMMAR, blocks)
+
+
+def restore_initials(tree: nodes.document) -> None:
+    """Undo lists of one numbered item: "A. Lee" is a name and "1. Aim" a heading that was not underlined."""
+    for numbered in list(tree.findall(nodes.enumerated_list)):
+        if len(numbered) == 1 and isinstance(numbered[0], nodes.list_item) and numbered[0].children:
+            item = numbered[0]
+            if isinstance(item[0], nodes.paragraph):
+                item[0].insert(0, nodes.Text(_enumerator(numbered)))
+                numbered.replace_self(item.children)
+
+
+def _enumerator(numbered: nodes.enumerated_list) -> str:
+    """The number of the first item, as it was written, except for large Roman numbers."""
+    number, kind = numbered.get("start", 1), numbered.get("enumtype", "")
+    if kind.endswith("alpha"):
+        written = chr(ord("a" if kind.startswith("lower") else "A") + number - 1)
+    elif kind.endswith("roman") and number < 4:
+        written = ("i" if kind.startswith("lower") else "I") * number
+    else:
+        written = str(number)
+    return f"{numbered.get('prefix', '')}{written}{numbered.get('suffix', '')} "
+
+
+class _Conversion:
+    """An lxml tree of the parts that are text, as input of `markup.write`."""
+
+    def __init__(self, tree: nodes.document) -> None:
+        self.root = etree.Element("document")
+        self._tree = tree
+        self._left = sum(len(text) for text in tree.findall(nodes.Text))
+        todo: list[tuple[nodes.Node, Element, int]] = [(child, self.root, 0) for child in reversed(tree)]
+        while todo:
+            node, parent, depth = todo.pop()
+            if isinstance(node, _DROPPED):
+                continue
+            if isinstance(node, _LEAVES):
+                etree.SubElement(parent, "inline").text = NOT_XML.sub("\ufffd", self._words(node))
+                continue
+            element = etree.SubElement(parent, _tag(node))
+            if isinstance(node, nodes.section):
+                depth += 1
+            elif element.tag == "heading":
+                element.set("level", str(depth))
+            children = node.children
+            if isinstance(node, nodes.system_message):  # markup that docutils could not parse
+                children = [child for child in children if _is_lost_text(child)]
+            todo.extend((child, element, depth) for child in reversed(children))
+
+    def _words(self, leaf: nodes.Node) -> str:
+        if isinstance(leaf, nodes.substitution_reference):
+            return self._substituted(leaf)
+        words: str = leaf.astext()
+        if isinstance(leaf, nodes.field_name):
+            return f"{words}: "
+        if isinstance(leaf, nodes.classifier):
+            return f" : {words}"
+        if isinstance(leaf, nodes.option_group):
+            return f"{', '.join(option.astext() for option in leaf)}  "
+        if isinstance(leaf, _BRACKETED):
+            return f"[{words}]" if words else ""
+        return words
+
+    def _substituted(self, reference: nodes.substitution_reference) -> str:
+        """The text of a substitution, or its name where it has no definition or exceeds a limit."""
+        parts: list[str] = []
+        todo: list[tuple[nodes.Node, int]] = [(reference, 0)]
+        while todo:
+            node, depth = todo.pop()
+            if isinstance(node, nodes.substitution_reference):
+                definition = self._definition(node) if depth < _MAX_DEPTH else None
+                if definition is None or self._left <= 0:
+                    parts.append(node.astext())
+                else:
+                    self._left -= 1
+                    todo.extend((child, depth + 1) for child in reversed(definition.children))
+            elif isinstance(node, nodes.Text):
+                parts.append(node.astext())
+                self._left -= len(parts[-1])
+            elif isinstance(node, nodes.image):
+                parts.append(node.get("alt", ""))
+            else:
+                todo.extend((child, depth) for child in reversed(node.children))
+        return "".join(parts)
+
+    def _definition(self, reference: nodes.substitution_reference) -> nodes.Node | None:
+        """The definition of a name: an exact match, or else a match in any letter case."""
+        name = reference.get("refname", "")
+        known = self._tree.substitution_defs
+        return known.get(name) or known.get(self._tree.substitution_names.get(name.lower(), ""))
+
+
+def _is_lost_text(child: nodes.Node) -> bool:
+    return isinstance(child, nodes.literal_block) and not child.astext().startswith(".. |")
+
+
+def _tag(node: nodes.Node) -> str:
+    """The tag in `_GRAMMAR`: that of docutils, except for headings and for pairs short enough for one line."""
+    if isinstance(node, nodes.title):
+        return "heading" if isinstance(node.parent, nodes.section) else "paragraph"
+    if isinstance(node, _PAIRS) and len(node) == 2:
+        paragraphs = [node[1]] if isinstance(node[1], nodes.paragraph) else node[1].children
+        if len(paragraphs) == 1 and isinstance(paragraphs[0], nodes.paragraph):
+            return "pair"
+    tag: str = node.tagname
+    return tag
+
+
+def _is_dropped(element: Element) -> bool:
+    return False
+
+
+def _heading(element: Element) -> HeadingMark | None:
+    return HeadingMark(int(element.get("level"))) if local_name(element) == "heading" else None
+
+
+_BLOCKS = frozenset([
+    "admonition", "attention", "attribution", "block_quote", "bullet_list", "caption", "caution", "citation",
+    "compound", "container", "danger", "definition", "definition_list", "definition_list_item", "docinfo",
+    "enumerated_list", "error", "field", "field_list", "figure", "footnote", "hint", "important", "legend",
+    "line_block", "note", "option_list", "option_list_item", "paragraph", "rubric", "section", "sidebar",
+    "system_message", "table", "tbody", "term", "tgroup", "thead", "tip", "topic", "transition", "warning",
+])  # fmt: skip
+_GRAMMAR = Grammar(
+    blocks=_BLOCKS,
+    items=frozenset(["list_item"]),
+    rows=frozenset(["line", "pair", "row"]),
+    cells=frozenset(["entry"]),
+    breaks=frozenset(),
+    verbatim=frozenset(["doctest_block", "literal_block", "math_block"]),
+    is_dropped=_is_dropped,
+    heading=_heading,
+)

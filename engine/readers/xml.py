@@ -9,8 +9,7 @@ from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import jats, patents, tei
-from engine.readers.markup import Element, local_name
-from engine.readers.safe_xml import parse_safely
+from engine.readers.markup import Element, local_name, parse_safely
 from engine.text.document import Document
 
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {

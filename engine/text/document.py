@@ -99,6 +99,15 @@ class Document(Deferred):
         return tuple(range(max(1, first), max(1, last) + 1))
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A document that could not be read, and why; a bulk job records it and goes on."""
+
+    source: str  # the file; with ":LINE" for a line of JSON lines
+    reason: str  # for people; does not repeat the source
+    doc_id: str = ""  # "" where it is not known
+
+
 def assemble(
     text: str,
     headings: Iterable[Heading],

@@ -23,10 +23,8 @@ from queue import SimpleQueue
 
 from engine.readers import Unreadable
 from engine.text.document import Document
-from indexer.reading.batches import Batch
 from indexer.reading.reader import ALL_SENT, END, FAILED, OUT_OF_MEMORY, READY, RETIRED
-from indexer.reading.requests import Request, results_of
-from indexer.reading.transfer import pack, unpack_requests
+from indexer.reading.requests import Batch, Request, pack, results_of, unpack_requests
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()

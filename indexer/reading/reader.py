@@ -30,9 +30,16 @@ from typing import Self, TypeAlias
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document, without_gz
-from indexer.reading.batches import Batch, batches
-from indexer.reading.requests import Request, is_json_lines, read_here
-from indexer.reading.transfer import ends_answer, pack_requests, unpack
+from indexer.reading.requests import (
+    Batch,
+    Request,
+    batches,
+    ends_answer,
+    is_json_lines,
+    pack_requests,
+    read_here,
+    unpack,
+)
 
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
 READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a batch is answered

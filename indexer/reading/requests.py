@@ -1,18 +1,21 @@
-"""Requests to read: a file, the rest of a file of many documents, or one line. Reads them, without limits."""
+"""Requests and results of reading: read here, grouped into batches, and packed as messages between processes."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.readers import FORMATS, Unreadable, jsonl, read_file
 from engine.text.document import Document, without_gz
+from engine.text.spans import Section
 
 _BUFFER_BYTES = 2**20
 _LONG_LINE_BYTES = 2**16
@@ -114,3 +117,141 @@ def _skip_results(stream: io.BufferedReader, n_results: int) -> int:
         n_lines += 1
         n_results -= not is_blank
     return n_lines
+
+
+Batch: TypeAlias = list[Request]
+
+_MOST_FILES = 32
+_MOST_BYTES = 2**19  # of the files of a batch; a larger file is a batch of its own
+
+
+def batches(requests: Iterable[Request]) -> Iterator[Batch]:
+    """The requests in their order; each file of a batch of several holds one document."""
+    batch: Batch = []
+    n_bytes = 0
+    for request in requests:
+        size = _size(request)
+        if batch and (len(batch) == _MOST_FILES or n_bytes + size > _MOST_BYTES):
+            yield batch
+            batch, n_bytes = [], 0
+        batch.append(request)
+        n_bytes += size
+    if batch:
+        yield batch
+
+
+def _size(request: Request) -> int:
+    """Bytes of a file; above `_MOST_BYTES` for a missing file, a line, or a file that can hold many documents."""
+    if request.line is not None or is_json_lines(request.source):
+        return _MOST_BYTES + 1
+    try:
+        return Path(request.source).stat().st_size
+    except OSError:
+        return _MOST_BYTES + 1
+
+
+_FIELDS = [one.name for one in fields(Document)]
+_TEXT, _SECTIONS, _PAGES = (_FIELDS.index(name) for name in ("text", "sections", "pages"))
+_of_document = attrgetter(*_FIELDS)
+_of_section = attrgetter(*(one.name for one in fields(Section)))
+_ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
+_ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
+_LAST = b"!"  # begins the message after which a batch is answered
+
+
+def pack_requests(requests: Iterable[Request]) -> bytes:
+    """Requests as bytes."""
+    rows = []
+    for request in requests:
+        line = None if request.line is None else request.line.decode(_ONE_TO_ONE)
+        rows.append([request.source, request.doc_id, line, request.n_skipped, request.is_unbatched])
+    return json.dumps(rows).encode()
+
+
+def unpack_requests(message: bytes) -> list[Request]:
+    """The requests that were packed."""
+    return [
+        Request(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), *rest)
+        for source, doc_id, line, *rest in json.loads(message)
+    ]
+
+
+def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
+    """Results as bytes; a document that holds anything but plain values becomes `Unreadable`.
+
+    Args:
+        results: of one batch of requests.
+        is_last: whether no more results of the batch follow.
+    """
+    rows = [_row(result) for result in results]
+    try:
+        message = _message(rows)
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        message = _message([_plain(row) for row in rows])
+    return _LAST + message if is_last else message
+
+
+def ends_answer(message: bytes) -> bool:
+    """Whether no other results of a batch follow."""
+    return message.startswith(_LAST)
+
+
+def unpack(message: bytes) -> list[Document | Unreadable | int]:
+    """The results that were packed.
+
+    Raises:
+        ValueError: these bytes hold something else.
+    """
+    try:
+        start, stop = len(_LAST) if ends_answer(message) else 0, message.index(b"\n")
+        return list(_results(json.loads(message[start:stop]), memoryview(message)[stop + 1 :]))
+    except (AttributeError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _row(result: Document | Unreadable | int) -> object:
+    if isinstance(result, int):
+        return result
+    if isinstance(result, Unreadable):
+        return asdict(result)
+    row = list(_of_document(result))
+    row[_SECTIONS] = [_of_section(section) for section in result.sections]
+    row[_FIELDS.index("metadata")] = dict(result.metadata)
+    return row
+
+
+def _message(rows: Iterable[object]) -> bytes:
+    """Rows, each with the length of its text in bytes, in one line; after it the texts."""
+    heads, texts = [], []
+    for row in rows:
+        if isinstance(row, list):
+            text = row[_TEXT].encode(errors=_ANY_TEXT)
+            texts.append(text)
+            row = [*row[:_TEXT], len(text), *row[_TEXT + 1 :]]
+        heads.append(row)
+    return b"".join([json.dumps(heads).encode(), b"\n", *texts])
+
+
+def _plain(row: object) -> object:
+    try:
+        _message([row])
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        values: Any = row
+        reason = f"the parser gave no document ({error})"
+        return asdict(Unreadable(values[_FIELDS.index("source")], reason, values[_FIELDS.index("doc_id")]))
+    return row
+
+
+def _results(rows: list[Any], texts: memoryview) -> Iterator[Document | Unreadable | int]:
+    start = 0
+    for row in rows:
+        if isinstance(row, int):
+            yield row
+        elif isinstance(row, dict):
+            yield Unreadable(**row)
+        else:
+            text = texts[start : start + row[_TEXT]]
+            start, row[_TEXT] = start + row[_TEXT], str(text, errors=_ANY_TEXT)
+            row[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in row[_SECTIONS]])
+            row[_PAGES] = tuple(row[_PAGES])
+            yield Document(*row)

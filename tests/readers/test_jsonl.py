@@ -11,8 +11,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers.jsonl import read, stream
-from engine.readers.unreadable import Unreadable
-from engine.text.document import Document
+from engine.text.document import Document, Unreadable
 
 BODY = "A sentence of the body that is long enough. " * 6
 

@@ -1,4 +1,4 @@
-"""Characters of PDFs whose fonts have no Unicode map."""
+"""Characters and lines of PDF pages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers.pdf import read
+from engine.readers.pdf_lines import Line, rejoined
 from tests.readers.made_pdf import pdf_of_shapes
 
 FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
@@ -44,3 +45,32 @@ def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
 def test_a_file_of_unnamed_shapes_is_refused() -> None:
     with pytest.raises(DocumentError, match=r"its page has no text layer \(279 more have no Unicode value"):
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")
+
+
+def part(text: str, left: float, right: float, y: float = 700, size: float = 10, *, page: int = 0) -> Line:
+    return Line(text, page, left, right, y, size, is_bold=False)
+
+
+def test_a_superscript_does_not_end_the_line() -> None:
+    lines = [part("in time O(k", 72, 120), part("2", 120.5, 124, 704, 7), part(") at most", 125, 170)]
+    assert rejoined(lines) == [part("in time O(k2) at most", 72, 170)]
+
+
+def test_words_in_another_type_keep_their_space() -> None:
+    assert rejoined([part("the", 72, 90), part("word", 94, 120)])[0].text == "the word"
+
+
+def test_the_longest_fragment_gives_place_and_type() -> None:
+    assert rejoined([part("1", 72, 75, 704, 6), part("A footnote", 76, 140)]) == [part("1A footnote", 72, 140)]
+
+
+def test_other_lines_stay_apart() -> None:
+    lines = [
+        part("a left column", 72, 290),
+        part("a right column", 310, 500),
+        part("the next line", 72, 290, 688),
+        part("the next page", 291, 400, 688, page=1),
+        part("hyphen\u00ad", 72, 290, 676, page=1),
+        part("ated", 291, 300, 676, page=1),
+    ]
+    assert rejoined(lines) == lines
