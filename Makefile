@@ -48,7 +48,7 @@ demo: .venv/user
 	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 5 --where \"doc_id like 'peps/%'\""
 	@echo "  $(BIN)/longmatch query demo.lm --id peps/pep-0484.md -k 1 --sections 5"
 	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 2 --format json"
-	@echo "  $(BIN)/longmatch info demo.lm"
+	@echo "  $(BIN)/longmatch show demo.lm"
 	@echo "  $(BIN)/longmatch index papers.lm YOUR_FOLDER"
 
 # All tests, slow ones included, since `tests` is named; `pytest` by itself leaves slow ones out.

@@ -26,7 +26,7 @@ _NEXT_STEPS = {
     errno.EACCES: _ALLOW,
     errno.EPERM: _ALLOW,
     errno.EROFS: "the file system is mounted read-only: name another folder",
-    errno.EIO: "the disk may be failing: look into the system's log, then run longmatch verify INDEX",
+    errno.EIO: "the disk may be failing: look into the system's log, then run longmatch upkeep verify INDEX",
     errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
     errno.ENFILE: "end other programs that hold files open",
     errno.ENOENT: "check the path, and that no other program moves or deletes files of the index",
@@ -64,7 +64,7 @@ def fault(error: BaseException, place: str = "") -> EngineError | None:
         code = _OS_CODE.search(str(error))
         if code is not None:
             return _of_system(int(code[1]), str(error), place)
-        return IndexDamaged(f"{place or 'a file'} cannot be read ({error}); check it: longmatch verify INDEX")
+        return IndexDamaged(f"{place or 'a file'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
     return None
 
 
@@ -83,14 +83,14 @@ def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
     if primary == sqlite3.SQLITE_FULL:
         return BudgetExceeded(f"{what}; {_FULL}")
     if primary == sqlite3.SQLITE_CANTOPEN and place and not Path(place).exists():
-        return IndexDamaged(f"{place} is missing; check it: longmatch verify INDEX")
+        return IndexDamaged(f"{place} is missing; check it: longmatch upkeep verify INDEX")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StorageError(f"{what}; see whether file and folder can be read and written, or name another folder")
     if primary == sqlite3.SQLITE_IOERR and code not in _UNREADABLE:
         return StorageError(f"{what}; {_NEXT_STEPS[errno.EIO]}")
     if primary == sqlite3.SQLITE_CONSTRAINT:
-        return IndexDamaged(f"{what}; check it: longmatch verify INDEX")
-    return IndexDamaged(f"{place or 'the catalog'} cannot be read ({error}); check it: longmatch verify INDEX")
+        return IndexDamaged(f"{what}; check it: longmatch upkeep verify INDEX")
+    return IndexDamaged(f"{place or 'the catalog'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
 
 
 @contextmanager

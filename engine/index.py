@@ -306,7 +306,7 @@ class Index:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts, encoder, reference and generations as plain values, as `longmatch info --json` prints them."""
+        """Counts, encoder, reference and generations as plain values, as `longmatch show --json` prints them."""
         return index_facts(self.snapshot)
 
     def _completed(
@@ -523,7 +523,8 @@ class Index:
         position = self.snapshot.position(doc_id)
         if position is None:
             similar = self.snapshot.similar_names(doc_id)
-            hint = f"did you mean {', '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX"
+            names = ", ".join(map(repr, similar))
+            hint = f"did you mean {names}?" if similar else "list them: longmatch show INDEX --documents"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
 

@@ -464,7 +464,7 @@ class Index:
         return self._write(source, Columns(text, id, title), keep_present, encode, progress)
 
     def remove(self, doc_ids: str | Iterable[str]) -> int:
-        """Remove documents, all or none; `longmatch compact` frees their disk space.
+        """Remove documents, all or none; `longmatch upkeep compact` frees their disk space.
 
         Args:
             doc_ids: one doc_id or several.

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from indexer.cli import main
+from tests.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 INSTEAD = {
@@ -32,6 +33,7 @@ INSTEAD = {
     "what came of": "the result of",
 }
 WORDS = re.compile(rf"\b(?:{'|'.join(map(re.escape, INSTEAD))})\b", re.IGNORECASE)
+NAMED_COMMAND = re.compile(r"(?:`|: )longmatch ((?:upkeep )?[a-z]+)")
 BARE_FRACTION = re.compile(r"(?<![\w.`*/-])\.\d{2,3}\b")  # .481 for 0.481
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *(ROOT / "docs").rglob("*.md")]
 MODULES = [file for package in ("engine", "indexer", "longmatch") for file in (ROOT / package).rglob("*.py")]
@@ -68,17 +70,27 @@ def test_pages_are_in_plain_english(page: Path) -> None:
     assert faults(page.read_text()) == []
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_texts_are_in_plain_english(name: str) -> None:
-    assert faults(main.commands[name].get_help(click.Context(main.commands[name], info_name=name))) == []
+    assert faults(COMMANDS[name].get_help(click.Context(COMMANDS[name], info_name=name))) == []
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_has_a_help_text_that_begins_a_sentence(name: str) -> None:
-    options = [one for one in main.commands[name].params if isinstance(one, click.Option)]
+    options = [one for one in COMMANDS[name].params if isinstance(one, click.Option)]
     assert [
         one.opts[0] for one in options if not one.help or one.help.startswith(("Of ", "To ", "Who ", "Whose "))
     ] == []
+
+
+def test_every_command_that_a_page_or_a_message_names_exists() -> None:
+    named = {
+        (str(file.relative_to(ROOT)), name)
+        for file in [*PAGES, *MODULES, ROOT / "benchmarks" / "RESULTS.md"]
+        for name in NAMED_COMMAND.findall(file.read_text())
+    }
+    assert {place for place, _ in named} >= {"README.md", "engine/faults.py"}
+    assert {(place, name) for place, name in named if name not in {*COMMANDS, *main.commands}} == set()
 
 
 def notes(module: Path) -> Iterator[str]:

@@ -33,7 +33,7 @@ def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:
 @pytest.mark.parametrize(
     ("code", "kind", "next_step"),
     [
-        (errno.EIO, StorageError, "longmatch verify INDEX"),
+        (errno.EIO, StorageError, "longmatch upkeep verify INDEX"),
         (errno.EACCES, StorageError, "chmod"),
         (errno.EROFS, StorageError, "name another folder"),
         (errno.EMFILE, StorageError, "ulimit -n"),
@@ -180,8 +180,9 @@ def test_a_locked_catalog_is_busy(folder: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "command",
     [
-        *("index {x} {x}.txt", "query {x} --id doc-0000", "query {x} --text words", "show {x}", "info {x}"),
-        *("verify {x}", "repair {x}", "compact {x}", "rebase {x}", "remove {x} doc-0000"),
+        *("index {x} {x}.txt", "query {x} --id doc-0000", "query {x} --text words", "show {x}"),
+        *(f"upkeep {name} {{x}}" for name in ("verify", "repair", "compact", "rebase")),
+        "remove {x} doc-0000",
     ],
 )
 def test_no_command_ends_with_a_traceback_when_files_cannot_be_opened(

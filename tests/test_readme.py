@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import longmatch
 from indexer.cli import main
+from tests.commands import COMMANDS, parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -68,8 +69,7 @@ def test_the_readme_and_the_tutorial_have_commands() -> None:
 @pytest.mark.parametrize("page", COMMAND_PAGES, ids=named)
 def test_every_command_of_a_page_parses(page: Path) -> None:
     for words in commands(in_fences(page)):
-        command = main.commands[words[0]]
-        command.make_context(words[0], words[1:])
+        parse(words)
 
 
 @pytest.mark.usefixtures("lenient")
@@ -77,24 +77,22 @@ def test_every_command_of_the_makefile_parses() -> None:
     found = commands((ROOT / "Makefile").read_text())
     assert {"index", "query"} <= {words[0] for words in found}
     for words in found:
-        main.commands[words[0]].make_context(words[0], words[1:])
+        parse(words)
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help_and_an_example(name: str) -> None:
-    text = main.commands[name].get_help(click.Context(main.commands[name], info_name=name))
+    text = COMMANDS[name].get_help(click.Context(COMMANDS[name], info_name=name))
     assert "Example:" in text and f"longmatch {name}" in text
 
 
 @pytest.mark.usefixtures("lenient")
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_example_of_a_command_parses(name: str) -> None:
-    examples = commands(
-        main.commands[name].help.replace("    longmatch", "longmatch") if main.commands[name].help else ""
-    )
+    examples = commands((COMMANDS[name].help or "").replace("    longmatch", "longmatch"))
     assert examples
     for words in examples:
-        main.commands[words[0]].make_context(words[0], words[1:])
+        parse(words)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Compares plans with runs: time, memory and disk as `longmatch plan` estimates and `longmatch index` uses them.
+"""Compares plans with runs: time, memory and disk as `index --dry-run` estimates and `longmatch index` uses them.
 
 Both run by the command line and in processes of their own, as a user runs them.
 """
@@ -91,7 +91,7 @@ def plan_and_run(
     if memory_bytes is not None:
         options += ["--memory", str(memory_bytes)]
     started = time.perf_counter()
-    plan = _printed(["plan", str(corpus), *options])
+    plan = _printed(["index", str(folder), str(corpus), "--dry-run", *options])
     plan_seconds = time.perf_counter() - started
     report = _printed(["index", str(folder), str(corpus), *options])
     if report["n_added"] != n_documents:

@@ -206,11 +206,13 @@ class AnnIndex:
         try:
             index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if is_mapped else 0)
         except RuntimeError as error:
-            raise IndexDamaged(f"{path} is no FAISS index ({error}); repair it: longmatch repair INDEX") from error
+            raise IndexDamaged(
+                f"{path} is no FAISS index ({error}); repair it: longmatch upkeep repair INDEX"
+            ) from error
         if (index.ntotal, index.d) != (n_vectors, width):
             raise IndexDamaged(
                 f"{path} holds {index.ntotal} vectors {index.d} wide, not {n_vectors} vectors {width} wide; "
-                "repair it: longmatch repair INDEX"
+                "repair it: longmatch upkeep repair INDEX"
             )
         return cls(index, nprobe)
 

@@ -74,5 +74,5 @@ def check_roster(roster: Roster, shards: Mapping[int, Row[Any]], place: str) -> 
     if not fits.all():
         wrong = int(roster.ids[int(np.argmin(fits))])
         raise IndexDamaged(
-            f"{place} places document number {wrong} outside of its shard; check it: longmatch verify INDEX"
+            f"{place} places document number {wrong} outside of its shard; check it: longmatch upkeep verify INDEX"
         )

@@ -230,7 +230,7 @@ def connect(path: Path, *, read_only: bool) -> Engine:
         # No checksum covers an unsealed catalog as a whole, so SQLite can find damage at any statement.
         error = context.original_exception
         if isinstance(error, UnicodeDecodeError):  # names of tables and columns are text too
-            raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch verify INDEX") from error
+            raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch upkeep verify INDEX") from error
         if (named := fault(error, str(path))) is not None:
             raise named from error
 
@@ -254,8 +254,8 @@ def _refuse_log(catalog: Path) -> None:
     if log.exists() and log.stat().st_size:
         raise StorageError(
             f"{catalog.parent} cannot be written, and {log.name} holds commits that are not in the catalog yet; open "
-            "the index once where its folder can be written (longmatch info INDEX), or back it up there and restore "
-            "the backup here: longmatch backup INDEX FILE"
+            "the index once where its folder can be written (longmatch show INDEX), or back it up there and restore "
+            "the backup here: longmatch upkeep backup INDEX FILE"
         )
 
 

@@ -40,7 +40,7 @@ _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {RosterBlockRow.__tablename__} ORDER BY block"
 _IDS_PER_STATEMENT = 500
 _JSON = json.JSONEncoder(ensure_ascii=False, default=bytes.hex)  # made once: making it takes longer than encoding a row
-_DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch verify INDEX"
+_DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
 class DocumentCheckRow(Table):
@@ -151,13 +151,13 @@ def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -
     if damaged := damaged_documents(connection):
         raise IndexDamaged(
             f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written; "
-            "check it: longmatch verify INDEX"
+            "check it: longmatch upkeep verify INDEX"
         )
     if has_blocks(meta):
         check_blocks(connection, place)
     for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
-            raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch verify INDEX")
+            raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
 
 
 def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
@@ -255,7 +255,9 @@ def stored_rows(connection: Connection, document_ids: Sequence[int], *, checked:
     found = {}
     for row in _driver(connection).execute(f"SELECT {columns} FROM {table} {more} WHERE id IN ({marks})", document_ids):
         if checked and row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
-            raise IndexDamaged(f"the row of {row[1]!r} is not what was written; check it: longmatch verify INDEX")
+            raise IndexDamaged(
+                f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
+            )
         found[row[0]] = dict(zip(names, row, strict=False))
     return found
 

@@ -188,7 +188,7 @@ def _damage() -> Iterator[None]:
             yield
     except (zlib.error, ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
-            f"a document in the catalog cannot be read ({error}); check it: longmatch verify INDEX"
+            f"a document in the catalog cannot be read ({error}); check it: longmatch upkeep verify INDEX"
         ) from error
 
 
@@ -200,7 +200,8 @@ def _load_block(connection: Connection, ids: Sequence[int], *, checked: bool) ->
             continue
         if checked and row["content_check"] != content_check(texts[one], sections[one]):
             raise IndexDamaged(
-                f"text or sections of {row['doc_id']!r} are not what was indexed; check it: longmatch verify INDEX"
+                f"text or sections of {row['doc_id']!r} are not what was indexed; "
+                "check it: longmatch upkeep verify INDEX"
             )
         document = deferred(
             Document,

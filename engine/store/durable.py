@@ -60,7 +60,7 @@ def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> N
 def check_size(content: mmap.mmap | None, path: Path, expected: Checksum) -> mmap.mmap:
     """Return a mapped file that exists and has the expected size; errors as in `check_mapped`."""
     if content is None:
-        raise IndexDamaged(f"{path} is missing, unreadable or empty; repair it: longmatch repair INDEX")
+        raise IndexDamaged(f"{path} is missing, unreadable or empty; repair it: longmatch upkeep repair INDEX")
     if len(content) != expected.size_bytes:
         _compare(path, len(content), None, expected)
     return content
@@ -78,7 +78,9 @@ def check_file(path: Path, expected: Checksum) -> None:
     except OSError as error:
         if not is_loss(error):
             raise
-        raise IndexDamaged(f"{path} cannot be read ({error.strerror}); repair it: longmatch repair INDEX") from error
+        raise IndexDamaged(
+            f"{path} cannot be read ({error.strerror}); repair it: longmatch upkeep repair INDEX"
+        ) from error
     _compare(path, found_size, found, expected)
 
 
@@ -92,18 +94,19 @@ def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: st
     if found != digest:
         raise IndexDamaged(
             f"{path} has checksum {found[:12]} in bytes {start} to {stop}, not {digest[:12]}; "
-            "repair it: longmatch repair INDEX"
+            "repair it: longmatch upkeep repair INDEX"
         )
 
 
 def _compare(path: Path, found_size: int, found: Checksum | None, expected: Checksum) -> None:
     if found is None:
         raise IndexDamaged(
-            f"{path} has {found_size} bytes, not {expected.size_bytes}; repair it: longmatch repair INDEX"
+            f"{path} has {found_size} bytes, not {expected.size_bytes}; repair it: longmatch upkeep repair INDEX"
         )
     if found != expected:
         raise IndexDamaged(
-            f"{path} has checksum {found.digest[:12]}, not {expected.digest[:12]}; repair it: longmatch repair INDEX"
+            f"{path} has checksum {found.digest[:12]}, not {expected.digest[:12]}; "
+            "repair it: longmatch upkeep repair INDEX"
         )
 
 

@@ -1,4 +1,4 @@
-"""Counts, encoder, reference and generations of an index as plain values, for `longmatch info`."""
+"""Counts, encoder, reference and generations of an index as plain values, for `longmatch show`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.store.snapshot import Snapshot
 
 
 def index_facts(snapshot: Snapshot) -> dict[str, Any]:
-    """The values that `longmatch info --json` prints."""
+    """The values that `longmatch show --json` prints."""
     rows = [(part, part.generation_row) for part in snapshot.parts]
     generations = [None if row is None else row._asdict() for _, row in rows]
     n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)

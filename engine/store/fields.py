@@ -213,5 +213,5 @@ def _known(key: str, names: list[str]) -> str:
         known = "the documents have no metadata; filter by doc_id, title or source"
     else:
         more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
-        known = f"there are {', '.join(names[:_N_NAMED])}{more}; list them: longmatch info INDEX --fields"
+        known = f"there are {', '.join(names[:_N_NAMED])}{more}; list them: longmatch show INDEX --fields"
     return hint + known

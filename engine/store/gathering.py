@@ -62,7 +62,9 @@ class Gathering:
         for number, of_shard in self._by_shard(positions):
             tables, rows = self._shards.words(number, apart=apart), self.roster.document_row[positions[of_shard]]
             if tables is None:
-                raise IndexDamaged(f"shard {number} holds no term counts; repair the index: longmatch repair INDEX")
+                raise IndexDamaged(
+                    f"shard {number} holds no term counts; repair the index: longmatch upkeep repair INDEX"
+                )
             if isinstance(tables, PackedWords) and (not apart or tables.apart is not None):
                 has_lengths = tables.words.occurrences is not None
                 packed.setdefault(has_lengths, []).append((tables, rows))

@@ -93,7 +93,8 @@ class Listing:
                 found |= stored_rows(self._connection, block, checked=self._are_rows_checked)
         if len(found) != len(set(ids)):  # they are in the roster of the same transaction
             raise IndexDamaged(
-                f"{len(set(ids)) - len(found)} documents have no row in the catalog; check it: longmatch verify INDEX"
+                f"{len(set(ids)) - len(found)} documents have no row in the catalog; "
+                "check it: longmatch upkeep verify INDEX"
             )
         return [found[one] for one in ids]
 
@@ -135,7 +136,8 @@ class Listing:
         found = stored_documents(self._connection, ids, checked=self._are_rows_checked)
         if len(found) != len(ids):  # they are in the roster of the same transaction
             raise IndexDamaged(
-                f"{len(ids) - len(found)} documents have no text in the catalog; check it: longmatch verify INDEX"
+                f"{len(ids) - len(found)} documents have no text in the catalog; "
+                "check it: longmatch upkeep verify INDEX"
             )
         return found
 

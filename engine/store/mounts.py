@@ -66,5 +66,5 @@ def refuse_read_only(path: Path, mounts: Path = MOUNTS) -> None:
     if mount is not None and mount.is_read_only:
         raise StorageError(
             f"{path} lies on {mount.point} ({mount.kind}), which is mounted read-only; name a folder "
-            "elsewhere, or restore a backup there: longmatch restore FILE FOLDER"
+            "elsewhere, or restore a backup there: longmatch upkeep restore FILE FOLDER"
         )

@@ -118,7 +118,7 @@ class Postings:
             return _parsed(mapped_tensors(content))
         except (KeyError, ValueError) as error:
             raise IndexDamaged(
-                f"{path} holds no postings ({error}); repair the index: longmatch repair INDEX"
+                f"{path} holds no postings ({error}); repair the index: longmatch upkeep repair INDEX"
             ) from error
 
 

@@ -143,4 +143,6 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
             tensors["common"].view(np.uint64),
         )
     except (KeyError, ValueError) as error:
-        raise IndexDamaged(f"{path} is no reference ({error}); repair the index: longmatch repair INDEX") from error
+        raise IndexDamaged(
+            f"{path} is no reference ({error}); repair the index: longmatch upkeep repair INDEX"
+        ) from error

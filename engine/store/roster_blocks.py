@@ -29,7 +29,7 @@ FIRST_BLOCK_VERSION = 6  # of the schema
 BLOCK_IDS = 512  # catalog ids of one block
 _PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Roster`
 _N_COLUMNS = len(fields(Roster)) + 3
-_DAMAGED = "the roster of {place} is not what was written; check it: longmatch verify INDEX"
+_DAMAGED = "the roster of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
 class RosterBlockRow(Table):

@@ -102,7 +102,8 @@ def read_seal(catalog: Path) -> Checksum | None:
         if isinstance(error, OSError) and not is_loss(error):
             raise
         raise IndexDamaged(
-            f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
+            f"{path} is missing or damaged, so {catalog.name} cannot be trusted; "
+            "check it: longmatch upkeep verify INDEX"
         ) from error
     return sealed
 
@@ -147,5 +148,5 @@ def check_seal(catalog: Path) -> bool:
         return check_seal(catalog)
     raise IndexDamaged(
         f"{catalog} has {found.size_bytes} bytes and checksum {found.digest[:12]}, sealed were "
-        f"{expected.size_bytes} and {expected.digest[:12]}; check it: longmatch verify INDEX"
+        f"{expected.size_bytes} and {expected.digest[:12]}; check it: longmatch upkeep verify INDEX"
     )

@@ -150,7 +150,7 @@ def _named_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexDamaged(f"{path} is no shard ({error}); repair the index: longmatch repair INDEX") from error
+        raise IndexDamaged(f"{path} is no shard ({error}); repair the index: longmatch upkeep repair INDEX") from error
 
 
 class _Arrays(Protocol):

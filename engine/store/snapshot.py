@@ -122,7 +122,9 @@ class Snapshot(Listing, Gathering):
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
             reason = getattr(error, "orig", error)
-            raise IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch verify INDEX") from error
+            raise IndexDamaged(
+                f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX"
+            ) from error
         except EngineError:
             self._connection.close()
             if self._sealed is not None:

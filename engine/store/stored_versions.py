@@ -69,7 +69,7 @@ class StoredVersions:
             with self._writer.read() as connection:
                 row = connection.execute(_SHARD, {"number": number}).first()
             if row is None:
-                raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch verify INDEX")
+                raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
             file, size_bytes, digest, parts = row
             written = {number: (file, Checksum(size_bytes, digest))}
             self._shards[number] = ShardSet(self._writer.folder, written, {} if parts is None else {number: parts})

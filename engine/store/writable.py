@@ -108,7 +108,7 @@ class WritableIndex:
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
         except DatabaseError as error:
             reason = f"{self.catalog} cannot be read ({error.orig})"
-            raise IndexDamaged(f"{reason}; check it: longmatch verify INDEX") from error
+            raise IndexDamaged(f"{reason}; check it: longmatch upkeep verify INDEX") from error
         self._sweep()
 
     def _check_place(self) -> None:

@@ -83,7 +83,7 @@ def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: b
     """
     smallest = held_bytes + batch_bytes(SMALLEST, width)
     if budget.memory_bytes is not None and smallest > budget.memory_bytes:
-        beside = "" if has_encoded else " and room to encode, which longmatch plan estimates"
+        beside = "" if has_encoded else " and room to encode, see longmatch index --dry-run"
         raise BudgetExceeded(
             f"program and encoder take {held_bytes / 1e6:,.0f} MB, with the smallest batches "
             f"{smallest / 1e6:,.0f} MB; --memory allows {budget.memory_bytes / 1e6:,.0f} MB: "

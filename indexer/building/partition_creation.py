@@ -91,7 +91,7 @@ def _check_present(place: Path, n_partitions: int) -> None:
         what = f"has {n_present} partitions" if n_present > 1 else "is there already, and is not partitioned"
         raise IndexMismatch(
             f"{place} {what}, not {n_partitions}; leave --partitions out, or copy it into a new index of "
-            f"{n_partitions} partitions: longmatch partition {place} OUT -p {n_partitions}"
+            f"{n_partitions} partitions: longmatch upkeep partition {place} OUT -p {n_partitions}"
         )
 
 

@@ -52,7 +52,7 @@ def print_build(
     for failure in report.failures[:_FAILURES]:
         click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
     if len(report.failures) > _FAILURES:
-        click.echo(f"and {len(report.failures) - _FAILURES:,} more: longmatch info INDEX --failures", err=True)
+        click.echo(f"and {len(report.failures) - _FAILURES:,} more: longmatch show INDEX --failures", err=True)
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:

@@ -1,19 +1,23 @@
-"""The lines that `info` and `show` print about an index and its documents."""
+"""The lines that `longmatch show` prints about an index and its documents."""
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from engine.errors import QueryError
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.store.fields import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
+from engine.text.spans import Span
 
+_N_NAMED = 3  # headings that an error suggests
 _EXAMPLE_COLUMNS = 40
 
 
@@ -29,7 +33,10 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
         ("vectors", _size_line(index, facts)),
-        ("words", f"language {facts['language']}" if facts["language"] else "none; add them: longmatch repair INDEX"),
+        (
+            "words",
+            f"language {facts['language']}" if facts["language"] else "none; add them: longmatch upkeep repair INDEX",
+        ),
         ("reference", _reference_line(facts["reference"])),
         *_generation_rows(facts),
         ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
@@ -171,6 +178,79 @@ def _section_lines(document: Document) -> list[Line]:
         indent = "  " * max(0, len(section.path) - 1)
         lines.append(line(offsets, indent, section_label(document, place), joined))
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text, and its place in the document."""
+
+    span: Span
+    text: str
+    place: dict[str, Any]  # for JSON: section and heading, or page
+
+
+def section_texts(document: Document, wanted: str) -> list[Passage]:
+    """The section with a number, or the sections with a heading: a long section has several parts.
+
+    A number is from 1. Of a heading, a part is enough, and case does not matter. A heading that is a number is found
+    if no section has that number.
+
+    Raises:
+        QueryError: there is no such section, or several headings contain the words.
+    """
+    n = len(document.sections)
+    if wanted.isdecimal() and 1 <= int(wanted) <= n:
+        return [_passage(document, int(wanted) - 1)]
+    headings = [section.heading for section in document.sections]
+    folded = wanted.casefold().strip()
+    found = [place for place, heading in enumerate(headings) if heading.casefold() == folded]
+    found = found or [place for place, heading in enumerate(headings) if folded and folded in heading.casefold()]
+    names = list(dict.fromkeys(headings[place] for place in found))
+    if len(names) > 1:
+        listed = ", ".join(f"{place + 1} {headings[place]!r}" for place in found[:_N_NAMED])
+        more = ", …" if len(found) > _N_NAMED else ""
+        raise QueryError(f"{len(names)} headings contain {wanted!r}: {listed}{more}; name one by its number")
+    if not found:
+        known = [heading for heading in headings if heading]
+        similar = difflib.get_close_matches(wanted, known, _N_NAMED, cutoff=0.5)
+        hint = (
+            f"did you mean {' or '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX DOC_ID"
+        )
+        raise QueryError(f"no section {wanted!r} among {n} in {document.doc_id}; {hint}")
+    return [_passage(document, place) for place in found]
+
+
+def page_text(document: Document, page: int) -> Passage:
+    """The text of a page, from 1.
+
+    Raises:
+        QueryError: there is no such page.
+    """
+    starts = document.pages
+    if not starts:
+        raise QueryError(f"{document.doc_id} has no pages, as its format has none; show a section: --section N")
+    if page > len(starts):
+        raise QueryError(f"{document.doc_id} has no page {page}; name one from 1 to {len(starts)}")
+    stop = starts[page] if page < len(starts) else len(document.text)
+    span = Span(starts[page - 1], stop)
+    return Passage(span, document.text[span.start : span.stop], {"page": page})
+
+
+def passage_text(passages: Sequence[Passage], as_json: bool) -> str:
+    """Passages one after another, as they are in the text, or as JSON."""
+    if as_json:
+        rows = [
+            passage.place | {"start": passage.span.start, "end": passage.span.stop, "text": passage.text}
+            for passage in passages
+        ]
+        return json.dumps(rows, ensure_ascii=False)
+    return "".join(passage.text for passage in passages).rstrip("\n")
+
+
+def _passage(document: Document, place: int) -> Passage:
+    section = document.sections[place]
+    where = {"section": place + 1, "heading": section_label(document, place)}
+    return Passage(Span(section.start, section.stop), document.text[section.start : section.stop], where)
 
 
 def _json(value: object) -> list[Line]:

@@ -13,35 +13,28 @@ import click
 from engine.errors import EngineError
 from engine.faults import faults_named
 from engine.systems import refuse_windows
-from indexer.cli.backup import backup, restore
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
 from indexer.cli.export import export
 from indexer.cli.index import index
 from indexer.cli.json_log import OPTION, json_log
 from indexer.cli.mcp import mcp
-from indexer.cli.options import keep_arguments
+from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.pairs import pairs
-from indexer.cli.partition import partition
-from indexer.cli.plan import plan
 from indexer.cli.plot import plot
 from indexer.cli.pretrain import pretrain
 from indexer.cli.query import query
 from indexer.cli.replay import diff, replay
 from indexer.cli.serve import serve
-from indexer.cli.show import info, show
+from indexer.cli.show import show
 from indexer.cli.train import train
-from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
+from indexer.cli.upkeep import doctor, remove, upkeep
 
 _COLLECTED_AFTER = 50_000  # new containers; with Python's default of 700, a fifth of the start is garbage collection
 
 
-class _Commands(click.Group):
+class _Commands(OrderedGroup):
     """Turns the errors raised on purpose into one line and exit status 1."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which a user needs them, not in alphabetical order."""
-        return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for reports that state their command."""
@@ -80,8 +73,8 @@ def main() -> None:
 
 for command in (
     index,
-    plan,
     query,
+    show,
     compare,
     chart,
     pairs,
@@ -89,18 +82,10 @@ for command in (
     diff,
     serve,
     mcp,
-    show,
-    info,
     export,
     plot,
     remove,
-    verify,
-    repair,
-    rebase,
-    compact,
-    backup,
-    restore,
-    partition,
+    upkeep,
     doctor,
     pretrain,
     train,

@@ -22,7 +22,6 @@ from indexer.cli.plan import (
     encoder_option,
     factory_option,
     memory_option,
-    planned_partitions,
     show_plan,
     vram_option,
 )
@@ -82,7 +81,7 @@ _WAYS = {  # logged before a run
     "--partitions",
     type=click.IntRange(1),
     metavar="N",
-    help="Spread the documents of a new INDEX over N partitions; see longmatch partition.",
+    help="Spread the documents of a new INDEX over N partitions; see longmatch upkeep partition.",
 )
 @factory_option
 @memory_option
@@ -174,8 +173,8 @@ def index(
     if dry_run or (settings.is_planned and paths and STDIN not in paths):
         used, made = _planned(index, corpus, settings)
     if dry_run:
-        assert made is not None and used is not None and not isinstance(used, str)
-        show_plan(made, as_json, None if partitions is None else planned_partitions(made, used, partitions))
+        assert made is not None
+        show_plan(made, as_json)
         return
     report = _built(index, corpus, settings, used, made)
     print_build(index, report, made, corpus.unsupported_files, as_json=as_json)

@@ -19,7 +19,14 @@ FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 
 index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
-folder_argument = index_argument
+
+
+class OrderedGroup(click.Group):
+    """Lists its commands in the order in which a user needs them, not in alphabetical order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, as they were added."""
+        return list(self.commands)
 
 
 def keep_arguments(context: click.Context, arguments: Sequence[str]) -> None:

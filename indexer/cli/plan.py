@@ -1,4 +1,4 @@
-"""`longmatch plan`, and the plans that `index` prints: estimates before a run, deviations after it."""
+"""The plans that `longmatch index` prints: estimates before a run, deviations after it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
-from indexer.cli.options import device_option, json_option
-from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.sizes import parse_bytes
 
 if TYPE_CHECKING:
-    from engine.encoders.encoder import Encoder
     from indexer.building.report import BuildReport
-    from indexer.plan.partitioned import PartitionPlan
     from indexer.plan.values import Parts, Plan, Way
 
 memory_option = click.option(
@@ -29,9 +25,6 @@ vram_option = click.option(
 disk_option = click.option("--disk", type=parse_bytes, metavar="SIZE", help="Disk space limit of the index.")
 encoder_option = click.option(
     "--encoder", help="Encoder of a new index: a folder, a hub name, or longmatch-minilm (bundled, the default)."
-)
-partitions_option = click.option(
-    "-p", "--partitions", type=click.IntRange(1), metavar="N", help="Plan an index of N partitions, too."
 )
 factory_option = click.option(
     "--factory",
@@ -67,127 +60,9 @@ _MEANING_OF_DISK = {
 }
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@encoder_option
-@factory_option
-@memory_option
-@vram_option
-@disk_option
-@partitions_option
-@click.option(
-    "--machines", type=click.IntRange(1), metavar="N", help="Number of machines; by default as many as memory needs."
-)
-@click.option(
-    "--documents",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Plan partitions for N documents of which PATH is a sample, up to 1e9 chunks.",
-)
-@read_seconds_option
-@read_memory_option
-@device_option
-@json_option
-def plan(
-    paths: tuple[str, ...],
-    encoder: str | None,
-    factory: str,
-    memory: int | None,
-    vram: int | None,
-    disk: int | None,
-    partitions: int | None,
-    machines: int | None,
-    documents: int | None,
-    read_seconds: float,
-    read_memory: int,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """Estimate time, memory, GPU memory and disk of a new index of PATH; write nothing.
-
-    The estimate comes from a sample of all formats and lengths, which is read and
-    partly encoded. For an existing index: longmatch index INDEX PATH... --dry-run.
-
-    With --partitions, the plan of an index in partitions follows, on machines like
-    this one: the number of machines, the memory and disk of each, the time to index
-    and the time of a query. Each figure is marked as measured, computed or assumed.
-
-    \b
-    Example:
-        longmatch plan ./papers --memory 4G
-        longmatch plan ./sample --partitions 64 --documents 2000000
-    """
-    if partitions is None and (machines or documents):
-        raise click.UsageError("--machines and --documents belong to a plan of partitions; add --partitions N")
-    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
-    from indexer.building.budget import Budget
-    from indexer.plan.estimate import make_plan
-    from indexer.reading.reader import ReadLimits
-
-    budget, limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
-    loaded = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    made = make_plan(None, paths, loaded, factory=factory, budget=budget, read_limits=limits)
-    of_partitions = None
-    if partitions is not None:
-        of_partitions = planned_partitions(made, loaded, partitions, n_machines=machines, n_documents=documents)
-    show_plan(made, as_json, of_partitions)
-
-
-def planned_partitions(
-    plan: Plan, encoder: Encoder, n_partitions: int, *, n_machines: int | None = None, n_documents: int | None = None
-) -> PartitionPlan:
-    """The plan of the same corpus in partitions, on machines like this one; see `plan_partitions`."""
-    from indexer.plan.partitioned import plan_partitions, this_machine
-    from indexer.plan.rates import measure_rates
-
-    width = encoder.width
-    return plan_partitions(
-        plan,
-        width,
-        measure_rates(width),
-        n_partitions,
-        this_machine(),
-        n_machines=n_machines,
-        n_documents=n_documents,
-    )
-
-
-def show_plan(plan: Plan, as_json: bool, of_partitions: PartitionPlan | None = None) -> None:
-    """Print a plan, and the plan of the same corpus in partitions, if there is one."""
-    if as_json:
-        more = {} if of_partitions is None else {"partitions": of_partitions.to_dict()}
-        click.echo(json.dumps(plan.to_dict() | more))
-        return
-    click.echo(describe_plan(plan))
-    if of_partitions is not None:
-        click.echo(f"\n{describe_partition_plan(of_partitions)}")
-
-
-def describe_partition_plan(plan: PartitionPlan) -> str:
-    """The plan of an index in partitions line by line, with the source of the figures."""
-    from engine.report.table import simple_table
-
-    machine, records = plan.machine, ", ".join(dict.fromkeys(point.record for point in plan.points))
-    of_machine = f"of {machine.cores} cores and {megabytes(machine.memory_bytes)}, as this one"
-    room = "all in memory" if plan.are_shards_in_memory else "more than memory: queries read pages from disk"
-    rows = [
-        ("partitions", f"{plan.n_partitions:,}, about {plan.n_documents:,} documents in {plan.n_chunks:,} chunks"),
-        (
-            "machines",
-            f"{plan.n_machines:,} {of_machine}",
-        ),
-        ("", f"  each with {plan.n_on_each:,} partitions ({plan.factory} each); computed"),
-        ("memory", f"about {megabytes(plan.memory_bytes)} of a machine; a process measured, FAISS indexes computed"),
-        ("", f"  and {megabytes(plan.mapped_bytes)} of mapped shards, {room}"),
-        ("disk", f"about {megabytes(plan.disk_bytes)} of a machine; computed from the sample"),
-        ("time to index", f"about {duration(plan.encode_seconds)} to read and encode; measured here on the sample"),
-        ("", f"  and {duration(plan.publish_seconds)} to build FAISS indexes; computed from rates measured here"),
-        ("time of a query", f"about {plan.query_ms:,.0f} ms, one query at a time; computed"),
-        ("", f"  of which {plan.rank_ms:,.1f} ms to rank in one partition; {plan.basis}"),
-        ("", f"  {plan.query_bytes / 1e6:,.1f} MB are sent between machines, at 1 ms a round and 1 Gbit/s; assumed"),
-        ("measured", records),
-    ]
-    return simple_table(rows)
+def show_plan(plan: Plan, as_json: bool) -> None:
+    """Print a plan."""
+    click.echo(json.dumps(plan.to_dict()) if as_json else describe_plan(plan))
 
 
 def describe_plan(plan: Plan) -> str:

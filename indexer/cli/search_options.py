@@ -17,7 +17,7 @@ where_option = click.option(
     "--where",
     metavar="FILTER",
     help="Metadata filter, for example: family = 'pep' and number >= 400; "
-    "longmatch info INDEX --fields lists the fields.",
+    "longmatch show INDEX --fields lists the fields.",
 )
 without_option = click.option(
     "--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated."

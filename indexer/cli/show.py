@@ -1,4 +1,4 @@
-"""`longmatch show` and `info`: the contents of an index."""
+"""`longmatch show`: what an index holds, and its documents."""
 
 from __future__ import annotations
 
@@ -12,61 +12,71 @@ from indexer.cli.options import existing_index_argument, json_option, opened_ind
 @click.command()
 @existing_index_argument
 @click.argument("doc_id", required=False)
-@click.option("--text", is_flag=True, help="Print the text as it was read.")
+@click.option("--documents", is_flag=True, help="List all documents.")
+@click.option("--fields", is_flag=True, help="List the metadata fields for filters, with types and examples.")
+@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, with reasons.")
+@click.option("--text", is_flag=True, help="Print the text of DOC_ID as it was read.")
 @click.option(
     "--section", metavar="N|HEADING", help="Print one section, by its number, its heading or a part of its heading."
 )
 @click.option("--page", type=click.IntRange(1), metavar="N", help="Print one page (formats with pages).")
 @json_option
-def show(index: Path, doc_id: str | None, text: bool, section: str | None, page: int | None, as_json: bool) -> None:
-    """Show metadata and sections of a document of INDEX; without DOC_ID, list all documents.
+def show(
+    index: Path,
+    doc_id: str | None,
+    documents: bool,
+    fields: bool,
+    failures: bool,
+    text: bool,
+    section: str | None,
+    page: int | None,
+    as_json: bool,
+) -> None:
+    """Show what INDEX holds, or metadata and sections of one document.
+
+    Without DOC_ID: counts, coverage, encoder, FAISS index and measured recall.
 
     \b
     Example:
-        longmatch show papers.lm peps/pep-0484.md
+        longmatch show papers.lm
+        longmatch show papers.lm --documents
         longmatch show papers.lm peps/pep-0484.md --section Rationale
     """
-    if sum([text, section is not None, page is not None]) > 1:
-        raise click.UsageError("--text, --section and --page exclude each other; give one of them")
-    if doc_id is None and (text or section is not None or page is not None):
-        raise click.UsageError("--text, --section and --page need a DOC_ID; list all documents: longmatch show INDEX")
-    from indexer.cli.describe import describe_document, list_documents
-    from indexer.cli.passages import page_text, passage_text, section_texts
+    _check_options(
+        doc_id,
+        of_index={"--documents": documents, "--fields": fields, "--failures": failures},
+        of_document={"--text": text, "--section": section is not None, "--page": page is not None},
+    )
+    from indexer.cli import describe
     from indexer.cli.terminal import show as show_lines
 
     with opened_index(index) as opened:
         if doc_id is None:
-            show_lines(list_documents(opened, as_json))
+            views = [
+                (documents, describe.list_documents),
+                (fields, describe.list_fields),
+                (failures, describe.list_failures),
+                (True, describe.describe_index),
+            ]
+            show_lines(next(view for is_wanted, view in views if is_wanted)(opened, as_json))
         elif section is not None:
-            click.echo(passage_text(section_texts(opened.document(doc_id), section), as_json))
+            click.echo(describe.passage_text(describe.section_texts(opened.document(doc_id), section), as_json))
         elif page is not None:
-            click.echo(passage_text([page_text(opened.document(doc_id), page)], as_json))
+            click.echo(describe.passage_text([describe.page_text(opened.document(doc_id), page)], as_json))
         else:
-            show_lines(describe_document(opened, doc_id, text, as_json))
+            show_lines(describe.describe_document(opened, doc_id, text, as_json))
 
 
-@click.command()
-@existing_index_argument
-@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, with reasons.")
-@click.option("--fields", is_flag=True, help="List the metadata fields for filters, with types and examples.")
-@json_option
-def info(index: Path, failures: bool, fields: bool, as_json: bool) -> None:
-    """Show counts, coverage, encoder, FAISS index and measured recall of INDEX.
+def _check_options(doc_id: str | None, *, of_index: dict[str, bool], of_document: dict[str, bool]) -> None:
+    """Check that at most one view is wanted, of the index without DOC_ID and of the document with it.
 
-    \b
-    Example:
-        longmatch info papers.lm
-        longmatch info papers.lm --fields
+    Raises:
+        click.UsageError: the options do not go together.
     """
-    if failures and fields:
-        raise click.UsageError("--failures and --fields exclude each other; give one of them")
-    from indexer.cli.describe import describe_index, list_failures, list_fields
-    from indexer.cli.terminal import show as show_lines
-
-    with opened_index(index) as opened:
-        if fields:
-            show_lines(list_fields(opened, as_json))
-        elif failures:
-            show_lines(list_failures(opened, as_json))
-        else:
-            show_lines(describe_index(opened, as_json))
+    chosen = [name for name, is_wanted in (of_index | of_document).items() if is_wanted]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other; give one of them")
+    if doc_id is None and chosen and chosen[0] in of_document:
+        raise click.UsageError(f"{chosen[0]} needs a DOC_ID; list all documents: longmatch show INDEX --documents")
+    if doc_id is not None and chosen and chosen[0] in of_index:
+        raise click.UsageError(f"{chosen[0]} shows all of INDEX; leave out DOC_ID")

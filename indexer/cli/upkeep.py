@@ -1,4 +1,4 @@
-"""`longmatch remove`, `verify`, `repair`, `compact`, `rebase` and `doctor`: maintain an index, check the machine."""
+"""`longmatch remove`, the group `longmatch upkeep`, which maintains an index, and `longmatch doctor`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,25 @@ from pathlib import Path
 import click
 
 from engine.errors import QueryError
-from indexer.cli.options import FAILED, PARTLY, device_option, folder_argument, index_argument, json_option
+from indexer.cli.options import (
+    FAILED,
+    PARTLY,
+    OrderedGroup,
+    device_option,
+    existing_index_argument,
+    index_argument,
+    json_option,
+)
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
 @index_argument
 @click.argument("doc_ids", nargs=-1, required=True, metavar="DOC_ID...")
 def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
-    """Remove documents from INDEX; `longmatch compact` frees their disk space.
+    """Remove documents from INDEX; `longmatch upkeep compact` frees their disk space.
 
     \b
     Example:
@@ -29,8 +40,19 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     click.echo(f"{take_out(index, doc_ids)} removed")
 
 
-@click.command()
-@folder_argument
+@click.group(cls=OrderedGroup)
+def upkeep() -> None:
+    """Check and repair INDEX, free disk space, copy it, or draw its reference again.
+
+    \b
+    Example:
+        longmatch upkeep verify papers.lm
+        longmatch upkeep backup papers.lm papers.lmbackup
+    """
+
+
+@upkeep.command()
+@index_argument
 @click.option("--deep", is_flag=True, help="Also recompute vectors and term counts of some documents from their text.")
 @click.option("--sample", type=click.IntRange(1), help="Documents of --deep; by default 32.")
 @device_option
@@ -40,8 +62,8 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
 
     \b
     Example:
-        longmatch verify papers.lm
-        longmatch verify papers.lm --deep --sample 100
+        longmatch upkeep verify papers.lm
+        longmatch upkeep verify papers.lm --deep --sample 100
     """
     from indexer.upkeep.verify import verify as check
 
@@ -58,13 +80,15 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         click.echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
     harmful = [finding for finding in findings if not finding.is_harmless]
     if not as_json:
-        click.echo(f"{len(harmful)} damaged; repair it: longmatch repair {index}" if harmful else "no damage found")
+        click.echo(
+            f"{len(harmful)} damaged; repair it: longmatch upkeep repair {index}" if harmful else "no damage found"
+        )
     if harmful:
         sys.exit(FAILED)
 
 
-@click.command()
-@folder_argument
+@upkeep.command()
+@index_argument
 @click.option("--encode", is_flag=True, help="Encode documents whose vectors were lost, from their stored text.")
 @device_option
 def repair(index: Path, encode: bool, device: str | None) -> None:
@@ -72,7 +96,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
 
     \b
     Example:
-        longmatch repair papers.lm --encode
+        longmatch upkeep repair papers.lm --encode
     """
     from indexer.upkeep.repair import repair as mend
 
@@ -89,14 +113,14 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
         sys.exit(PARTLY)
 
 
-@click.command()
-@folder_argument
+@upkeep.command()
+@index_argument
 def compact(index: Path) -> None:
     """Free the disk space of removed documents of INDEX, and join small shards.
 
     \b
     Example:
-        longmatch compact papers.lm
+        longmatch upkeep compact papers.lm
     """
     from indexer.generation.compaction import compact as shrink
 
@@ -108,7 +132,7 @@ def compact(index: Path) -> None:
     )
 
 
-@click.command()
+@upkeep.command()
 @index_argument
 def rebase(index: Path) -> None:
     """Draw a new reference sample from the current documents of INDEX.
@@ -118,12 +142,79 @@ def rebase(index: Path) -> None:
 
     \b
     Example:
-        longmatch rebase papers.lm
+        longmatch upkeep rebase papers.lm
     """
     from indexer.generation.reference import rebase as draw
 
     _must_exist(index)
     draw(index, log=click.echo)
+
+
+@upkeep.command()
+@index_argument
+@click.argument("file", type=_FILE)
+def backup(index: Path, file: Path) -> None:
+    """Write INDEX, at its newest commit, into one FILE.
+
+    Another run can write the index meanwhile. Every file is checked as it is copied.
+
+    \b
+    Example:
+        longmatch upkeep backup papers.lm papers.lmbackup
+    """
+    from indexer.upkeep.backup import backup as write
+
+    report = write(index, file)
+    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {file}")
+
+
+@upkeep.command()
+@click.argument("file", type=_FILE)
+@index_argument
+def restore(file: Path, index: Path) -> None:
+    """Unpack the backup FILE into a new folder INDEX.
+
+    Every file is compared with its checksum. INDEX appears complete, or not at all.
+
+    \b
+    Example:
+        longmatch upkeep restore papers.lmbackup restored.lm
+    """
+    from indexer.upkeep.backup import restore as unpack
+
+    report = unpack(file, index)
+    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {index}")
+
+
+@upkeep.command()
+@existing_index_argument
+@click.argument("out", type=_FOLDER)
+@click.option(
+    "-p",
+    "--partitions",
+    "n_partitions",
+    required=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of partitions of OUT; 1 makes an index without partitions.",
+)
+def partition(index: Path, out: Path, n_partitions: int) -> None:
+    """Copy INDEX into a new index OUT of N partitions; nothing is encoded.
+
+    Each partition is an index with a share of the documents. One query searches all
+    partitions at the same time and returns the hits, scores and parts of one index.
+    All commands take OUT like any other INDEX. INDEX may be partitioned itself.
+
+    \b
+    Example:
+        longmatch upkeep partition papers.lm papers.parts -p 4
+        longmatch query papers.parts draft.pdf
+    """
+    from indexer.partitions.splitting import partition as copy_into
+
+    report = copy_into(index, out, n_partitions, log=_to_stderr)
+    for number, (n_documents, n_chunks) in enumerate(zip(report.n_documents, report.n_chunks, strict=True)):
+        click.echo(f"partition {number}: {n_documents:,} documents, {n_chunks:,} chunks")
 
 
 @click.command()

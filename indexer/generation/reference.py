@@ -34,7 +34,7 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
         if isinstance(writer, Writer) and writer.is_partition:
             whole = writer.folder.parent
             raise IndexMismatch(
-                f"{path} is a partition of {whole}, whose reference it shares: longmatch rebase {whole}"
+                f"{path} is a partition of {whole}, whose reference it shares: longmatch upkeep rebase {whole}"
             )
         return pin_reference(writer, log)
 

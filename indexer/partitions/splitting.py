@@ -66,7 +66,9 @@ def partition(
         raise IndexMismatch(f"{out} is there already; name a new folder")
     with open_snapshot(source) as snapshot:
         if not (snapshot.counts_titles and snapshot.knows_kinds):
-            raise IndexMismatch(f"an earlier version wrote {source}; bring it up to date: longmatch repair {source}")
+            raise IndexMismatch(
+                f"an earlier version wrote {source}; bring it up to date: longmatch upkeep repair {source}"
+            )
         DiskGuard(out).refuse(folder_bytes(source))
         with appearing(out) as folder:
             if n_partitions > 1:

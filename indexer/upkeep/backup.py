@@ -71,7 +71,7 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
     if is_partitioned(folder):
         raise IndexMismatch(
             f"{folder} is partitioned, and a backup holds one index; join it first, and back that up: "
-            f"longmatch partition {folder} ONE.lm -p 1"
+            f"longmatch upkeep partition {folder} ONE.lm -p 1"
         )
     if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
@@ -158,7 +158,7 @@ def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog
                     )
 
 
-_REPAIR = "repair the index first: longmatch repair INDEX"
+_REPAIR = "repair the index first: longmatch upkeep repair INDEX"
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -202,7 +202,7 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
     """
     source, folder = Path(file), Path(index)
     if not source.is_file():
-        raise QueryError(f"there is no file {source}; name a file that `longmatch backup` wrote")
+        raise QueryError(f"there is no file {source}; name a file that `longmatch upkeep backup` wrote")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -273,7 +273,7 @@ _ANOTHER = "take another backup"
 
 def _listed(archive: tarfile.TarFile, first: tarfile.TarInfo | None, source: Path) -> dict[str, Checksum]:
     if first is None or first.name != LIST_FILE or first.size > _MOST_LIST_BYTES:
-        raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch backup INDEX FILE")
+        raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch upkeep backup INDEX FILE")
     stream = archive.extractfile(first)
     try:
         listed: Any = json.loads(stream.read()) if stream is not None else {}

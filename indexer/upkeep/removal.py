@@ -45,5 +45,5 @@ def _known(writer: Writer, names: Sequence[str], path: str | Path) -> list[int]:
     for first in range(0, len(names), _AT_ONCE):
         found |= writer.indexed(names[first : first + _AT_ONCE])
     if absent := [name for name in names if name not in found]:
-        raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path}")
+        raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path} --documents")
     return [there.id for there in found.values()]

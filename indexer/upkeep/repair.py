@@ -98,7 +98,7 @@ def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]
     report = RepairReport(found=verify(folder))
     for finding in report.found:
         if finding.damage is Damage.MANIFEST:
-            raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: longmatch repair {folder}")
+            raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: longmatch upkeep repair {folder}")
     manifest = read_manifest(folder)
     damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
     if damaged:

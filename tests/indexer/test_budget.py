@@ -31,7 +31,7 @@ def test_lookups_shrink_before_batches_do() -> None:
 @pytest.mark.parametrize(
     ("has_encoded", "advice"),
     [
-        (False, "allow at least 502M and room to encode, which longmatch plan estimates, or take a smaller --encoder"),
+        (False, "allow at least 502M and room to encode, see longmatch index --dry-run, or take a smaller --encoder"),
         (True, "allow at least 502M, or take a smaller --encoder"),
     ],
 )

@@ -102,10 +102,10 @@ def test_an_index_of_words_stays_without_vectors_when_documents_are_added(
     (tmp_path / "more.txt").write_text("A few more words about foxes and rivers.")
     again = run("index", path, tmp_path / "more.txt")
     assert again.stdout.startswith("1 added, ") and "words alone" in again.stderr
-    assert "holds words alone" in run("info", path).stdout
+    assert "holds words alone" in run("show", path).stdout
     later = run("index", path, papers, "--encode", "later", "--encoder", bert_folder)
     assert "words now" in later.stderr
-    assert json.loads(run("info", path, "--json").stdout)["encoded"] > 0
+    assert json.loads(run("show", path, "--json").stdout)["encoded"] > 0
 
 
 @pytest.mark.slow
@@ -128,11 +128,11 @@ def test_an_index_of_words_can_be_searched_and_gets_vectors_later(
     assert "16 documents have no vectors yet" in words.stdout
     answer = run("query", path, papers / "fox" / "0.md", "-k", "2")
     assert "searched by words alone; 15 searched, certified" in answer.stdout
-    assert "holds words alone" in run("info", path).stdout
+    assert "holds words alone" in run("show", path).stdout
     rest = run("index", path, "--encoder", bert_folder)
     assert rest.exit_code == 0
     assert "16 encoded" in rest.stdout
-    assert json.loads(run("info", path, "--json").stdout)["encoded"] == 16
+    assert json.loads(run("show", path, "--json").stdout)["encoded"] == 16
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_index_continues_after_a_bad_document_and_exits_with_3(
     result = run("index", tmp_path / "p.lm", papers, bad, "--encoder", bert_folder)
     assert result.exit_code == 3
     assert result.stdout.startswith("16 added") and f"failed: {bad}: " in result.stderr
-    failures = json.loads(run("info", tmp_path / "p.lm", "--failures", "--json").stdout)
+    failures = json.loads(run("show", tmp_path / "p.lm", "--failures", "--json").stdout)
     assert [failure["source"] for failure in failures] == [str(bad)]
 
 
@@ -191,8 +191,8 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path,
 
 
 @pytest.mark.slow
-def test_plan_prints_each_total_with_its_parts(papers: Path, bert_folder: Path, run: Run) -> None:
-    output = run("plan", papers, "--encoder", bert_folder, "--device", "cpu").stdout
+def test_a_dry_run_prints_each_total_with_its_parts(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    output = run("index", tmp_path / "p.lm", papers, "--dry-run", "--encoder", bert_folder, "--device", "cpu").stdout
     lines = [line.split("  ", 1)[0] for line in output.splitlines() if not line.startswith(" ")]
     assert lines == [
         *("new", "changed", "unchanged", "unreadable", "to encode"),
@@ -201,7 +201,7 @@ def test_plan_prints_each_total_with_its_parts(papers: Path, bert_folder: Path, 
     ]
     for part in ("parameters of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
         assert part in output
-    plan = json.loads(run("plan", papers, "--encoder", bert_folder, "--json").stdout)
+    plan = json.loads(run("index", tmp_path / "p.lm", papers, "--dry-run", "--encoder", bert_folder, "--json").stdout)
     assert (plan["n_new"], plan["factory"]) == (16, "Flat")
     none, later, whole = plan["ways"]
     assert (none["encode"], none["tokens"]) == ("none", 0)
@@ -209,12 +209,10 @@ def test_plan_prints_each_total_with_its_parts(papers: Path, bert_folder: Path, 
     assert none["seconds"] <= later["seconds"] and none["disk_bytes"] < whole["disk_bytes"]
 
 
-@pytest.mark.parametrize("command", ["plan", "index"])
 def test_an_impossible_budget_is_refused_with_both_numbers(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, command: str
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
-    paths = [tmp_path / "p.lm", papers] if command == "index" else [papers]
-    result = run(command, *paths, "--encoder", bert_folder, "--memory", "100")
+    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "100")
     assert result.exit_code == 1
     assert "--memory allows 0 MB" in result.stderr and "allow at least" in result.stderr
     assert not (tmp_path / "p.lm").exists()
@@ -281,8 +279,8 @@ def test_query_by_text_is_a_document_of_that_text(built: Path, run: Run) -> None
 
 def test_rebase_draws_the_reference_again(built: Path, run: Run, tmp_path: Path) -> None:
     copy = shutil.copytree(built, tmp_path / "copy.lm")
-    assert run("rebase", copy).stdout.startswith("reference 2: ")
-    assert "holds no index" in run("rebase", tmp_path / "none.lm").stderr
+    assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")
+    assert "holds no index" in run("upkeep", "rebase", tmp_path / "none.lm").stderr
 
 
 def test_query_reads_stdin(built: Path, run: Run) -> None:
@@ -327,9 +325,9 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
         (["query", "{built}", "--id", "fox/0.md", "--offset", "-1"], 2, "-1 is not in the range x>=0"),
         (["query", "{built}", "--id", "fox/0.md", "--sections", "-1"], 2, "-1 is not in the range x>=0"),
         (["query", "{built}", "/no/such.md"], 1, "/no/such.md: "),
-        (["info", "/no/such.lm"], 1, "holds no index; make one: longmatch index"),
-        (["verify", "/no/such.lm"], 1, "holds no index"),
-        (["compact", "/no/such.lm"], 1, "holds no index"),
+        (["show", "/no/such.lm"], 1, "holds no index; make one: longmatch index"),
+        (["upkeep", "verify", "/no/such.lm"], 1, "holds no index"),
+        (["upkeep", "compact", "/no/such.lm"], 1, "holds no index"),
         (["remove", "{built}", "absent.md"], 1, "nothing was removed"),
         (["show", "{built}", "absent.md"], 1, "no document 'absent.md'"),
         (["index", "{built}", "/no/such/folder"], 1, "does not exist and no file matches it"),
@@ -356,10 +354,10 @@ def test_show_prints_the_exact_text(built: Path, papers: Path, run: Run) -> None
 
 
 def test_info_counts_documents_failures_and_tokens(built: Path, run: Run) -> None:
-    facts = json.loads(run("info", built, "--json").stdout)
+    facts = json.loads(run("show", built, "--json").stdout)
     assert (facts["documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
     assert facts["tokens_read"] == facts["tokens_total"] > 0
-    assert "exact" in run("info", built).stdout
+    assert "exact" in run("show", built).stdout
 
 
 @pytest.mark.slow
@@ -370,9 +368,9 @@ def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(
     run("index", path, papers, "--encoder", bert_folder)
     assert run("remove", path, "fox/0.md", "dog/0.md").stdout == "2 removed\n"
     before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
-    assert run("compact", path).exit_code == 0
+    assert run("upkeep", "compact", path).exit_code == 0
     assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
-    assert run("verify", path).stdout == "no damage found\n"
+    assert run("upkeep", "verify", path).stdout == "no damage found\n"
 
 
 @pytest.mark.slow
@@ -383,11 +381,11 @@ def test_repair_rebuilds_faiss_and_names_lost_documents(
     run("index", path, papers, "--encoder", bert_folder)
     before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
     flip_byte(next(path.glob("ann/*/chunks.faiss")), 50)
-    assert run("verify", path).exit_code == 1
-    assert run("repair", path).exit_code == 0
+    assert run("upkeep", "verify", path).exit_code == 1
+    assert run("upkeep", "repair", path).exit_code == 0
     flip_byte(path / "shards" / "000001.safetensors", 400)
-    assert run("repair", path, "--encode").exit_code == 0
+    assert run("upkeep", "repair", path, "--encode").exit_code == 0
     assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
     flip_byte(next(path.glob("shards/*.safetensors")), 400)
-    lost = run("repair", path)
+    lost = run("upkeep", "repair", path)
     assert lost.exit_code == 3 and lost.stdout.count("lost: ") == 16

@@ -28,14 +28,14 @@ def test_progress_and_counts_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_errors_are_lines_of_the_log(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["--log-json", "verify", str(tmp_path / "absent")])
+    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify", str(tmp_path / "absent")])
     assert done.exit_code == 1
     ((level, message),) = _lines(done.stderr)
     assert level == "error" and "holds no index" in message
 
 
 def test_wrong_usage_is_an_error_of_the_log() -> None:
-    done = CliRunner().invoke(main, ["--log-json", "verify"])
+    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify"])
     assert done.exit_code == 2
     assert _lines(done.stderr)[-1] == ("error", "Error: Missing argument 'INDEX'.")
 

@@ -45,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, papers: Path) -> Path:
     folder = tmp_path_factory.mktemp("cli-partitions")
     for command in (
         ["index", folder / "one.lm", papers, "--encode", "none"],
-        ["partition", folder / "one.lm", folder / "x.parts", "-p", "3"],
+        ["upkeep", "partition", folder / "one.lm", folder / "x.parts", "-p", "3"],
     ):
         result = CliRunner().invoke(main, [str(word) for word in command])
         assert result.exit_code == 0, result.output
@@ -70,12 +70,12 @@ def results(printed: str) -> list[dict[str, Any]]:
 
 
 def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Path, run: Run) -> None:
-    result = run("partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
+    result = run("upkeep", "partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
     assert result.exit_code == 0
     counts = [int(line.split()[2]) for line in result.stdout.splitlines()]
     assert sum(counts) == 16
     assert result.stdout.startswith(f"partition 0: {counts[0]} documents, 0 chunks\n")
-    again = run("partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
+    again = run("upkeep", "partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
     assert again.exit_code == 1
     assert "is there already; name a new folder" in again.stderr
 
@@ -107,24 +107,22 @@ def test_the_error_names_a_field_that_no_partition_has(parts: Path, run: Run) ->
     assert "no document has the field 'nummer'; did you mean 'number'?" in result.stderr
 
 
-@pytest.mark.parametrize("command", [["info", "--fields", "--json"], ["show", "fox/0.md"], ["info", "--failures"]])
-def test_info_and_show_print_what_they_print_for_one_index(
-    one: Path, parts: Path, run: Run, command: list[str]
-) -> None:
+@pytest.mark.parametrize("command", [["show", "--fields", "--json"], ["show", "fox/0.md"], ["show", "--failures"]])
+def test_show_prints_what_it_prints_for_one_index(one: Path, parts: Path, run: Run, command: list[str]) -> None:
     printed = [run(command[0], folder, *command[1:]).stdout for folder in (one, parts)]
     assert printed[1] == printed[0] != ""
 
 
-def test_info_has_a_line_for_each_partition(parts: Path, run: Run) -> None:
-    printed = run("info", parts).stdout
+def test_show_has_a_line_for_each_partition(parts: Path, run: Run) -> None:
+    printed = run("show", parts).stdout
     assert "partitions   3, each with its own generation" in printed
-    facts = json.loads(run("info", parts, "--json").stdout)
+    facts = json.loads(run("show", parts, "--json").stdout)
     assert [one["folder"] for one in facts["partitions"]] == ["0000.lm", "0001.lm", "0002.lm"]
     assert sum(one["documents"] for one in facts["partitions"]) == facts["documents"] == 16
 
 
 def test_show_lists_the_documents_of_all_partitions(parts: Path, run: Run) -> None:
-    listed = json.loads(run("show", parts, "--json").stdout)
+    listed = json.loads(run("show", parts, "--documents", "--json").stdout)
     assert sorted(one["doc_id"] for one in listed) == sorted(f"{topic}/{n}.md" for topic in TOPICS for n in range(4))
 
 
@@ -147,7 +145,7 @@ def test_a_new_document_of_a_changed_corpus_is_found_and_a_deleted_one_is_pruned
     result = run("index", parts, changed, "--encode", "none", "--prune")
     assert result.stdout.startswith("1 added, 0 replaced, 15 unchanged, 1 removed, 0 failed")
     assert "cat.md" in run("query", parts, "--text", "a cat over a house", "-k", "1").stdout
-    listed = [one["doc_id"] for one in json.loads(run("show", parts, "--json").stdout)]
+    listed = [one["doc_id"] for one in json.loads(run("show", parts, "--documents", "--json").stdout)]
     assert len(listed) == 16 and "fox/0.md" not in listed
 
 
@@ -157,11 +155,11 @@ def test_upkeep_commands_work_on_partitions(parts: Path, run: Run) -> None:
     absent = run("remove", parts, "fox/0.md")
     assert absent.exit_code == 1
     assert "no document 'fox/0.md'" in absent.stderr
-    assert "shards of" in run("compact", parts).stdout
-    assert run("rebase", parts).stdout == "reference 2: 0 of 14 documents, 0 chunks\n"
-    assert run("verify", parts).stdout == "no damage found\n"
-    assert run("repair", parts).stdout == "no damage found\n"
-    assert json.loads(run("info", parts, "--json").stdout)["documents"] == 14
+    assert "shards of" in run("upkeep", "compact", parts).stdout
+    assert run("upkeep", "rebase", parts).stdout == "reference 2: 0 of 14 documents, 0 chunks\n"
+    assert run("upkeep", "verify", parts).stdout == "no damage found\n"
+    assert run("upkeep", "repair", parts).stdout == "no damage found\n"
+    assert json.loads(run("show", parts, "--json").stdout)["documents"] == 14
 
 
 def test_a_dry_run_plans_for_partitions(parts: Path, papers: Path, bert_folder: Path, run: Run) -> None:

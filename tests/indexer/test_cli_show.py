@@ -1,4 +1,4 @@
-"""`longmatch show` and `info`: sections, pages, lists and fields."""
+"""`longmatch show`: sections, pages, lists and fields."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
         (["pages.pdf", "--page", "4"], 1, "pages.pdf has no page 4; name one from 1 to 3"),
         (["pages.pdf", "--page", "0"], 2, "0 is not in the range"),
         (["fox.md", "--page", "1", "--text"], 2, "exclude each other"),
-        (["--section", "2"], 2, "need a DOC_ID"),
+        (["--fields", "--failures"], 2, "exclude each other"),
+        (["--section", "2"], 2, "--section needs a DOC_ID"),
+        (["fox.md", "--fields"], 2, "--fields shows all of INDEX"),
     ],
 )
 def test_the_error_names_what_cannot_be_shown(
@@ -90,15 +92,14 @@ def test_the_error_names_what_cannot_be_shown(
     assert result.exit_code == status and message in result.stderr
 
 
-def test_info_lists_the_fields(built: Path, run: Run) -> None:
-    lines = [line.split(maxsplit=3) for line in run("info", built, "--fields").stdout.splitlines()]
+def test_the_fields_are_listed(built: Path, run: Run) -> None:
+    lines = [line.split(maxsplit=3) for line in run("show", built, "--fields").stdout.splitlines()]
     assert lines[0] == ["field", "type", "documents", "examples"]
     assert ["authors", "list", "1", "'Ann Lee', 'Ben Roy'"] in lines
-    fields = {field["name"]: field for field in json.loads(run("info", built, "--fields", "--json").stdout)}
+    fields = {field["name"]: field for field in json.loads(run("show", built, "--fields", "--json").stdout)}
     assert fields["authors"] == {
         "name": "authors",
         "types": ["list"],
         "n_documents": 1,
         "examples": ["Ann Lee", "Ben Roy"],
     }
-    assert run("info", built, "--fields", "--failures").exit_code == 2

@@ -62,9 +62,9 @@ def test_a_second_run_adds_only_new_documents(tmp_path: Path) -> None:
 def test_another_number_of_partitions_is_refused_with_the_next_step(tmp_path: Path) -> None:
     build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
     build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=1)
-    with pytest.raises(IndexMismatch, match=r"has 3 partitions, not 4; .*longmatch partition .*x\.parts OUT -p 4"):
+    with pytest.raises(IndexMismatch, match=r"3 partitions, not 4; .*longmatch upkeep partition .*x\.parts OUT -p 4"):
         build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=4)
-    with pytest.raises(IndexMismatch, match=r"not partitioned, not 4; .*longmatch partition .*one\.lm OUT -p 4"):
+    with pytest.raises(IndexMismatch, match=r"not partitioned, not 4; .*longmatch upkeep partition .*one\.lm OUT -p 4"):
         build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=4)
     with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
         build(tmp_path / "y.parts", make_corpus(3), encode="none", partitions=0)
@@ -149,4 +149,4 @@ def test_one_command_makes_a_partitioned_index_from_files(tmp_path: Path) -> Non
     assert run("--encode", "none", "--partitions", "2").startswith("words alone")
     assert len(index_folders(tmp_path / "x.parts")) == 2
     assert "6 unchanged" in run("-p", "2")
-    assert "longmatch partition" in run("-p", "3")
+    assert "longmatch upkeep partition" in run("-p", "3")

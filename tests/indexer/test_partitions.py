@@ -218,7 +218,7 @@ def test_outgrown_partitions_draw_the_reference_again(both: tuple[Path, Path]) -
 
 def test_partitions_do_not_draw_a_reference_themselves(both: tuple[Path, Path]) -> None:
     part = both[1] / "0000.lm"
-    with pytest.raises(IndexMismatch, match=r"longmatch rebase .*x\.parts"):
+    with pytest.raises(IndexMismatch, match=r"longmatch upkeep rebase .*x\.parts"):
         rebase(part)
     with pytest.raises(IndexMismatch, match=r"longmatch index .*x\.parts$"):
         build(part, make_corpus(1), encode="none")
@@ -328,7 +328,7 @@ def test_a_split_keeps_the_failures(both: tuple[Path, Path], tmp_path: Path) -> 
 
 def test_a_backup_of_partitions_is_refused_with_the_next_step(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(
-        IndexMismatch, match=r"join it first, and back that up: longmatch partition .*x\.parts ONE\.lm -p 1"
+        IndexMismatch, match=r"join it first, and back that up: longmatch upkeep partition .*x\.parts ONE\.lm -p 1"
     ):
         backup(both[1], tmp_path / "x.backup")
 

@@ -106,7 +106,7 @@ def test_another_count_or_width_is_damage(rows: Vectors, ids: Ids, tmp_path: Pat
     with pytest.raises(IndexDamaged) as raised:
         AnnIndex.open(tmp_path / "i", written, n_vectors=499, width=WIDTH, nprobe=0)
     assert str(raised.value) == (
-        f"{tmp_path / 'i'} holds 500 vectors 16 wide, not 499 vectors 16 wide; repair it: longmatch repair INDEX"
+        f"{tmp_path / 'i'} holds 500 vectors 16 wide, not 499 vectors 16 wide; repair it: longmatch upkeep repair INDEX"
     )
 
 

@@ -113,7 +113,7 @@ def test_no_flipped_bit_changes_an_answer(unsealed: Path, state: str, tmp_path: 
 )
 def test_changed_rows_are_refused_and_found_by_verify(copy: Path, statement: str) -> None:
     change(copy, statement)
-    with pytest.raises(IndexDamaged, match="not what was written; check it: longmatch verify INDEX"):
+    with pytest.raises(IndexDamaged, match="not what was written; check it: longmatch upkeep verify INDEX"):
         everything(copy)
     with pytest.raises(IndexDamaged, match="not what was written"):
         Writer(copy)

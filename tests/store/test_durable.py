@@ -47,7 +47,7 @@ def test_each_flipped_byte_is_found(tmp_path: Path, flip_byte: Callable[[Path, i
     for at in range(100):
         flip_byte(path, at)
         with pytest.raises(
-            IndexDamaged, match=f"has checksum .*, not {expected.digest[:12]}; repair it: longmatch repair"
+            IndexDamaged, match=f"has checksum .*, not {expected.digest[:12]}; repair it: longmatch upkeep repair"
         ):
             check_file(path, expected)
         flip_byte(path, at)
@@ -59,7 +59,10 @@ def test_another_size_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(IndexDamaged) as raised:
         check_file(tmp_path / "a", Checksum(3, "0" * 32))
-    assert str(raised.value) == f"{tmp_path / 'a'} has {len(content)} bytes, not 3; repair it: longmatch repair INDEX"
+    assert (
+        str(raised.value) == f"{tmp_path / 'a'} has {len(content)} bytes, not 3; "
+        "repair it: longmatch upkeep repair INDEX"
+    )
 
 
 def test_a_missing_file_is_damage(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> N
 def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
     with Snapshot(folder) as snapshot, pytest.raises(QueryError) as error:
         check_fields(snapshot, where)
-    assert told in str(error.value) and "longmatch info INDEX --fields" in str(error.value)
+    assert told in str(error.value) and "longmatch show INDEX --fields" in str(error.value)
 
 
 def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: Path) -> None:

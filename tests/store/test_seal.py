@@ -60,7 +60,7 @@ def test_a_missing_or_damaged_seal_is_damage(catalog: Path, content: bytes | Non
     with pytest.raises(IndexDamaged) as raised:
         check_seal(catalog)
     assert str(raised.value) == (
-        f"{path} is missing or damaged, so catalog.sqlite cannot be trusted; check it: longmatch verify INDEX"
+        f"{path} is missing or damaged, so catalog.sqlite cannot be trusted; check it: longmatch upkeep verify INDEX"
     )
 
 

@@ -201,7 +201,7 @@ def found_damaged(folder: Path) -> set[str]:
             try:
                 read(snapshot)
             except IndexDamaged as error:
-                assert re.search(r"000002\.safetensors has checksum .*; repair it: longmatch repair INDEX", str(error))
+                assert re.search(r"000002\.safetensors has checksum .*; repair it: longmatch upkeep", str(error))
                 damaged.add(name)
     return damaged
 

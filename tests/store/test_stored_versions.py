@@ -47,5 +47,5 @@ def test_a_document_that_is_gone_or_without_vectors_has_none(folder: Path) -> No
 def test_a_damaged_shard_is_refused(folder: Path) -> None:
     (shard,) = (folder / "shards").glob("*")
     shard.write_bytes(shard.read_bytes()[:-1])
-    with Writer(folder) as writer, pytest.raises(IndexDamaged, match="repair it: longmatch repair INDEX"):
+    with Writer(folder) as writer, pytest.raises(IndexDamaged, match="repair it: longmatch upkeep repair INDEX"):
         StoredVersions(writer).find(writer.indexed(["doc000"])["doc000"].id)

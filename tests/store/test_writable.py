@@ -104,9 +104,9 @@ def test_a_damaged_catalog_is_refused_and_the_lock_given_back(
 def test_an_unsealed_catalog_that_is_garbage_is_damage(folder: Path) -> None:
     (folder / "catalog.sqlite.seal").write_text('"unsealed"')
     (folder / "catalog.sqlite").write_bytes(b"garbage" * 1000)
-    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch verify INDEX"):
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
         Writer(folder)
-    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch verify INDEX"):
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
         Snapshot(folder)
 
 

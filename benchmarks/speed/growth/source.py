@@ -67,7 +67,8 @@ class Source:
         """The language by which words are segmented; an index that an earlier version wrote without words has none."""
         if self._snapshot.language is None:
             raise IndexMismatch(
-                f"{self._snapshot.folder} holds no words, an earlier version wrote it; add them: longmatch repair INDEX"
+                f"{self._snapshot.folder} holds no words, an earlier version wrote it; "
+                "add them: longmatch upkeep repair INDEX"
             )
         return self._snapshot.language
 

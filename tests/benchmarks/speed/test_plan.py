@@ -34,7 +34,7 @@ def test_the_error_for_a_budget_that_cannot_be_kept_has_the_reason(folder: Path,
     options = ["--quick", "--encoder", str(bert_folder), "--memory", "1M"]
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code == 1
-    assert "longmatch plan ended with" in done.stderr and "mend that first" in done.stderr
+    assert "longmatch index ended with" in done.stderr and "mend that first" in done.stderr
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_a_search_over_the_protocol_gives_the_hits(index: Index) -> None:
 @pytest.mark.parametrize(
     ("doc_id", "next_step"),
     [
-        ("nope", "list them: longmatch show INDEX"),
+        ("nope", "list them: longmatch show INDEX --documents"),
         ("oc05", "did you mean 'doc050', 'doc051', 'doc052'?"),
     ],
 )
