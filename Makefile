@@ -61,7 +61,7 @@ test-peers: .venv/peers
 	! grep -o '<skipped[^>]*' .venv/peers.xml
 
 .venv/peers: .venv/installed
-	$(PIP) --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
+	$(PIP) --editable '.[$(FAISS),benchmarks,peers,dev]'
 	touch $@
 
 # The tests that need Ray, which takes 250 MB more: nothing may be skipped for want of it.

@@ -14,8 +14,6 @@ from benchmarks.records import read_records
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
 from benchmarks.speed.recall import RecallRecord
-from benchmarks.speed.records import AnnRecord
-from benchmarks.speed.vectors.tables import save_pareto
 from benchmarks.tasks.faithfulness import draw_faithfulness
 
 if TYPE_CHECKING:
@@ -28,17 +26,13 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
     """Draw all records and runs of a folder that have a plot, and return the paths written."""
     found = read_records(results)
     runs = [record for record in found if isinstance(record, Run)]
-    written = [
+    return [
         *plot_quality([run for run in runs if run.task == "retrieval"], folder),
         *draw_faithfulness(
             [run for run in runs if run.task == "faithfulness" and not run.corpus.endswith(SUFFIX)], folder
         ),
         *plot_recall([record for record in found if isinstance(record, RecallRecord)], folder),
     ]
-    for record in found:
-        if isinstance(record, AnnRecord) and not record.is_quick:
-            written += save_pareto(record, folder)
-    return written
 
 
 def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "term_vectors", "second_stage"), _CORPUS),
+    **dict.fromkeys(("sample_sizes", "on_demand", "plan"), _CORPUS),
     **dict.fromkeys(
         ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,
@@ -39,7 +39,6 @@ NEEDS: Mapping[str, str] = {
     "encode": f"{_CORPUS}, longmatch[peers]",
     "duplicates": _CORPUS,
     "boilerplate": f"{_CORPUS}, or a file of documents",
-    "vectors": f"{_INDEX}, longmatch[ann]",
 }
 _ENCODING = "encoding first"  # row: time that systems with an encoder need first, where no index is kept
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")

@@ -9,9 +9,6 @@ from typing import TypeAlias
 # Each of these modules declares its kinds of records in `KINDS`.
 import benchmarks.behaviour.records
 import benchmarks.faults.records
-import benchmarks.frozen.document_layers
-import benchmarks.frozen.second_stage
-import benchmarks.frozen.term_vectors
 import benchmarks.speed.gpu_search
 import benchmarks.speed.memory
 import benchmarks.speed.plan

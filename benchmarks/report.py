@@ -19,9 +19,6 @@ from benchmarks.behaviour.on_demand import demand_table
 from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
-from benchmarks.frozen.document_layers import layers_table
-from benchmarks.frozen.second_stage import second_stage_table
-from benchmarks.frozen.term_vectors import term_vectors_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.orderings import orderings_table
@@ -43,7 +40,6 @@ from benchmarks.speed.reading import reading_table
 from benchmarks.speed.recall import recall_table
 from benchmarks.speed.serve import load_table
 from benchmarks.speed.startup import startup_table
-from benchmarks.speed.vectors.tables import ann_table
 from benchmarks.speed.word_postings import word_postings_table
 from benchmarks.store.fuzz import fuzz_table
 from benchmarks.store.records import Promised
@@ -125,9 +121,6 @@ TABLES: Mapping[str, Table] = {
     "reading": Table(("reading",), reading_table),
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
-    "document_layers": Table(("document_layers",), layers_table),
-    "term_vectors": Table(("term_vectors",), term_vectors_table),
-    "second_stage": Table(("second_stage",), second_stage_table),
     "architectures": Table(("architectures",), architectures_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
@@ -141,7 +134,6 @@ TABLES: Mapping[str, Table] = {
     "contained": Table(("contained",), contained_table),
     "duplicates": Table(("duplicates",), duplicates_table),
     "peers": Table(("peers",), peers_table),
-    "ann": Table(("ann",), ann_table),
     "throughput": Table(("throughput",), throughput_table),
     "limit": Table(("throughput",), limit_table),
     "scale": Table(("scale",), scale_table),

@@ -23,13 +23,9 @@ _PACKAGES = (
     "accelerate",
     "scikit-learn",
     "gensim",
-    "POT",
-    "networkx",
     "sentence-transformers",
     "txtai",
     "lancedb",
-    "hnswlib",
-    "usearch",
 )
 
 

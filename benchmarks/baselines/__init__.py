@@ -5,7 +5,4 @@ Published are these parts: phrase features are reconstructed from concept vector
 divergence and an evidence regulariser, and documents are compared by a distance like Wasserstein's over
 both. Not published are how phrases are found, the formulas of the regularisers and of the distance, all sizes and
 weights, and the code. An implementation from these parts would be another model under its name.
-
-`concept_matcher` is another model, and no substitute: the concept interaction graph of Liu et al. (2019, ACL,
-arXiv:1802.07459), which is trained on pairs. The figures of CGNet in the paper of TDE do not apply to it.
 """

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.baselines.concept_matcher import ConceptMatcherConfig, concept_matcher
 from benchmarks.baselines.hierarchical import HanConfig, SmashConfig, han, smash
 from benchmarks.baselines.matchers import ArcIConfig, DssmConfig, arc_i, dssm
 from benchmarks.baselines.re2 import Re2Config, re2
@@ -25,7 +24,7 @@ from engine.encoders.files import MINILM_NAME
 from engine.errors import TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes
 
-WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config | ConceptMatcherConfig
+WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,6 @@ _MAKERS: Mapping[str, Callable[[Given, bool], PairScorer]] = {
     "han": partial(_of_words, han, HanConfig(), {"width": 16, "attention_width": 32}),
     "smash": partial(_of_words, smash, SmashConfig(), {"width": 16, "attention_width": 16}),
     "re2": partial(_of_words, re2, Re2Config(), {"width": 32}),
-    "concept-graph": partial(
-        _of_words, concept_matcher, ConceptMatcherConfig(), {"max_keywords": 8, "filters": 16, "encoder_width": 32}
-    ),
     "matchbert": partial(_bert, "matchbert", MATCHBERT_TOKENS),
     "s-bert-512": partial(_bert, "s-bert-512", 512),
     "s-longformer": partial(_siamese_long, LongAttention.LONGFORMER),

@@ -25,10 +25,10 @@ from engine.text.document import Document
 from indexer.cli.option_groups import DecoratedT, together
 
 NEURAL = (
-    *("dssm", "arc-i", "han", "smash", "re2", "concept-graph"),
+    *("dssm", "arc-i", "han", "smash", "re2"),
     *("matchbert", "s-bert-512", "s-longformer", "s-bigbird"),
 )
-TOGETHER = ("re2", "concept-graph")  # read both documents of a pair together: too slow to rank a corpus
+TOGETHER = ("re2",)  # reads both documents of a pair together: too slow to rank a corpus
 GIVEN = ("cosine", "maxsim")
 TRAINED = (
     "cosine-bce",
@@ -83,7 +83,7 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
 
         return BM25Pairs()
     if name in TEXT_BASELINES:
-        return text_scorer(name, options.word_vectors)
+        return text_scorer(name)
     if name in NEURAL:
         from benchmarks.baselines.neural_scorers import Given, neural_scorer
 

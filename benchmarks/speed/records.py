@@ -3,87 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchmarks.measuring.isolation import Memory
 from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import Recorded, name_of
 from indexer.origin import Origin
-
-
-@dataclass(frozen=True)
-class Found:
-    """Recall and latency of one kind of query."""
-
-    recall: float  # share of the exact answer, in [0, 1]
-    latency: Percentiles
-
-
-@dataclass(frozen=True)
-class AnnPoint:
-    """One index with one setting."""
-
-    setting: str  # as FAISS writes it; "" where there is nothing to set
-    chunk: Found  # one query chunk: its exact k neighbours
-    document: Found | None  # a query document: its exact best k targets; None for a graph of narrower search
-    deepest: int  # most neighbours requested for a chunk of a document; 0 without document queries
-
-
-@dataclass(frozen=True)
-class AnnBuild:
-    """One index: the cost of building it, and its results."""
-
-    library: str
-    version: str  # of its distribution; that of FAISS for longmatch
-    factory: str
-    is_rescored: bool  # similarities are computed from the stored rows beside it
-    build_seconds: float
-    bytes_per_vector: float  # of its file
-    stored_bytes_per_vector: int  # of the rows that are read beside it; 0 where none are
-    build_peak_mib: float  # peak resident memory of building and writing, beyond the float32 rows given
-    search_peak_mib: float  # peak resident memory of a timed search, mapped rows included, beyond that before building
-    points: list[AnnPoint]
-    commit: str = ""  # at which it was measured, where it is not that of the record
-
-    @property
-    def name(self) -> str:
-        """The name in tables."""
-        return f"{self.library} {self.factory}"
-
-
-@dataclass(frozen=True)
-class AnnRecord(Recorded, kind="ann"):
-    """Index types over one collection of vectors, each built and searched in a process of its own."""
-
-    collection: str  # name of the index's corpus, or "synthetic"
-    source: str  # the index's name, with checksum and fingerprint; the law and its numbers
-    encoder: str  # name@fingerprint; "" for synthetic vectors
-    is_quick: bool  # a small part, few settings
-    n_vectors: int
-    n_documents: int
-    width: int
-    n_query_documents: int
-    n_query_chunks: int
-    document_chunks: int  # of a query document whose latency is measured
-    depth: int  # neighbours requested for each chunk of a document at first, and of a rescored type always
-    k: int
-    threads: int  # of searching
-    build_threads: int
-    builds: list[AnnBuild]
-    origin: Origin
-    failed: dict[str, str] = field(default_factory=dict)  # types by name, and why they have no result
-
-    @property
-    def name(self) -> str:
-        """The name of the file, without suffix."""
-        encoder, size = self.encoder.partition("@")[0], f"{self.n_vectors}x{self.width}"
-        given = (f"k{self.k}", f"threads{self.threads}", "quick" if self.is_quick else "")
-        return name_of(self.kind, self.collection, encoder, size, *given, seed=self.origin.seed)
-
-    @property
-    def extent(self) -> Mapping[str, int]:
-        """See `benchmarks.record_file.Recorded.extent`."""
-        return {"types": len(self.builds), "query documents": self.n_query_documents}
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def main(
     Example:
         python -m benchmarks run pairs clscisumm --systems smith-wp-sp,colde --steps 40 --save encoders
         python -m benchmarks run architectures rfc --encoder encoders/smith-wp-sp --encoder encoders/colde
-        python -m benchmarks run architectures rfc --systems words,bm25,tfidf,doc2vec,wmd
+        python -m benchmarks run architectures rfc --systems words,bm25,tfidf,doc2vec
     """
     dataset = call.dataset(name, split)
     if not call.is_quick:

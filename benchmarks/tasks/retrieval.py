@@ -106,8 +106,7 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
     rankings, seconds = rank(system, trial.queries.values(), trial.k)
     facts = trial.facts or {}
     lists = "exact" if system.settings.get("exact") else ""
-    vectors = Path(str(system.settings.get("word_vectors", ""))).stem
-    variant = "-".join(filter(None, (vectors, lists, trial.part if trial.part != WHOLE else "")))
+    variant = "-".join(filter(None, (lists, trial.part if trial.part != WHOLE else "")))
     learns = any(setting.endswith("seed") for setting in system.settings)
     run = Run(
         task="retrieval",
@@ -155,7 +154,6 @@ def prepared_systems(
     work: Path,
     *,
     exact: bool,
-    vectors: Path | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[System, BuildCost]]:
     """Yield the named systems one by one, each ready to search the corpus.
@@ -166,7 +164,6 @@ def prepared_systems(
         encoder: of the systems in `OF_ENCODERS`.
         work: folder of indexes.
         exact: whether to search exactly.
-        vectors: a text file of word vectors, for the baselines that need them.
         seed: of baselines that are trained.
     """
     if OF_ENCODERS & set(names) == {WORDS_ALONE}:
@@ -189,7 +186,7 @@ def prepared_systems(
         bm25 = BM25().fit(read_documents(dataset))
         yield bm25, BuildCost(round(time.perf_counter() - started, 1))
     chosen = [name for name in TEXT_BASELINES if name in names]
-    yield from fitted_baselines(chosen, lambda: read_documents(dataset), vectors=vectors, seed=seed)
+    yield from fitted_baselines(chosen, lambda: read_documents(dataset), seed=seed)
 
 
 @task
@@ -203,9 +200,6 @@ def prepared_systems(
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
-@click.option(
-    "--vectors", type=click.Path(path_type=Path, exists=True), help="Text file of word vectors, for wmd and others."
-)
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @measurement(
@@ -223,7 +217,6 @@ def main(
     k: int,
     exact: bool,
     limit: int | None,
-    vectors: Path | None,
     run_out: Path | None,
     sections: bool,
 ) -> None:
@@ -239,7 +232,7 @@ def main(
     dataset = call.dataset(name, split)
     trial = open_trial(dataset, split, k, limit, call.origin, part)
     runs = []
-    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact, vectors=vectors, seed=call.seed)
+    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact, seed=call.seed)
     for system, cost in ready:
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         run, rankings = measure(system, cost, trial)

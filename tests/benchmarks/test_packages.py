@@ -10,8 +10,8 @@ from engine.errors import MissingExtra
 
 
 def test_require_names_the_missing_package_and_its_extra() -> None:
-    with pytest.raises(MissingExtra, match=r"a sum needs no-such; install it: pip install 'longmatch\[ann\]'"):
-        require("a sum", {"numpy": "numpy", "no_such_module": "no-such"}, "ann")
+    with pytest.raises(MissingExtra, match=r"a sum needs no-such; install it: pip install 'longmatch\[peers\]'"):
+        require("a sum", {"numpy": "numpy", "no_such_module": "no-such"}, "peers")
 
 
 def test_optional_names_the_missing_package_and_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

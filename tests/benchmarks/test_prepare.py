@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from benchmarks.prepare import label_of
 from benchmarks.speed.growth import growth
-from benchmarks.speed.vectors import vectors
 from benchmarks.store import exactness
 from indexer import build
 from tests.fakes import make_corpus
@@ -18,9 +17,7 @@ def test_an_encoder_is_named_with_its_fingerprint() -> None:
     assert label_of("folder/of/my model", "f" * 32) == "my_model@ffffffffffff"
 
 
-@pytest.mark.parametrize(
-    ("main", "options"), [(exactness.main, []), (growth.main, []), (vectors.main, ["--libraries", "faiss"])]
-)
+@pytest.mark.parametrize(("main", "options"), [(exactness.main, []), (growth.main, [])])
 def test_studies_of_vectors_refuse_an_index_of_words_alone(
     main: click.Command, options: list[str], tmp_path: Path
 ) -> None:

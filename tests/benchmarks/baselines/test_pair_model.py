@@ -192,7 +192,7 @@ def test_settings_hold_no_folder_of_a_machine(tmp_path: Path) -> None:
 def test_a_baseline_has_its_name_and_states_the_sizes_of_its_paper(name: str) -> None:
     scorer = neural_scorer(name)
     assert scorer.name == name
-    lengths = {"arc-i": 2048, "han": 2048, "smash": 2048, "re2": 999, "concept-graph": 2048}
+    lengths = {"arc-i": 2048, "han": 2048, "smash": 2048, "re2": 999}
     tokens = {"matchbert": 256, "s-bert-512": 512, "s-longformer": 4096, "s-bigbird": 4096}
     assert scorer.settings.get("max_words") == lengths.get(name)
     assert scorer.settings.get("max_tokens", scorer.settings.get("sizes_max_tokens")) == tokens.get(name)
