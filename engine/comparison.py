@@ -22,6 +22,7 @@ from engine.scoring.evidence import Components, Scoring, chunk_component, combin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.section_weights import with_section_weights
+from engine.store.coarse import coarse
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
@@ -65,7 +66,6 @@ class TwoDocuments:
 
     reference: Reference
     language: str | None
-    counts_titles: bool = True
 
 
 def alone(query: Document, target: Document, width: int) -> TwoDocuments:
@@ -80,7 +80,7 @@ def alone(query: Document, target: Document, width: int) -> TwoDocuments:
     language = detect_language(texts)
     statistics = collect([count_documents(segmenter_of(language), [query, target])])
     none, no_rows = np.empty(0, np.uint64), np.empty((0, width), np.float16)
-    return TwoDocuments(Reference(0, 2, none, no_rows, no_rows, np.empty(0, np.int64), statistics), language)
+    return TwoDocuments(Reference(0, 2, none, no_rows, coarse(no_rows), np.empty(0, np.int64), statistics), language)
 
 
 def compare_alone(
@@ -191,7 +191,7 @@ def _scored(prepared: Prepared, target: Query, background: Background, scoring: 
     components = Components(chunks, document, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
-    text = prepared.text, prepared.section_weights, background.counts_titles
+    text = prepared.text, prepared.section_weights
     terms = prepared.words, prepared.pairs, background.language
     return Scored(*parts, *terms, *text, left_out=prepared.left_out, skip=prepared.skip), score
 
@@ -213,7 +213,7 @@ def _counts(target: Query, background: Background, skip: int) -> tuple[TermCount
     tables = target.words
     if tables is None or (skip and tables.apart is None):
         segmenter = segmenter_of(background.language or "none")
-        tables = count_documents(segmenter, [target.document], titles=background.counts_titles)
+        tables = count_documents(segmenter, [target.document])
     apart = tables.apart
     if not skip or apart is None:
         return tables.words, tables.pairs

@@ -441,7 +441,7 @@ class Index:
             vectors: whether the queries have vectors; otherwise they have words alone.
         """
         snapshot = self.snapshot
-        words = snapshot.words(positions) if snapshot.language is not None else None
+        words = snapshot.words(positions) if len(positions) else None
         keys = snapshot.content_keys(positions).tolist()
         found = []
         for row, (document, coverage) in enumerate(snapshot.documents(positions)):

@@ -36,6 +36,7 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+_OPTIONS = ("k", "offset", "where", "skip", "exact", "weights", "mode", "diversify", "min_pair")
 _WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
 
 
@@ -58,7 +59,7 @@ def check_replayable(recorded: Mapping[str, Any]) -> None:
     """
     title, origin = recorded["query"]["title"], recorded.get("provenance")
     if origin is None:
-        raise QueryError(f"the result of {title!r} records no parameters, as an earlier version wrote it; search again")
+        raise QueryError(f"the result of {title!r} records no parameters; search again")
     if "k" not in origin["parameters"]:
         raise QueryError(f"the result of {title!r} comes from a comparison; replay accepts results of searches")
 
@@ -86,10 +87,7 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     """
     used = recorded["provenance"]["parameters"]
     options = {
-        **{name: used[name] for name in ("k", "offset", "where", "skip", "exact")},
-        **{
-            name: used[name] for name in ("weights", "mode", "diversify", "min_pair") if name in used
-        },  # not recorded by older versions
+        **{name: used[name] for name in _OPTIONS},
         "without": [name for name in used["without"] if index.snapshot.position(name) is not None],
         "allowance": Allowance(used["candidates"], used["encode_tokens"]),
         "scoring": Scoring(**used["scoring"]),

@@ -126,7 +126,7 @@ def _of_words(snapshot: Snapshot, chosen: Positions, query: Document | str | Non
         own = snapshot.words(_position(snapshot, query)).words
     else:
         segmenter = segmenter_of(snapshot.language or "none")
-        own = count_documents(segmenter, [query], titles=snapshot.counts_titles).words
+        own = count_documents(segmenter, [query]).words
     return projection, projection.place(term_rows(own, statistics, rows.terms).dense())
 
 

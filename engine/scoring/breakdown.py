@@ -125,7 +125,6 @@ class Scored:
     language: str | None
     text: str | None = None  # of the query, with blanks in place of common sentences; by default the whole text
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
-    titles: bool = True  # whether terms of titles count more often
     min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
     left_out: NDArray[np.bool_] | None = None  # (A,) sections of the query that take no part; None where all do
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
@@ -157,7 +156,7 @@ def break_down(
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
     blanked = query.text if scored.text is None else scored.text
-    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.left_out, scored.titles)
+    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.left_out)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -197,23 +196,17 @@ class _QueryText:
         text: str,
         weights: NDArray[np.float64] | None,
         left_out: NDArray[np.bool_] | None,
-        titles: bool,
     ) -> None:
         self.document = document
         self.weights = weights
         self._left_out = left_out
         self._text = text
         self.language = language
-        self._titles = titles
         self._terms: Terms | None = None
 
     @cached_property
     def besides(self) -> frozenset[int]:
         return besides(self.document)
-
-    def title(self, document: Document) -> Span | None:
-        """The span of the title in the text of the query or of a target; None if absent or if titles do not count."""
-        return title_span(document) if self._titles else None
 
     @property
     def terms(self) -> Terms:
@@ -306,13 +299,13 @@ def _add_terms(
 ) -> None:
     """Add contributions of one kind of term: the strongest by section pair, sums of section pairs, and all terms."""
     words, sums, terms = into
-    title = text.title(target)
+    title = title_span(target)
     shared = matches(query_terms, getattr(counted([found], [title]), kind))
     if not len(shared.terms):
         return
     names = query_terms.terms[shared.terms]
     contributions = component * shared.shares / shared.shares.sum()
-    title_of_query = text.title(text.document) if query_terms.counts is None else None
+    title_of_query = title_span(text.document) if query_terms.counts is None else None
     mine = occurrences(text.terms, kind, section_starts(text.document), title_of_query)
     theirs = occurrences(found, kind, section_starts(target), title)
     order = np.argsort(names)

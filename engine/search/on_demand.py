@@ -168,8 +168,9 @@ class OnDemand:
     def _commit_part(
         self, part: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
     ) -> None:
-        words = part.words(positions, apart=True) if part.language is not None else None
         with Writer(part.folder) as writer:
             writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
-            writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
+            if len(positions):
+                words = part.words(positions, apart=True)
+                writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
             writer.add_demand(part.roster.ids[wanted].tolist())

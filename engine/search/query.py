@@ -86,10 +86,6 @@ class Background(Protocol):
     def language(self) -> str | None:
         """The language by which words are segmented; None without words."""
 
-    @property
-    def counts_titles(self) -> bool:
-        """Whether terms of titles count more often; not in an index of an earlier version."""
-
 
 def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
     """Compute thresholds and weights of a query from a reference; for thresholds, copies of the query are left out.
@@ -147,7 +143,7 @@ def _terms(
     """The weighted words and pairs of a query, whose `text` is without common sentences."""
     is_weighted = bool(query.section_weights)
     # A document that contains the query has the title of the query among other text.
-    title = title_span(query.document) if background.counts_titles and not scoring.cover else None
+    title = None if scoring.cover else title_span(query.document)
     if known is not None and not is_weighted and not scoring.cover:
         found, tables = None, known
     else:

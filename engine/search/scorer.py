@@ -128,10 +128,10 @@ class Scorer:
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
             for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
                 block = positions[first : first + SCAN_BLOCK_DOCUMENTS]
-                for members, of_part, pairs_of_part in target_words(self._snapshot, block, skip):
-                    at = np.ix_(np.array(rows), first + members)
-                    words[at] = scores_of_many(of_words, of_part)
-                    pairs[at] = scores_of_many(of_pairs, pairs_of_part)
+                places, words_of_block, pairs_of_block = target_words(self._snapshot, block, skip)
+                at = np.ix_(np.array(rows), first + places)
+                words[at] = scores_of_many(of_words, words_of_block)
+                pairs[at] = scores_of_many(of_pairs, pairs_of_block)
         return words, pairs
 
     def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:

@@ -302,7 +302,6 @@ class Searcher:
             self.snapshot.language,
             prepared.text,
             prepared.section_weights,
-            self.snapshot.counts_titles,
             min_pair,
             prepared.left_out,
             prepared.skip,

@@ -17,11 +17,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 from engine.errors import IndexDamaged, IndexMismatch, StorageError
 from engine.faults import fault
 
-SCHEMA_VERSION = 6
-# Version 1 has neither term counts nor a reference, 2 has plain term counts, 3 counts titles like all other text, and 4
-# has no separate counts by kind of section; the next run of `index` or `repair` upgrades each to the newest version.
-# Versions before 4 have no checksums of rows, and versions before 6 no roster blocks; the next writer adds them.
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6)
+FORMAT = 1  # of an index on disk, the rules of terms and of kinds of sections included; no other is read
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30  # limit on the time that a statement waits for another process
 
@@ -50,17 +46,7 @@ class ShardRow(Table):
     digest: Mapped[str]
     n_documents: Mapped[int]
     n_chunks: Mapped[int]
-
-
-class ShardDigestRow(Table):
-    """Digests of the parts of one shard file, so that a reader checks what it reads, not the whole file.
-
-    A shard that an earlier version wrote has no digests, and is checked whole.
-    """
-
-    __tablename__ = "shard_digests"
-    shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
-    digests: Mapped[dict[str, Any]]  # by tensor, and that of the header; see `engine.store.shards`
+    part_digests: Mapped[dict[str, Any]]  # by tensor, and that of the header; see `engine.store.shards`
 
 
 class StagedShardRow(Table):
@@ -185,14 +171,7 @@ class FailureRow(Table):
     __tablename__ = "failures"
     source: Mapped[str] = mapped_column(primary_key=True)
     reason: Mapped[str]
-
-
-class FailedIdRow(Table):
-    """The doc_id that a failed document would have, if it is known; earlier versions did not record it."""
-
-    __tablename__ = "failed_doc_ids"
-    source: Mapped[str] = mapped_column(ForeignKey("failures.source", ondelete="CASCADE"), primary_key=True)
-    doc_id: Mapped[str]
+    doc_id: Mapped[str]  # that the document would have; empty if unknown
 
 
 def connect(path: Path, *, read_only: bool) -> Engine:
@@ -276,16 +255,15 @@ def read_meta(connection: Connection) -> dict[str, Any]:
     """All named values.
 
     Raises:
-        IndexMismatch: the catalog has another schema version than this program, or no table yet.
+        IndexMismatch: the catalog has another format than this program reads, or no table yet.
     """
     if not inspect(connection).has_table(MetaRow.__tablename__):
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     values = {row.key: row.value for row in connection.execute(select(MetaRow.key, MetaRow.value))}
-    version = values.get("schema_version", SCHEMA_VERSION)
-    if version not in READABLE_VERSIONS:
+    if values and values.get("format") != FORMAT:
         raise IndexMismatch(
-            f"the index has schema version {version}, this program reads {READABLE_VERSIONS[0]} to {SCHEMA_VERSION}; "
-            "use the longmatch that wrote it, or index the corpus again into a new folder"
+            f"the index has format {values.get('format', 0)}, this program reads format {FORMAT}; index the corpus "
+            "again into a new folder: longmatch index NEW_FOLDER PATH..."
         )
     return values
 

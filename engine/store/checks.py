@@ -1,8 +1,7 @@
 """Checksums of the catalog's rows, so that a reader can trust rows without reading the whole catalog.
 
 A document has two checksums, one of its row and one of its text and sections; each is compared whenever the document
-is read. The other tables have one checksum each. All are written in the transaction that changes the rows. Catalogs
-of schema versions before 4 have none.
+is read. The other tables have one checksum each. All are written in the transaction that changes the rows.
 
 A reader compares the tables that it needs when it opens the catalog, and all rows before an operation that reads all
 of them, such as a filter. A writer compares all rows of an unsealed catalog. For a sealed catalog it compares the
@@ -16,13 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xxhash
-from sqlalchemy import Connection, ForeignKey, delete, insert, inspect
+from sqlalchemy import Connection, ForeignKey, delete, insert
 from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.errors import IndexDamaged
 from engine.store.catalog import (
     DocumentRow,
-    FailedIdRow,
     FailureRow,
     SectionRow,
     StagedShardRow,
@@ -30,12 +28,10 @@ from engine.store.catalog import (
     TextRow,
 )
 from engine.store.opened import OPENED_TABLES, StoredRows, all_rows
-from engine.store.roster_blocks import RosterBlockRow, check_blocks, has_blocks, write_blocks
+from engine.store.roster_blocks import RosterBlockRow, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
-_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, FailedIdRow, RosterBlockRow, StagedShardRow)
-_LATER_TABLES = (RosterBlockRow.__tablename__, StagedShardRow.__tablename__)  # missing in earlier versions
-FIRST_CHECKED_VERSION = 4  # of the schema
+_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, RosterBlockRow, StagedShardRow)
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {RosterBlockRow.__tablename__} ORDER BY block"
 _IDS_PER_STATEMENT = 500
@@ -59,11 +55,6 @@ class TableCheckRow(Table):
     name: Mapped[str] = mapped_column(primary_key=True)
     n_rows: Mapped[int]
     check: Mapped[int] = mapped_column("checksum")
-
-
-def has_checks(meta: Mapping[str, Any]) -> bool:
-    """Whether a catalog with these named values holds checksums; a catalog that was begun but not filled does not."""
-    return int(meta.get("schema_version", 0)) >= FIRST_CHECKED_VERSION
 
 
 def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
@@ -133,19 +124,16 @@ def _compare(
         raise IndexDamaged(_DAMAGED_TABLE.format(name=name, place=place))
 
 
-def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -> None:
+def check_catalog(connection: Connection, place: str) -> None:
     """Compare all rows of a catalog with their checksums; texts and sections are compared when read.
 
     Args:
         connection: in a transaction.
-        meta: the named values of the catalog.
         place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a row is not what was written, is missing, or should not exist.
     """
-    if not has_checks(meta):
-        return
     if (table := damaged_table(connection)) is not None:
         raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
     if damaged := damaged_documents(connection):
@@ -153,17 +141,14 @@ def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -
             f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written; "
             "check it: longmatch upkeep verify INDEX"
         )
-    if has_blocks(meta):
-        check_blocks(connection, place)
+    check_blocks(connection, place)
     for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
 
 
 def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
-    """The checksums of all tables, which differ after every change; empty in a catalog without checksums."""
-    if not inspect(connection).has_table(TableCheckRow.__tablename__):
-        return []
+    """The checksums of all tables, which differ after every change."""
     rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
     return [tuple(row) for row in rows]
 
@@ -172,8 +157,6 @@ def damaged_table(connection: Connection) -> str | None:
     """The first table whose rows are not what was written; None if all are."""
     stored = _stored_checks(connection)
     for name, n_rows, check in _table_checks(connection):
-        if name in _LATER_TABLES and name not in stored and not n_rows:
-            continue  # a killed run created the empty table in a catalog of an earlier version
         if stored.pop(name, None) != (n_rows, check):
             return name
     return next(iter(stored), None)
@@ -194,10 +177,8 @@ def damaged_documents(connection: Connection) -> list[str]:
 
 def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
     """Name, number of rows and checksum of each table, and of the checksums of documents."""
-    has_table = inspect(connection).has_table
     for table in _TABLES:
-        if table.__tablename__ not in _LATER_TABLES or has_table(table.__tablename__):
-            yield _table_check(table, _checked_rows(connection, table))
+        yield _table_check(table, _checked_rows(connection, table))
     n_rows, low, high = (
         _driver(connection)
         .execute(
@@ -232,29 +213,27 @@ def _row_checks(connection: Connection, where: str = "", values: Sequence[int] =
         yield row[0], _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
 
 
-def stored_rows(connection: Connection, document_ids: Sequence[int], *, checked: bool) -> dict[int, dict[str, Any]]:
-    """The rows of documents as SQLite holds them, by catalog id; an id that does not exist is left out.
+def stored_rows(connection: Connection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The rows of documents as SQLite holds them, by catalog id, each with its `content_check`.
+
+    An id that does not exist is left out.
 
     Args:
         connection: in a transaction.
         document_ids: few enough for one statement.
-        checked: whether the catalog holds checksums. Then each row is compared with its own, and has the value
-            `content_check` as well.
 
     Raises:
         IndexDamaged: a row is not what was written.
     """
     names = [column.name for column in DocumentRow.__table__.columns]
     columns = ", ".join(f'documents."{name}"' for name in names)
-    table, more = DocumentRow.__tablename__, ""
-    if checked:
-        names.append("content_check")
-        columns += ", content_check, row_check"
-        more = f"LEFT JOIN {DocumentCheckRow.__tablename__} ON document_id = id"
+    names.append("content_check")
     marks = ",".join("?" * len(document_ids))
+    joined = f"{DocumentRow.__tablename__} LEFT JOIN {DocumentCheckRow.__tablename__} ON document_id = id"
+    statement = f"SELECT {columns}, content_check, row_check FROM {joined} WHERE id IN ({marks})"
     found = {}
-    for row in _driver(connection).execute(f"SELECT {columns} FROM {table} {more} WHERE id IN ({marks})", document_ids):
-        if checked and row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
+    for row in _driver(connection).execute(statement, document_ids):
+        if row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
             raise IndexDamaged(
                 f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
             )

@@ -139,37 +139,23 @@ def delete_documents(connection: Connection, document_ids: Sequence[int]) -> Non
     write_blocks(connection, document_ids)
 
 
-def load_documents(
-    connection: Connection, document_ids: Sequence[int], *, checked: bool = True
-) -> list[tuple[Document, Coverage]]:
+def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
     """Read documents with text and sections, in the order of the ids; an id that does not exist is left out.
-
-    Args:
-        connection: to the catalog.
-        document_ids: catalog ids.
-        checked: whether the catalog holds checksums, see `engine.store.checks`.
 
     Raises:
         IndexDamaged: a text or a value cannot be read.
     """
-    found = stored_documents(connection, document_ids, checked=checked)
+    found = stored_documents(connection, document_ids)
     for document, _ in found:
         document.text  # noqa: B018 - reading it unpacks text and sections
     return found
 
 
-def stored_documents(
-    connection: Connection, document_ids: Sequence[int], *, checked: bool = True
-) -> list[tuple[Document, Coverage]]:
+def stored_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
     """Read documents, in the order of the ids; an id that does not exist is left out.
 
     Text and sections stay packed in memory until one of them is first read. That read needs no connection,
     and can raise IndexDamaged.
-
-    Args:
-        connection: to the catalog.
-        document_ids: catalog ids.
-        checked: whether the catalog holds checksums, see `engine.store.checks`.
 
     Raises:
         IndexDamaged: a value cannot be read, or text and sections are not what was written.
@@ -177,7 +163,7 @@ def stored_documents(
     found: dict[int, tuple[Document, Coverage]] = {}
     for ids in _blocks(document_ids):
         with _damage():
-            found |= _load_block(connection, ids, checked=checked)
+            found |= _load_block(connection, ids)
     return [found[document_id] for document_id in document_ids if document_id in found]
 
 
@@ -192,13 +178,13 @@ def _damage() -> Iterator[None]:
         ) from error
 
 
-def _load_block(connection: Connection, ids: Sequence[int], *, checked: bool) -> dict[int, tuple[Document, Coverage]]:
+def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
     sections, texts = _load_sections(connection, ids), _load_texts(connection, ids)
-    for one, row in stored_rows(connection, ids, checked=checked).items():
+    for one, row in stored_rows(connection, ids).items():
         if one not in texts:
             continue
-        if checked and row["content_check"] != content_check(texts[one], sections[one]):
+        if row["content_check"] != content_check(texts[one], sections[one]):
             raise IndexDamaged(
                 f"text or sections of {row['doc_id']!r} are not what was indexed; "
                 "check it: longmatch upkeep verify INDEX"

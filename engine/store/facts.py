@@ -22,7 +22,7 @@ def index_facts(snapshot: Snapshot) -> dict[str, Any]:
         "generation": generations[0] if len(rows) == 1 else None,
         "fresh_documents": n_fresh,
         **({} if len(rows) == 1 else {"partitions": _partitions(snapshot.parts, generations)}),
-        "schema_version": snapshot.meta["schema_version"],
+        "format": snapshot.meta["format"],
     }
 
 

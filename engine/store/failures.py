@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from engine.store.catalog import FailedIdRow, FailureRow
+from engine.store.catalog import FailureRow
 from engine.store.writable import WritableIndex
 
 
@@ -23,9 +23,7 @@ class FailureLog(WritableIndex):
         """
         with self._transaction() as connection:
             self._forget_failures(connection, [source])
-            connection.execute(insert(FailureRow).values(source=source, reason=reason))
-            if doc_id:
-                connection.execute(insert(FailedIdRow).values(source=source, doc_id=doc_id))
+            connection.execute(insert(FailureRow).values(source=source, reason=reason, doc_id=doc_id))
 
     def failed_sources(self) -> set[str]:
         """Sources that could not be indexed when they were last read."""

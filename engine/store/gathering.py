@@ -5,23 +5,19 @@ Letters in shapes: N documents, R requested documents, C chunks of these, D widt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.errors import IndexDamaged
 from engine.store.document_index import DocumentIndex
 from engine.store.halves import as_float32
 from engine.store.roster import Roster
 from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
-from engine.words.counts import WordTables, join
+from engine.words.counts import WordTables
 from engine.words.packing import PackedWords, gather, unpacked
-
-UNCOUNTED = 255  # instead of the kind of a section, if the shard does not hold it
 
 
 class Gathering:
@@ -37,42 +33,30 @@ class Gathering:
         return self.roster.n_chunks > 0
 
     def words(self, positions: NDArray[np.int64], *, apart: bool = False) -> WordTables:
-        """The term counts of documents, in the order given; the index has a `language`.
+        """The term counts of at least one document, in the order given.
 
         Args:
             positions: of the documents.
             apart: whether the separate counts by kind of section are included, as for a copy.
         """
-        found = [(places, unpacked(part)) for places, part in self.word_parts(positions, apart=apart)]
-        joined = join([part for _, part in found])
-        order = np.argsort(np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)]))
-        return joined if np.array_equal(order, np.arange(len(order))) else joined.of(order)
+        places, packed = self.packed_words(positions, apart=apart)
+        words, order = unpacked(packed), np.argsort(places)
+        return words if np.array_equal(order, np.arange(len(order))) else words.of(order)
 
-    def word_parts(
+    def packed_words(
         self, positions: NDArray[np.int64], *, apart: bool = False
-    ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
-        """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each.
+    ) -> tuple[NDArray[np.int64], PackedWords]:
+        """The term counts of at least one document in the form that shards hold, shard by shard.
 
-        With `apart`, a part has the separate counts by kind of section, unless its shards lack them. Shards of earlier
-        versions lack |d|. It is then summed over the requested documents; gathered together with shards that have
-        |d|, it would be summed over whole shards.
+        Returns:
+            The place in `positions` of each document, and the counts.
         """
-        packed: dict[bool, list[tuple[PackedWords, NDArray[np.int64]]]] = {}  # by whether |d| is stored
-        places: dict[bool, list[NDArray[np.int64]]] = {}
-        for number, of_shard in self._by_shard(positions):
-            tables, rows = self._shards.words(number, apart=apart), self.roster.document_row[positions[of_shard]]
-            if tables is None:
-                raise IndexDamaged(
-                    f"shard {number} holds no term counts; repair the index: longmatch upkeep repair INDEX"
-                )
-            if isinstance(tables, PackedWords) and (not apart or tables.apart is not None):
-                has_lengths = tables.words.occurrences is not None
-                packed.setdefault(has_lengths, []).append((tables, rows))
-                places.setdefault(has_lengths, []).append(of_shard)
-            else:
-                yield of_shard, tables.of(rows)
-        for has_lengths, parts in packed.items():
-            yield np.concatenate(places[has_lengths]), gather(parts)
+        groups = self._by_shard(positions)
+        parts = [
+            (self._shards.words(number, apart=apart), self.roster.document_row[positions[places]])
+            for number, places in groups
+        ]
+        return np.concatenate([places for _, places in groups]), gather(parts)
 
     @cached_property
     def document_index(self) -> DocumentIndex:
@@ -143,21 +127,17 @@ class Gathering:
         return spans[first : first + int(self.roster.n_chunks[position])]
 
     def chunk_bits(self, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`.
-
-        `UNCOUNTED` for the chunks of a document whose shard does not hold its kinds.
-        """
+        """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`."""
         counts = self.roster.n_chunks[positions]
         starts = np.cumsum(counts) - counts
-        found = np.full(int(counts.sum()), UNCOUNTED, np.uint8)
+        found = np.empty(int(counts.sum()), np.uint8)
         for number, members in self._by_shard(positions):
-            tables, chosen = self._shards.words(number, apart=True), positions[members]
-            if tables is None or tables.apart is None:
-                continue
+            apart, chosen = self._shards.words(number, apart=True).apart, positions[members]
+            assert apart is not None
             chunks = ranges(self.roster.chunk_row[chosen], counts[members])
-            first = tables.apart.section_starts[self.roster.document_row[chosen]]
+            first = apart.section_starts[self.roster.document_row[chosen]]
             sections = np.repeat(first, counts[members]) + self._shards.spans(number)[chunks, 0]
-            found[ranges(starts[members], counts[members])] = tables.apart.kinds[sections]
+            found[ranges(starts[members], counts[members])] = apart.kinds[sections]
         return found
 
     def section_vectors(self, position: int) -> Vectors:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, select
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
 from engine.store.catalog import DocumentRow, FailureRow, SectionRow
-from engine.store.checks import has_checks, stored_rows
+from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
 from engine.store.opened import NamedRow
 from engine.store.reference import content_key
@@ -90,17 +90,13 @@ class Listing:
         with faults_named():
             for first in range(0, len(ids), _IDS_PER_STATEMENT):
                 block = ids[first : first + _IDS_PER_STATEMENT]
-                found |= stored_rows(self._connection, block, checked=self._are_rows_checked)
+                found |= stored_rows(self._connection, block)
         if len(found) != len(set(ids)):  # they are in the roster of the same transaction
             raise IndexDamaged(
                 f"{len(set(ids)) - len(found)} documents have no row in the catalog; "
                 "check it: longmatch upkeep verify INDEX"
             )
         return [found[one] for one in ids]
-
-    @property
-    def _are_rows_checked(self) -> bool:
-        return has_checks(self.meta)
 
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
@@ -133,7 +129,7 @@ class Listing:
             IndexDamaged: a text is missing, or is not what was written.
         """
         ids = self.roster.ids[positions].tolist()
-        found = stored_documents(self._connection, ids, checked=self._are_rows_checked)
+        found = stored_documents(self._connection, ids)
         if len(found) != len(ids):  # they are in the roster of the same transaction
             raise IndexDamaged(
                 f"{len(ids) - len(found)} documents have no text in the catalog; "

@@ -18,7 +18,6 @@ from engine.store.catalog import (
     MetaRow,
     PostingsRow,
     ReferenceRow,
-    ShardDigestRow,
     ShardRow,
     Table,
     WordPostingsRow,
@@ -27,7 +26,6 @@ from engine.store.catalog import (
 OPENED_TABLES: tuple[type[Table], ...] = (  # they grow only with the shards
     MetaRow,
     ShardRow,
-    ShardDigestRow,
     GenerationRow,
     PostingsRow,
     WordPostingsRow,
@@ -38,14 +36,10 @@ NamedRow: TypeAlias = Any  # a tuple whose values have the names of their column
 
 
 def read_opened(connection: Connection) -> StoredRows:
-    """All rows of `OPENED_TABLES`, as the open transaction sees them; no rows for a missing table."""
+    """All rows of `OPENED_TABLES`, as the open transaction sees them."""
     driver = connection.connection.driver_connection
     assert driver is not None
-    there = {name for (name,) in driver.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    return {
-        table: driver.execute(all_rows(table)).fetchall() if table.__tablename__ in there else []
-        for table in OPENED_TABLES
-    }
+    return {table: driver.execute(all_rows(table)).fetchall() for table in OPENED_TABLES}
 
 
 def named_rows(stored: StoredRows, table: type[Table]) -> list[NamedRow]:
@@ -58,7 +52,7 @@ def named_rows(stored: StoredRows, table: type[Table]) -> list[NamedRow]:
 
 
 def newest(stored: StoredRows, table: type[Table]) -> NamedRow | None:
-    """The row of the highest key; None if the table is empty, or missing in a catalog of an earlier version."""
+    """The row of the highest key; None if the table is empty."""
     rows = named_rows(stored, table)
     return rows[-1] if rows else None
 

@@ -28,7 +28,6 @@ from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
-from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 
 Value = TypeVar("Value")
@@ -223,7 +222,7 @@ class _JoinedShards(ShardSet):
         shards, own = self._own(number)
         return shards[own]
 
-    def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
+    def words(self, number: int, *, apart: bool = False) -> PackedWords:
         shards, own = self._own(number)
         return shards.words(own, apart=apart)
 

@@ -150,9 +150,6 @@ class TermPostings:
 
 def _parsed(tensors: Mapping[str, NDArray[Any]]) -> Postings:
     ids = tensors["ids"]
-    if "block_documents" not in tensors:  # as version 2 of the schema wrote them: one block, all weights
-        plain = [TermPostings(*(tensors[f"{kind}_{name}"] for name in _COLUMNS)) for kind in _KINDS]
-        return Postings(ids, (plain[0],), (plain[1],), max(1, len(ids)))
     block_documents = int(tensors["block_documents"][0])
     n_blocks = -(-len(ids) // block_documents)
     words, pairs = (

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
-from engine.store.catalog import CATALOG_FILE, DocumentRow, FailedIdRow, FailureRow, MetaRow, connect, read_meta
+from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, MetaRow, connect, read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
 
 
@@ -56,24 +55,18 @@ def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
 
 def stored_failures(folder: Path) -> list[tuple[str, str]]:
     """Source and doc_id of the documents that could not be indexed, by source; doc_id "" if unknown."""
-    return sorted(chain.from_iterable(map(_failures, catalogs(folder))))
-
-
-def _failures(connection: Connection) -> list[tuple[str, str]]:
-    has = inspect(connection).has_table
-    if not has(FailureRow.__tablename__):
-        return []
-    names = {}
-    if has(FailedIdRow.__tablename__):
-        names = {row.source: row.doc_id for row in connection.execute(select(FailedIdRow.__table__))}
-    return [(source, names.get(source, "")) for source in connection.execute(select(FailureRow.source)).scalars()]
+    failures: list[tuple[str, str]] = []
+    for catalog in catalogs(folder):
+        if inspect(catalog).has_table(FailureRow.__tablename__):
+            failures.extend((row.source, row.doc_id) for row in catalog.execute(select(FailureRow.__table__)))
+    return sorted(failures)
 
 
 def stored_meta(folder: Path) -> dict[str, Any]:
     """The named values of an index; empty if there is none, or if it was begun and holds nothing.
 
     Raises:
-        IndexMismatch: the index has a version that this program does not read.
+        IndexMismatch: the index has a format that this program does not read.
     """
     if is_partitioned(folder):
         manifest = read_manifest(folder)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import delete, insert, select
 
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import GenerationRow, PostingsRow, ReferenceRow, WordPostingsRow, write_meta
@@ -50,15 +50,12 @@ class Publisher(FailureLog):
             connection.execute(delete(WordPostingsRow))
             connection.execute(insert(GenerationRow).values(**generation))
             if postings is not None:
-                _insert_postings(connection, generation["id"], *postings)
+                file, written = postings
+                row = {"file": file, "size_bytes": written.size_bytes, "digest": written.digest}
+                connection.execute(insert(PostingsRow).values(generation_id=generation["id"], **row))
             write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
         self.meta["last_generation"] = generation["id"]
         self._sweep()
-
-    def publish_postings(self, generation: int, file: str, written: Checksum) -> None:
-        """Record in the catalog postings whose file is on disk, for a generation published without postings."""
-        with self._transaction() as connection:
-            _insert_postings(connection, generation, file, written)
 
     @property
     def has_partial_reference(self) -> bool:
@@ -137,8 +134,3 @@ class Publisher(FailureLog):
         with self._transaction() as connection:
             connection.execute(delete(WordPostingsRow))
         self._sweep()
-
-
-def _insert_postings(connection: Connection, generation: int, file: str, written: Checksum) -> None:
-    row = {"generation_id": generation, "file": file, "size_bytes": written.size_bytes, "digest": written.digest}
-    connection.execute(insert(PostingsRow).values(row))

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
-from engine.store.coarse import CoarseRows, coarse
+from engine.store.coarse import CoarseRows
 from engine.store.durable import Checksum, check_mapped, write_durably
-from engine.store.halves import as_float32
 from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.statistics import Statistics, TermStatistics
 
@@ -46,7 +45,7 @@ class Reference:
     n_corpus: int  # documents of the index when it was drawn
     hashes: NDArray[np.uint64]  # (R,) content hashes, by which a query is left out of the sample
     documents: NDArray[np.float16]  # (R, D) document vectors
-    rows: CoarseRows | NDArray[np.float16]  # (C, D) chunk vectors, one document after another; halves before schema 3
+    rows: CoarseRows  # (C, D) chunk vectors, one document after another
     starts: NDArray[np.int64]  # (R,) first row of each document
     statistics: Statistics
     common: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # keys of common sentences
@@ -59,7 +58,7 @@ class Reference:
     @cached_property
     def vectors(self) -> Vectors:
         """(C, D) the rows as float32."""
-        return self.rows.as_float32() if isinstance(self.rows, CoarseRows) else as_float32(self.rows)
+        return self.rows.as_float32()
 
 
 def content_key(content_hash: str) -> int:
@@ -96,12 +95,11 @@ def reference_file(version: int) -> str:
 def write_reference(path: Path, reference: Reference) -> Checksum:
     """Write a reference durably; it belongs to the index only when the catalog names it."""
     words, pairs = reference.statistics.words, reference.statistics.pairs
-    rows = reference.rows if isinstance(reference.rows, CoarseRows) else coarse(reference.rows)
     tensors: dict[str, NDArray[Any]] = {
         "hashes": reference.hashes.view(np.int64),
         "documents": reference.documents,
-        "steps": rows.steps,
-        "scales": rows.scales,
+        "steps": reference.rows.steps,
+        "scales": reference.rows.scales,
         "starts": reference.starts,
         "words_terms": words.terms,
         "words_counts": words.counts,
@@ -134,7 +132,7 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
             n_corpus,
             tensors["hashes"].view(np.uint64),
             tensors["documents"],
-            CoarseRows(tensors["steps"], tensors["scales"]) if "steps" in tensors else tensors["rows"],
+            CoarseRows(tensors["steps"], tensors["scales"]),
             tensors["starts"],
             Statistics(
                 TermStatistics(tensors["words_terms"], tensors["words_counts"], n_words),

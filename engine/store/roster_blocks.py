@@ -2,15 +2,14 @@
 
 The blocks are written in the transaction that changes the rows. Each has a checksum, and there is one over all of
 them (`engine.store.checks`), so a document that is in no block is not in the index. Names and contents are there as
-keys of 64 bits, by which a document is found, or proven to be absent, without a search in the catalog. Catalogs of
-schema versions before 6 have no blocks; the next writer adds them.
+keys of 64 bits, by which a document is found, or proven to be absent, without a search in the catalog.
 
 Letters in shapes: N documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,7 +24,6 @@ from engine.store.catalog import DocumentRow, Table
 from engine.store.reference import content_key
 from engine.store.roster import Roster
 
-FIRST_BLOCK_VERSION = 6  # of the schema
 BLOCK_IDS = 512  # catalog ids of one block
 _PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Roster`
 _N_COLUMNS = len(fields(Roster)) + 3
@@ -50,11 +48,6 @@ class Listed:
     tokens: NDArray[np.int64]
     contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
     names: NDArray[np.uint64]  # see `name_key`
-
-
-def has_blocks(meta: Mapping[str, Any]) -> bool:
-    """Whether a catalog with these named values holds blocks."""
-    return int(meta.get("schema_version", 0)) >= FIRST_BLOCK_VERSION
 
 
 def name_key(doc_id: str) -> int:
@@ -99,11 +92,6 @@ def read_blocks(connection: Connection, place: str) -> Listed:
     return _listed(np.concatenate(tables, axis=1))
 
 
-def listed_rows(connection: Connection) -> Listed:
-    """All documents by their rows, as the open transaction sees them."""
-    return _listed(_table(connection))
-
-
 def check_blocks(connection: Connection, place: str) -> None:
     """Compare the blocks with the rows of all documents.
 
@@ -114,7 +102,7 @@ def check_blocks(connection: Connection, place: str) -> None:
     Raises:
         IndexDamaged: they differ.
     """
-    by_blocks, by_rows = read_blocks(connection, place), listed_rows(connection)
+    by_blocks, by_rows = read_blocks(connection, place), _listed(_table(connection))
     if not all(map(np.array_equal, _arrays(by_blocks), _arrays(by_rows))):
         raise IndexDamaged(_DAMAGED.format(place=place))
 

@@ -2,9 +2,8 @@
 
 The catalog holds a checksum of each file, and digests of its parts: the header, and each
 tensor. A reader compares a part with its digest before its first use, so that a query for
-document vectors does not read all chunks. Term counts are packed; earlier versions wrote them as
-plain tables, or wrote none. The separate counts by kind of section are read by searches
-that leave a kind out, and by copies; schema versions before 5 did not write them.
+document vectors does not read all chunks. Term counts are packed. The separate counts by kind
+of section are read by searches that leave a kind out, and by copies.
 
 Letters in shapes: N documents of a shard, S their sections, C their chunks, D width, T their
 terms (W words or P pairs).
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -29,16 +28,13 @@ from engine.errors import IndexDamaged, StorageError
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header, save_file
 from engine.words.apart import Apart
-from engine.words.counts import TermTable, WordTables
+from engine.words.counts import WordTables
 from engine.words.packing import PackedTable, PackedWords, pack
 
 SHARD_FOLDER = "shards"
 _VECTORS = ("documents", "sections", "chunks", "spans")
 _KINDS = ("words", "pairs")
-_PACKED_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts")
-_OCCURRENCES = "occurrences"  # a column that earlier versions did not write
-_PLAIN_COLUMNS = ("terms", "counts", "starts")
-_PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors that identify the form of the term counts
+_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts", "occurrences")
 _APART_ARRAYS = ("kinds", "section_starts", "groups", "group_starts")
 _APART = "apart_"  # prefix of the tensors with separate counts by kind of section
 _HEADER = "header"
@@ -52,28 +48,26 @@ class Shard:
     sections: NDArray[np.float16]  # (S, D)
     chunks: NDArray[np.float16]  # (C, D)
     spans: NDArray[np.int32]  # (C, 4): section in its document, start, stop, tokens
-    words: WordTables | PackedWords | None  # of N documents; None where an earlier version wrote the shard
+    words: PackedWords  # of N documents
 
 
 class ShardSet:
     """The shards that one reader is pinned to: all mapped at once, each part checked and parsed at first use."""
 
-    def __init__(
-        self, folder: Path, written: Mapping[int, tuple[str, Checksum]], digests: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, written: Mapping[int, tuple[str, Checksum]], digests: Mapping[int, str]) -> None:
         """Map the shards of an index folder.
 
         Args:
             folder: of the index.
             written: files and checksums by number.
-            digests: of the parts of each file, as JSON; a shard without digests is checked whole.
+            digests: of the parts of each file, as JSON.
         """
         self._written = {number: (folder / file, expected) for number, (file, expected) in written.items()}
         self._mapped = {number: map_file(path) for number, (path, _) in self._written.items()}
-        self._digests = digests or {}
+        self._digests = digests
         self._whole: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
-        self._words: dict[tuple[int, bool], WordTables | PackedWords | None] = {}
+        self._words: dict[tuple[int, bool], PackedWords] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -116,23 +110,18 @@ class ShardSet:
         """Spans (C, 4) of the chunks of a shard, see `Shard`."""
         return self._part(number, "spans")
 
-    def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
-        """The term counts of a shard; None if it has none.
-
-        Args:
-            number: of the shard.
-            apart: whether the separate counts by kind of section are included, if the shard has them.
-        """
-        if number in self._whole or number not in self._digests:
-            found = self[number].words
-            return found if apart or found is None else replace(found, apart=None)
+    def words(self, number: int, *, apart: bool = False) -> PackedWords:
+        """The term counts of a shard; with `apart`, with the separate counts by kind of section."""
+        if number in self._whole:
+            words = self._whole[number].words
+            return words if apart else replace(words, apart=None)
         if (number, apart) not in self._words:
             self._words[number, apart] = _stored_words(self._opened(number), apart=apart)
         return self._words[number, apart]
 
     def _part(self, number: int, name: str) -> NDArray[Any]:
-        if number in self._whole or number not in self._digests:
-            whole: NDArray[Any] = getattr(self[number], name)
+        if number in self._whole:
+            whole: NDArray[Any] = getattr(self._whole[number], name)
             return whole
         return self._opened(number)[name]
 
@@ -153,14 +142,6 @@ def _named_faults(path: Path) -> Iterator[None]:
         raise IndexDamaged(f"{path} is no shard ({error}); repair the index: longmatch upkeep repair INDEX") from error
 
 
-class _Arrays(Protocol):
-    """Arrays by name."""
-
-    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
-
-    def __contains__(self, name: object, /) -> bool: ...
-
-
 class _Parts:
     """The tensors of one mapped file, each compared with its digest once."""
 
@@ -173,9 +154,6 @@ class _Parts:
         check_part(self._content, 0, stop, path, digests[_HEADER])
         self._tensors = read_header(self._content)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._tensors
-
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._checked:
             with _named_faults(self._path):
@@ -185,34 +163,22 @@ class _Parts:
         return self._checked[name]
 
 
-def _stored_words(arrays: _Arrays, *, apart: bool) -> WordTables | PackedWords | None:
+def _stored_words(arrays: Mapping[str, NDArray[Any]] | _Parts, *, apart: bool) -> PackedWords:
     """The term counts among the tensors of a shard."""
-    if _PACKED_MARK in arrays:
-        return _packed_words(arrays, "", _stored_apart(arrays) if apart else None)
-    if _PLAIN_MARK in arrays:
-        words, pairs = (TermTable(*(arrays[f"{kind}_{column}"] for column in _PLAIN_COLUMNS)) for kind in _KINDS)
-        return WordTables(words, pairs)
-    return None
+    if not apart:
+        return _packed_words(arrays, "", None)
+    by_kind = {name: arrays[f"{_APART}{name}"] for name in _APART_ARRAYS}
+    return _packed_words(arrays, "", Apart(**by_kind, counts=_packed_words(arrays, _APART, None)))
 
 
-def _packed_words(arrays: _Arrays, prefix: str, apart: Apart[PackedWords] | None) -> PackedWords:
-    words, pairs = (_packed_table(arrays, f"{prefix}{kind}") for kind in _KINDS)
+def _packed_words(
+    arrays: Mapping[str, NDArray[Any]] | _Parts, prefix: str, apart: Apart[PackedWords] | None
+) -> PackedWords:
+    words, pairs = (PackedTable(*(arrays[f"{prefix}{kind}_{column}"] for column in _COLUMNS)) for kind in _KINDS)
     return PackedWords(words, pairs, apart)
 
 
-def _packed_table(arrays: _Arrays, kind: str) -> PackedTable:
-    columns = [column for column in (*_PACKED_COLUMNS, _OCCURRENCES) if f"{kind}_{column}" in arrays]
-    return PackedTable(**{column: arrays[f"{kind}_{column}"] for column in columns})
-
-
-def _stored_apart(arrays: _Arrays) -> Apart[PackedWords] | None:
-    if f"{_APART}{_APART_ARRAYS[0]}" not in arrays:
-        return None
-    own = {name: arrays[f"{_APART}{name}"] for name in _APART_ARRAYS}
-    return Apart(**own, counts=_packed_words(arrays, _APART, None))
-
-
-def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
+def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables) -> Shard:
     """Concatenate vectors and term counts of documents to the arrays of a shard."""
     spans = [(span.section, span.start, span.stop, span.n_tokens) for one in encoded for span in one.chunk_spans]
     return Shard(
@@ -220,7 +186,7 @@ def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -
         sections=np.concatenate([one.sections for one in encoded]).astype(np.float16),
         chunks=np.concatenate([one.chunks for one in encoded]).astype(np.float16),
         spans=np.array(spans, np.int32).reshape(-1, 4),
-        words=words,
+        words=pack(words),
     )
 
 
@@ -232,23 +198,15 @@ def shard_file(number: int) -> str:
 def write_shard(path: Path, shard: Shard) -> Checksum:
     """Write a shard durably; it belongs to the index only when the catalog names it."""
     tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _VECTORS}
-    if shard.words is not None:
-        packed = pack(shard.words) if isinstance(shard.words, WordTables) else shard.words
-        tensors |= _word_tensors(packed, "")
-        if packed.apart is not None:
-            tensors |= {f"{_APART}{name}": getattr(packed.apart, name) for name in _APART_ARRAYS}
-            tensors |= _word_tensors(packed.apart.counts, _APART)
+    tensors |= _word_tensors(shard.words, "")
+    assert shard.words.apart is not None
+    tensors |= {f"{_APART}{name}": getattr(shard.words.apart, name) for name in _APART_ARRAYS}
+    tensors |= _word_tensors(shard.words.apart.counts, _APART)
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 
 def _word_tensors(words: PackedWords, prefix: str) -> dict[str, NDArray[Any]]:
-    tensors: dict[str, NDArray[Any]] = {}
-    for kind in _KINDS:
-        table: PackedTable = getattr(words, kind)
-        tensors |= {f"{prefix}{kind}_{column}": getattr(table, column) for column in _PACKED_COLUMNS}
-        if table.occurrences is not None:
-            tensors[f"{prefix}{kind}_{_OCCURRENCES}"] = table.occurrences
-    return tensors
+    return {f"{prefix}{kind}_{column}": getattr(getattr(words, kind), column) for kind in _KINDS for column in _COLUMNS}
 
 
 def parse_shard(content: mmap.mmap) -> Shard:

@@ -32,13 +32,12 @@ from engine.store.catalog import (
     GenerationRow,
     PostingsRow,
     ReferenceRow,
-    ShardDigestRow,
     ShardRow,
     WordPostingsRow,
     connect,
     read_meta,
 )
-from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state, has_checks
+from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state
 from engine.store.coarse import coarse
 from engine.store.durable import Checksum
 from engine.store.fields import field_names, has_field
@@ -57,12 +56,11 @@ from engine.store.reference import (
     sample_size,
 )
 from engine.store.roster import Roster
-from engine.store.roster_blocks import Listed, has_blocks, listed_rows, read_blocks
+from engine.store.roster_blocks import Listed, read_blocks
 from engine.store.seal import check_seal, check_sealed_size
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.text.document import Document
-from engine.text.section_kinds import RULES
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences
 from engine.words.statistics import Statistics, TermStatistics, collect
@@ -91,7 +89,7 @@ class Snapshot(Listing, Gathering):
         """Open and pin an index; close it when done, or use it as a context manager.
 
         Raises:
-            IndexMismatch: there is no index, or one of another version.
+            IndexMismatch: there is no index, or one of another format.
             IndexDamaged: the catalog is not what was written.
         """
         self.folder = folder
@@ -101,10 +99,6 @@ class Snapshot(Listing, Gathering):
         self._sealed = check_sealed_size(catalog)
         self._is_checked = False  # whether all rows were compared with their checksums
         self._pin(catalog)
-        if self._sealed is not None and not has_checks(self.meta):
-            self._connection.close()
-            check_seal(catalog)  # the only checksum of an early version; no connection may be open, see `_check_all`
-            self._pin(catalog)
         for _ in range(OPENINGS - 1):
             if self._is_whole:
                 break  # else a writer may have replaced a file between reading the catalog and mapping the file
@@ -131,7 +125,9 @@ class Snapshot(Listing, Gathering):
                 check_seal(catalog)  # raises if the catalog is damaged, which is then the cause
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
-        self._shards = ShardSet(self.folder, written, self._digests)
+        self._shards = ShardSet(
+            self.folder, written, {number: row.part_digests for number, row in self._shard_rows.items()}
+        )
         self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
         # Mapped now: a writer may publish another reference and delete this file.
         self._map_reference()
@@ -142,13 +138,9 @@ class Snapshot(Listing, Gathering):
         """Read the tables that do not grow with the documents."""
         self.meta: dict[str, Any] = read_meta(self._connection)
         stored = read_opened(self._connection)
-        if has_blocks(self.meta):
-            check_opened(self._connection, stored, str(catalog))
-        else:
-            self._check_all()
+        check_opened(self._connection, stored, str(catalog))
         self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
         self._shard_rows: dict[int, NamedRow] = {row.id: row for row in named_rows(stored, ShardRow)}
-        self._digests = {row.shard_id: row.digests for row in named_rows(stored, ShardDigestRow)}  # JSON
         self.generation_row = newest(stored, GenerationRow)
         self.postings_row = newest(stored, PostingsRow)
         self.word_postings_row = newest(stored, WordPostingsRow)
@@ -170,23 +162,20 @@ class Snapshot(Listing, Gathering):
             return
         catalog = str(self.folder / CATALOG_FILE)
         with faults_named(catalog):
-            check_catalog(self._connection, self.meta, catalog)
+            check_catalog(self._connection, catalog)
         self._is_checked = True
 
     @cached_property
     def _listed(self) -> Listed:  # type: ignore[override]
-        """All documents by the roster blocks, or by their rows if an earlier version wrote the index.
+        """All documents by the roster blocks.
 
         Raises:
-            IndexDamaged: the blocks or rows are not what was written.
+            IndexDamaged: the blocks are not what was written.
         """
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
-            if not has_blocks(self.meta):
-                listed = listed_rows(connection)
-            else:
-                check_roster_table(connection, place)
-                listed = read_blocks(connection, place)
+            check_roster_table(connection, place)
+            listed = read_blocks(connection, place)
         check_roster(listed.roster, self._shard_rows, place)
         return listed
 
@@ -231,7 +220,7 @@ class Snapshot(Listing, Gathering):
         self._connection.close()
 
     def is_newest(self) -> bool:
-        """Whether nothing was committed since this was opened; also False if an earlier version wrote the index.
+        """Whether nothing was committed since this was opened.
 
         Reads about ten rows. The demand that queries record in the catalog does not count.
 
@@ -242,7 +231,7 @@ class Snapshot(Listing, Gathering):
         engine = connect(self.folder / CATALOG_FILE, read_only=True)
         try:
             with engine.connect() as connection:
-                return bool(pinned) and committed_state(connection) == pinned
+                return committed_state(connection) == pinned
         finally:
             engine.dispose()
 
@@ -308,8 +297,7 @@ class Snapshot(Listing, Gathering):
             positions: documents without vectors.
             encoded: the vectors of each.
         """
-        words = self.words(positions, apart=True) if self.language is not None else None
-        number = self._shards.add(shard_arrays(encoded, words))
+        number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])
         n_sections = np.array([len(one.sections) for one in encoded])
         self.roster = self.roster.moved(
@@ -384,19 +372,9 @@ class Snapshot(Listing, Gathering):
 
     @property
     def language(self) -> str | None:
-        """The language by which words are segmented; None if an earlier version wrote the index, without words."""
+        """The language by which words are segmented; None until there is a document or a choice."""
         found: str | None = self.meta.get("language")
         return found
-
-    @property
-    def counts_titles(self) -> bool:
-        """Whether terms of titles count more often; False if an earlier version wrote the index."""
-        return bool(self.meta.get("counts_titles", False))
-
-    @property
-    def knows_kinds(self) -> bool:
-        """Whether kinds of sections in the shards, if any, follow the rules of this version."""
-        return self.meta.get("section_kinds") == RULES
 
     @cached_property
     def reference(self) -> Reference:

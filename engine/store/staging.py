@@ -24,7 +24,7 @@ from engine.store.catalog import (
 from engine.store.checks import record_documents
 from engine.store.documents import places
 from engine.store.shards import shard_arrays
-from engine.store.writer import Writer, insert_shard
+from engine.store.writer import Writer
 from engine.words.counts import WordTables
 
 # The values of `places` that are staged, with first chunks counted from 0.
@@ -38,7 +38,7 @@ def stage(
     writer: Writer,
     document_ids: Sequence[int],
     encoded: Sequence[EncodedDocument],
-    words: WordTables | None,
+    words: WordTables,
     fingerprint: str,
 ) -> int:
     """Store the vectors of documents until `switch`, in one transaction.
@@ -47,7 +47,7 @@ def stage(
         writer: holds the index.
         document_ids: catalog ids of existing documents.
         encoded: the vectors of each.
-        words: the term counts of each, as they were committed; None for an index without words.
+        words: the term counts of each, as they were committed.
         fingerprint: of the encoder.
 
     Returns:
@@ -64,7 +64,7 @@ def stage(
     staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
     counters = {**counters, "shard": number + 1}
     with writer._transaction() as connection:
-        insert_shard(connection, written)
+        connection.execute(insert(ShardRow).values(written))
         values = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
         connection.execute(insert(StagedShardRow).values(values))
         write_meta(connection, {"counters": counters})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import String, bindparam, select, type_coerce
 
 from engine.errors import IndexDamaged
-from engine.store.catalog import ShardDigestRow, ShardRow
+from engine.store.catalog import ShardRow
 from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
@@ -20,10 +20,8 @@ from engine.store.shards import ShardSet
 from engine.store.writer import Writer
 from engine.text.document import Document
 
-_SHARD = (
-    select(ShardRow.file, ShardRow.size_bytes, ShardRow.digest, type_coerce(ShardDigestRow.digests, String))
-    .join(ShardDigestRow, ShardDigestRow.shard_id == ShardRow.id, isouter=True)
-    .where(ShardRow.id == bindparam("number"))
+_SHARD = select(ShardRow.file, ShardRow.size_bytes, ShardRow.digest, type_coerce(ShardRow.part_digests, String)).where(
+    ShardRow.id == bindparam("number")
 )
 
 
@@ -40,11 +38,7 @@ class StoredVersions:
     """The documents of a folder that is held for writing; each shard is mapped and checked once."""
 
     def __init__(self, writer: Writer) -> None:
-        """Read from the folder of a writer.
-
-        Args:
-            writer: of a folder, not of a server.
-        """
+        """Read from the folder of a writer."""
         self._writer = writer
         self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
 
@@ -55,7 +49,7 @@ class StoredVersions:
             IndexDamaged: its rows, its text or its shard are not what was written.
         """
         with self._writer.read() as connection:
-            row = stored_rows(connection, [document_id], checked=True).get(document_id)
+            row = stored_rows(connection, [document_id]).get(document_id)
             if row is None or not row["n_chunks"]:
                 return None
             ((document, _),) = stored_documents(connection, [document_id])
@@ -72,5 +66,5 @@ class StoredVersions:
                 raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
             file, size_bytes, digest, parts = row
             written = {number: (file, Checksum(size_bytes, digest))}
-            self._shards[number] = ShardSet(self._writer.folder, written, {} if parts is None else {number: parts})
+            self._shards[number] = ShardSet(self._writer.folder, written, {number: parts})
         return self._shards[number]

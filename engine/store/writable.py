@@ -21,7 +21,7 @@ from engine.store.ann import ANN_FOLDER
 from engine.store.bounds import check_file_names
 from engine.store.catalog import (
     CATALOG_FILE,
-    SCHEMA_VERSION,
+    FORMAT,
     GenerationRow,
     PostingsRow,
     ReferenceRow,
@@ -31,11 +31,10 @@ from engine.store.catalog import (
     read_meta,
     write_meta,
 )
-from engine.store.checks import check_catalog, record_documents, record_tables
+from engine.store.checks import check_catalog, committed_state, record_documents, record_tables
 from engine.store.durable import fsync_folder
 from engine.store.mounts import refuse_read_only
 from engine.store.reference import REFERENCE_FOLDER
-from engine.store.roster_blocks import has_blocks
 from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER
 
@@ -93,7 +92,7 @@ class WritableIndex:
         try:
             if self.catalog.exists() and not is_unsealed(self.catalog):
                 with connect(self.catalog, read_only=True).connect() as reader:
-                    read_meta(reader)  # raises before an index of another version, or its seal, is changed
+                    read_meta(reader)  # raises before an index of another format, or its seal, is changed
             break_seal(self.catalog)
             self._engine = connect(self.catalog, read_only=False)
             # Kept open until `close`: closing the last connection moves the log into the catalog.
@@ -101,11 +100,12 @@ class WritableIndex:
             self._file = _file_id(self.catalog)
             with self._transaction() as connection:
                 self.meta = read_meta(connection)
-                if not is_checked:  # left by a killed writer; this writer will seal it
-                    check_catalog(connection, self.meta, str(self.catalog))
-                if not has_blocks(self.meta) or trust_catalog:
+                is_begun = bool(self.meta) or bool(committed_state(connection))
+                if is_begun and not is_checked:  # left by a killed writer; this writer will seal it
+                    check_catalog(connection, str(self.catalog))
+                if trust_catalog:
                     record_documents(connection)
-                write_meta(connection, {"schema_version": SCHEMA_VERSION})
+                write_meta(connection, {"format": FORMAT})
         except DatabaseError as error:
             reason = f"{self.catalog} cannot be read ({error.orig})"
             raise IndexDamaged(f"{reason}; check it: longmatch upkeep verify INDEX") from error

@@ -5,13 +5,13 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.encoders.encoder import EncodedDocument
@@ -19,12 +19,7 @@ from engine.errors import IndexMismatch
 from engine.store.catalog import (
     DemandRow,
     DocumentRow,
-    PostingsRow,
-    ReferenceRow,
-    ShardDigestRow,
     ShardRow,
-    Table,
-    WordPostingsRow,
     write_meta,
 )
 from engine.store.checks import record_documents
@@ -39,13 +34,11 @@ from engine.store.documents import (
 from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.text.document import Document, MetadataValue
-from engine.text.section_kinds import RULES
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
 
 Name = TypeVar("Name", str, int)
-_COUNTED = {"counts_titles": True, "section_kinds": RULES}  # how this version counts words
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +129,7 @@ class Writer(Publisher):
             language: by which words are segmented.
         """
         partition = {"number": number, "of": n_partitions}
-        self._set_meta({"partition": partition, "language": language, "counters": self._counters(), **_COUNTED})
+        self._set_meta({"partition": partition, "language": language, "counters": self._counters()})
 
     def _set_meta(self, values: dict[str, Any]) -> None:
         """Set named values, leaving the others, in a transaction of their own."""
@@ -148,10 +141,6 @@ class Writer(Publisher):
         """Documents by catalog id, in that order; removed documents are left out."""
         with self.read() as connection:
             return [document for document, _ in stored_documents(connection, document_ids)]
-
-    def refusal(self, document: Document) -> str | None:
-        """The reason why the store cannot hold a document; None if it can."""
-        return None
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
         """Catalog values of the given names, without those that are not indexed."""
@@ -178,24 +167,9 @@ class Writer(Publisher):
 
     @property
     def language(self) -> str | None:
-        """The language by which words are segmented; None until it is set, and in indexes of an earlier version."""
+        """The language by which words are segmented; None until it is set."""
         found: str | None = self.meta.get("language")
         return found
-
-    @property
-    def lacks_words(self) -> bool:
-        """Whether an earlier version wrote the index, so that its shards hold no term counts."""
-        return self.language is None and "counters" in self.meta
-
-    @property
-    def counts_titles(self) -> bool:
-        """Whether terms of titles count more often; not in an index of an earlier version until it is upgraded."""
-        return bool(self.meta.get("counts_titles", False))
-
-    @property
-    def knows_kinds(self) -> bool:
-        """Whether the shards hold the kinds of sections; not in an index of an earlier version until it is upgraded."""
-        return self.meta.get("section_kinds") == RULES
 
     def set_language(self, language: str) -> None:
         """Bind the index to a language, the first time.
@@ -212,21 +186,15 @@ class Writer(Publisher):
                 "into a new folder"
             )
         if bound is None:
-            counted = _COUNTED if "counters" not in self.meta else {"counts_titles": False}
-            self._set_meta({"language": language, **counted})
+            self._set_meta({"language": language})
 
-    def count_words(self, documents: Sequence[Document]) -> WordTables | None:
-        """Count the terms of documents; the first documents of an index set its language if it has none.
-
-        None for an index of an earlier version, which gets term counts when it is upgraded.
-        """
-        if self.lacks_words:
-            return None
+    def count_words(self, documents: Sequence[Document]) -> WordTables:
+        """Count the terms of documents; the first documents of an index set its language if it has none."""
         if self.language is None:
             self.set_language(detect_language(document.text for document in documents))
         if self._segmenter is None or self._segmenter.language != self.language:
             self._segmenter = WordSegmenter(self.language or "none")
-        return count_documents(self._segmenter, documents, titles=self.counts_titles)
+        return count_documents(self._segmenter, documents)
 
     def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]], words: WordTables | None = None) -> list[int]:
         """Write a batch of documents, replacing those of the same names, all in one transaction.
@@ -252,7 +220,7 @@ class Writer(Publisher):
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
                 delete_documents(connection, replaced.scalars().all())
-            insert_shard(connection, written)
+            connection.execute(insert(ShardRow).values(written))
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
             record_documents(connection, ids)
@@ -266,9 +234,7 @@ class Writer(Publisher):
         self.meta["counters"] = counters
         return ids
 
-    def add_vectors(
-        self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables | None = None
-    ) -> int:
+    def add_vectors(self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
         """Give vectors to documents that have none, in one transaction; their ids, texts and metadata stay.
 
         Documents that were removed, or have vectors by now, are left out.
@@ -276,7 +242,7 @@ class Writer(Publisher):
         Args:
             document_ids: catalog ids.
             encoded: the vectors of each.
-            words: the term counts of each, as they were committed; None for an index without words.
+            words: the term counts of each, as they were committed.
 
         Returns:
             The number of documents that got vectors.
@@ -289,7 +255,7 @@ class Writer(Publisher):
         if not kept:
             return 0
         chosen = [encoded[row] for row in kept]
-        shard = shard_arrays(chosen, None if words is None else words.of(np.array(kept)))
+        shard = shard_arrays(chosen, words.of(np.array(kept)))
         counters = self._counters()
         number = counters["shard"]
         self._check_place()
@@ -299,7 +265,7 @@ class Writer(Publisher):
         n_ids = sum(map(chunk_ids, chosen))
         counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
         with self._transaction() as connection:
-            insert_shard(connection, written)
+            connection.execute(insert(ShardRow).values(written))
             connection.execute(
                 update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
                 [{"one": one, **place} for one, place in moves],
@@ -318,64 +284,34 @@ class Writer(Publisher):
 
     def replace_shards(self, replacement: Replacement) -> None:
         """Replace several shards with one; the ids of documents and chunks stay."""
-        self._replace([replacement], {})
-
-    def recount_words(self, replacements: Iterable[Replacement]) -> None:
-        """Replace all shards with shards of new term counts, in one transaction; from then on, titles count more often.
-
-        The reference and the postings of words, which were computed from the old counts, are deleted.
-
-        Args:
-            replacements: one shard after another; each is written before the next is requested.
-        """
-        self._replace(replacements, _COUNTED, forgotten=(ReferenceRow, PostingsRow, WordPostingsRow))
-
-    def record_kinds(self) -> None:
-        """Record that all shards hold the kinds of sections, by the rules of this version."""
-        values = {"section_kinds": RULES}
-        with self._transaction() as connection:
-            write_meta(connection, values)
-        self.meta |= values
-
-    def _replace(
-        self, replacements: Iterable[Replacement], meta: Mapping[str, Any], forgotten: Sequence[type[Table]] = ()
-    ) -> None:
-        """Write shards, then name them in place of others, and delete the rows of the `forgotten` tables."""
         counters = self._counters()
-        first = counters["shard"]
+        number = counters["shard"]
         self._check_place()
-        written: list[tuple[Sequence[int], _WrittenShard | None, list[dict[str, int]]]] = []
-        for number, one in enumerate(replacements, start=first):
-            written.append(
-                (one.numbers, self._write(number, one.shard) if one.document_ids else None, one.moves(number))
-            )
-        counters = {**counters, "shard": first + len(written)}
+        row = self._write(number, replacement.shard) if replacement.document_ids else None
+        counters = {**counters, "shard": number + 1}
         with self._transaction() as connection:
-            for numbers, shard, moves in written:
-                if shard is not None:
-                    insert_shard(connection, shard)
-                    connection.execute(_MOVE, moves)
-                    record_documents(connection, [move["one"] for move in moves])
-                connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
-            for table in forgotten:
-                connection.execute(delete(table))
-            write_meta(connection, {**meta, "counters": counters})
-        self.meta |= {**meta, "counters": counters}
+            if row is not None:
+                connection.execute(insert(ShardRow).values(row))
+                connection.execute(_MOVE, replacement.moves(number))
+                record_documents(connection, replacement.document_ids)
+            connection.execute(delete(ShardRow).where(ShardRow.id.in_(replacement.numbers)))
+            write_meta(connection, {"counters": counters})
+        self.meta["counters"] = counters
         self._sweep()
 
-    def _write(self, number: int, shard: Shard) -> _WrittenShard:
-        """Write a shard, which the catalog names afterwards."""
+    def _write(self, number: int, shard: Shard) -> dict[str, Any]:
+        """Write a shard, and return its row for the catalog, which names it afterwards."""
         file = shard_file(number)
         written = write_shard(self.folder / file, shard)
-        row = {
+        return {
             "id": number,
             "file": file,
             "size_bytes": written.size_bytes,
             "digest": written.digest,
             "n_documents": len(shard.documents),
             "n_chunks": len(shard.chunks),
+            "part_digests": part_digests(self.folder / file),
         }
-        return _WrittenShard(row, part_digests(self.folder / file))
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
         """Remove shards that no document needs any more, and delete their files."""
@@ -433,20 +369,6 @@ class Writer(Publisher):
         with self.read() as connection:
             rows = connection.execute(select(DocumentRow.id, DocumentRow.source).order_by(DocumentRow.id))
             return [(row.id, row.source) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class _WrittenShard:
-    """Catalog values of a shard that is on disk."""
-
-    row: Mapping[str, Any]
-    digests: Mapping[str, str]
-
-
-def insert_shard(connection: Connection, shard: _WrittenShard) -> None:
-    """Insert a shard that is on disk into the catalog."""
-    connection.execute(insert(ShardRow).values(dict(shard.row)))
-    connection.execute(insert(ShardDigestRow).values(shard_id=shard.row["id"], digests=dict(shard.digests)))
 
 
 def _blocks(names: Sequence[Name]) -> Iterator[Sequence[Name]]:

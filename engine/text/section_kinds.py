@@ -3,7 +3,7 @@
 Pure functions of a document. Precision first: a heading alone is not enough where the word also names a topic
 ("License" in a specification of package metadata), and a text alone is references only where nearly all of it
 looks like citations. An index stores the kinds of its sections (`engine.words.apart`), so a change of the rules
-needs a new `RULES`.
+needs a new `FORMAT` of the index (`engine.store.catalog`).
 
 Letters in shapes: A sections.
 """
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from engine.text.document import Document
 from engine.text.spans import Section, Span
 
-RULES = 1  # version of the rules; if an index has kinds of another version, they are computed from its texts
 WINDOW_CHARS = 400  # of text that is classified together: two or three citations
 LEAST_CITED = 0.8  # share of windows full of citations, in a section of references without such a heading
 LEAST_CITED_HEADED = 0.3  # share of windows with traces of citations, under a heading of references

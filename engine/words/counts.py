@@ -51,7 +51,7 @@ class TermTable:
     terms: NDArray[np.uint32]  # (T,)
     counts: NDArray[np.uint16]  # (T,) at least 1
     starts: NDArray[np.int64]  # (N + 1,) first term of each document, and T
-    occurrences: NDArray[np.uint32] | None = None  # (N,) |d|; None where it is the sum of the counts
+    occurrences: NDArray[np.uint32]  # (N,) |d|
 
     @property
     def n_documents(self) -> int:
@@ -76,10 +76,7 @@ class TermTable:
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
-        if self.occurrences is not None:
-            return self.occurrences.astype(np.float64)
-        sums = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        return np.diff(sums[self.starts]).astype(np.float64)
+        return self.occurrences.astype(np.float64)
 
     def rows(self) -> NDArray[np.int64]:
         """(T,) the document of each term."""
@@ -91,8 +88,8 @@ class TermTable:
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if len(ends) else 0
         at = np.arange(total) + np.repeat(self.starts[documents] - ends + sizes, sizes)
-        occurrences = None if self.occurrences is None else self.occurrences[documents]
-        return TermTable(self.terms[at], self.counts[at], np.concatenate([[0], ends]).astype(np.int64), occurrences)
+        starts = np.concatenate([[0], ends]).astype(np.int64)
+        return TermTable(self.terms[at], self.counts[at], starts, self.occurrences[documents])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,34 +164,19 @@ def join(tables: Sequence[WordTables]) -> WordTables:
 def _join(tables: Sequence[TermTable]) -> TermTable:
     sizes = [np.diff(table.starts) for table in tables]
     ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
-    empty = TermTable(np.empty(0, np.uint32), np.empty(0, np.uint16), np.zeros(1, np.int64))
+    empty = TermTable(np.empty(0, np.uint32), np.empty(0, np.uint16), np.zeros(1, np.int64), np.empty(0, np.uint32))
     parts = tables or [empty]
     return TermTable(
         np.concatenate([table.terms for table in parts]),
         np.concatenate([table.counts for table in parts]),
         ends,
-        _joined_occurrences(parts),
+        np.concatenate([table.occurrences for table in parts]),
     )
 
 
-def _joined_occurrences(parts: Sequence[TermTable]) -> NDArray[np.uint32] | None:
-    """|d| of the documents of several tables, one table after another; None where no table holds it."""
-    if all(part.occurrences is None for part in parts):
-        return None
-    return np.concatenate([part.lengths() for part in parts]).astype(np.uint32)
-
-
-def count_documents(segmenter: WordSegmenter, documents: Iterable[Document], *, titles: bool = True) -> WordTables:
-    """Segment the texts of documents and count their terms, those of their titles more often.
-
-    Args:
-        segmenter: of the language.
-        documents: in the order of the tables.
-        titles: False counts each occurrence once, as in an index of an earlier version.
-    """
-    found = [
-        (segmenter.segment(one.text), title_span(one) if titles else None, Sections.of_kinds(one)) for one in documents
-    ]
+def count_documents(segmenter: WordSegmenter, documents: Iterable[Document]) -> WordTables:
+    """Segment the texts of documents and count their terms, those of their titles more often."""
+    found = [(segmenter.segment(one.text), title_span(one), Sections.of_kinds(one)) for one in documents]
     return counted(*(list(column) for column in zip(*found, strict=True))) if found else counted([], [], [])
 
 

@@ -38,7 +38,7 @@ class PackedTable:
     counts: Bytes  # (B',) bits of the counts
     starts: Starts  # (N + 1,) first term of each document, and T
     count_starts: Starts  # (N + 1,) first byte of each document in `counts`, and B'
-    occurrences: NDArray[np.uint32] | None = None  # (N,) |d|; None where it is the sum of the counts
+    occurrences: NDArray[np.uint32]  # (N,) |d|
 
     @property
     def n_documents(self) -> int:
@@ -80,13 +80,7 @@ class PackedTable:
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
-        if self.occurrences is not None:
-            return self.occurrences.astype(np.float64)
-        is_there = np.diff(self.starts) > 0
-        lengths = np.zeros(self.n_documents)
-        last = self._count_ones[self.starts[1:][is_there] - 1]
-        lengths[is_there] = last + 1 - 8 * self.count_starts[:-1][is_there]
-        return lengths
+        return self.occurrences.astype(np.float64)
 
     @cached_property
     def high_starts(self) -> Starts:
@@ -134,10 +128,8 @@ def pack(tables: WordTables) -> PackedWords:
     return PackedWords(_packed(tables.words), _packed(tables.pairs), apart)
 
 
-def unpacked(words: WordTables | PackedWords) -> WordTables:
-    """Counts in any form as tables."""
-    if isinstance(words, WordTables):
-        return words
+def unpacked(words: PackedWords) -> WordTables:
+    """Packed counts as tables."""
     apart = None if words.apart is None else words.apart.holding(unpacked(words.apart.counts))
     return WordTables(words.words.unpacked(), words.pairs.unpacked(), apart)
 
@@ -191,14 +183,8 @@ def _gathered(parts: Sequence[tuple[PackedTable, NDArray[np.int64]]]) -> PackedT
         _joined([_rows_of(part.counts, part.count_starts, documents) for part, documents in parts]),
         _starts_of([(part.starts, documents) for part, documents in parts]),
         _starts_of([(part.count_starts, documents) for part, documents in parts]),
-        _occurrences_of(parts),
+        np.concatenate([part.occurrences[documents] for part, documents in parts]),
     )
-
-
-def _occurrences_of(parts: Sequence[tuple[PackedTable, NDArray[np.int64]]]) -> NDArray[np.uint32] | None:
-    if all(part.occurrences is None for part, _ in parts):
-        return None
-    return np.concatenate([part.lengths()[documents] for part, documents in parts]).astype(np.uint32)
 
 
 def _starts_of(parts: Sequence[tuple[Starts, NDArray[np.int64]]]) -> Starts:

@@ -35,7 +35,6 @@ from indexer.generation.extension import can_extend, extend_generation
 from indexer.generation.footprint import Footprint, Watch, folder_bytes
 from indexer.generation.index_choice import SCAN, check_factory_option, describe_ladder
 from indexer.generation.new_generation import (
-    add_postings,
     needs_generation,
     publish_generation,
     refresh_word_postings,
@@ -43,7 +42,6 @@ from indexer.generation.new_generation import (
 )
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
-from indexer.generation.upgrade import upgrade
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
@@ -77,7 +75,7 @@ def build(
     whose documents all fail.
 
     Args:
-        path: the index folder, or its address; made if need be.
+        path: the index folder; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
@@ -106,8 +104,7 @@ def build(
         IndexBusy: another process writes the index.
         IndexMismatch: the index belongs to another encoder or language, has another number of partitions, or is itself
             a partition; or FAISS does not know the factory string.
-        QueryError: there is no such language, the number of partitions is out of range, or `factory` or `disk_bytes`
-            is given for an index on a server.
+        QueryError: there is no such language, or the number of partitions is out of range.
         DocumentError: a partitioned index cannot begin, since there is no document and no language.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
             requested factory string does not fit, and committed documents are safe.
@@ -125,8 +122,6 @@ def build(
         with open_writers(folder) as target:
             _refuse_partition(target)
             used = _claimed(target, encoder, device, factory) if encode != "none" else None
-            for writer in target.parts:
-                upgrade(writer, language, log)
             if language is not None:
                 target.set_language(language)
             report = run.write(
@@ -305,7 +300,6 @@ def refresh_generation(
     otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
     Arguments and errors as in `publish_generation`.
     """
-    add_postings(writer)
     with Snapshot(writer.folder) as snapshot:
         if not needs_generation(snapshot, factory):
             return

@@ -39,10 +39,7 @@ class FileIds:
 
 
 def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
-    """The doc_ids of the given files that an index holds; empty if there is no index.
-
-    An index of an earlier version holds paths as they were typed, which are relative to the current folder.
-    """
+    """The doc_ids of the given files that an index holds; empty if there is no index."""
     # Loads SQLAlchemy: half a second that a mistyped path should not cost.
     from engine.store.manifest import holds_index
     from engine.store.presence import stored_sources

@@ -44,7 +44,7 @@ BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no e
 
 Prepared: TypeAlias = Document | SegmentedDocument | ChangedDocument  # a `Document` waits for its vectors
 Read = TypeVar("Read", bound=Document | Unreadable)
-StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables | None], int]
+StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Pending:
 
     documents: list[Document]
     prepared: list[Prepared]  # the documents, segmented where they are encoded now
-    words: WordTables | None  # term counts of the documents; None in an index without words
+    words: WordTables  # term counts of the documents
     n_replaced: int
 
 
@@ -238,7 +238,7 @@ class Pipeline:
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be indexed, each with its entry in the index, if any."""
-        for group in _groups(map(self._storable, documents), self.sizes.lookup_chars):
+        for group in _groups(map(_storable, documents), self.sizes.lookup_chars):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
             known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
@@ -250,15 +250,6 @@ class Pipeline:
                     yield document, there
             if moved:
                 self.writer.update_metadata(moved)
-
-    def _storable(self, document: Document | Unreadable) -> Document | Unreadable:
-        """The document, or why it cannot be stored."""
-        found = _storable(document)
-        if isinstance(found, Unreadable) or (reason := self.writer.refusal(found)) is None:
-            return found
-        return Unreadable(
-            *(part.replace("\0", "\ufffd") for part in (found.source or found.doc_id, reason, found.doc_id))
-        )
 
     def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
         """Whether a document must be indexed.
@@ -306,8 +297,6 @@ class Pipeline:
     def _fail(self, unreadable: Unreadable) -> None:
         """Record a failure; the version that the index holds, if any, stays and is not pruned."""
         self.report.failures.append(unreadable)
-        if (recorded := self._failed_before.get(unreadable.source, unreadable.source)) != unreadable.source:
-            self._well.add(recorded)  # an earlier version recorded it under a path from another folder
         self.writer.record_failure(unreadable.source, unreadable.reason, unreadable.doc_id)
         if unreadable.doc_id:
             there = self.writer.indexed([unreadable.doc_id]).get(unreadable.doc_id)

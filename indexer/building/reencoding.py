@@ -34,7 +34,6 @@ from indexer.generation.disk import DiskGuard
 from indexer.generation.new_generation import refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
-from indexer.generation.upgrade import upgrade
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 
@@ -84,14 +83,13 @@ def reencode(
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: the index is on a server, partitioned or a partition, or it holds words alone.
+        IndexMismatch: the index is partitioned or a partition, or it holds words alone.
         BudgetExceeded: the disk has no room for both sets of vectors; staged vectors are safe.
         RecallTooLow: the factory string of the index cannot reach the floor; queries scan the vectors.
     """
     with _opened(Path(path)) as writer:
         used = _loaded(writer, encoder, device)
         pipeline = Pipeline(writer, used, progress, disk=DiskGuard(writer.folder), log=log)
-        upgrade(writer, None, log)
         if n_dropped := drop_staged(writer, keep=used.fingerprint):
             log(f"dropped {n_dropped:,} shards that another encoder had begun")
         factory = _factory(writer)
@@ -187,7 +185,7 @@ def _factory(writer: Writer) -> str | None:
 def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
     """Stage the vectors of all documents; those that have none, or no token, with their words alone."""
 
-    def keep(ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables | None) -> int:
+    def keep(ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
         return stage(writer, ids, encoded, words, encoder.fingerprint)
 
     rows = _documents(writer)

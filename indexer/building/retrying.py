@@ -49,5 +49,5 @@ def _obstacle(index: Path, source: str, doc_id: str) -> str:
     if not Path(source).is_file():
         return "it is no longer there; bring it back, or forget it by indexing its folder again with --prune"
     if not doc_id:
-        return "an earlier version did not record its doc_id; index its folder again"
+        return "its doc_id is not known; index its folder again"
     return ""

@@ -20,8 +20,8 @@ from engine.store.shards import Shard
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.staging import staged_shards
 from engine.store.writer import Replacement, Writer
-from engine.words.counts import WordTables, join
-from engine.words.packing import unpacked
+from engine.words.counts import join
+from engine.words.packing import pack, unpacked
 from indexer.generation.disk import DiskGuard
 from indexer.generation.new_generation import publish_generation
 
@@ -173,7 +173,7 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
         sections=_rows(snapshot, [piece.sections for piece in pieces]),
         chunks=_rows(snapshot, [piece.chunks for piece in pieces]),
         spans=np.concatenate([piece.spans for piece in pieces]),
-        words=_joined_words(pieces),
+        words=pack(join([unpacked(piece.words) for piece in pieces])),
     )
     order = np.concatenate(members)
     ids = roster.ids[order].tolist()
@@ -200,14 +200,8 @@ def live_shard(snapshot: Snapshot, number: int) -> Shard:
         sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
         chunks=shard.chunks[chunks],
         spans=shard.spans[chunks],
-        words=None if shard.words is None else unpacked(shard.words.of(roster.document_row[members])),
+        words=shard.words.of(roster.document_row[members]),
     )
-
-
-def _joined_words(pieces: Sequence[Shard]) -> WordTables | None:
-    """The term counts of all pieces; None if a piece has none, which an upgrade repairs."""
-    tables = [unpacked(piece.words) for piece in pieces if piece.words is not None]
-    return join(tables) if len(tables) == len(pieces) else None
 
 
 def _dead_vectors(writer: Writer) -> int:

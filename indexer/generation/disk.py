@@ -85,12 +85,12 @@ class DiskGuard:
         return "the disk"
 
 
-def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables | None) -> int:
+def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
     """The most bytes that a commit can write: rows in float16, term counts, and texts without compression."""
     texts = sum(len(document.text.encode()) for document in documents)
     rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
     spans = sum(16 * len(one.chunks) for one in encoded)
-    terms = 0 if words is None else 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * len(documents)
+    terms = 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * words.n_documents
     return texts + rows + spans + terms
 
 

@@ -174,20 +174,11 @@ def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple
     return climb_down(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
 
 
-def build_postings(snapshot: Snapshot, through_chunk: int | None = None) -> Postings | None:
-    """The postings of words over the documents of a snapshot; None for an index without words.
+def build_postings(snapshot: Snapshot, positions: Positions | None = None) -> Postings:
+    """The postings of words over documents of a snapshot, by default all."""
+    if positions is None:
+        positions = np.arange(snapshot.n_documents)
 
-    Args:
-        snapshot: of the index.
-        through_chunk: the last chunk of the generation that they belong to; all documents by default.
-    """
-    if snapshot.language is None:
-        return None
-    last = last_chunk(snapshot) if through_chunk is None else through_chunk
-    return _postings_over(snapshot, np.flatnonzero(~snapshot.is_fresh(last)))
-
-
-def _postings_over(snapshot: Snapshot, positions: Positions) -> Postings:
     def blocks() -> Iterator[WordTables]:
         for first in range(0, len(positions), _POSTINGS_AT_ONCE):
             yield snapshot.words(positions[first : first + _POSTINGS_AT_ONCE])
@@ -213,7 +204,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
         there, generation = snapshot.word_postings_row, snapshot.generation_row
         without = np.flatnonzero(~snapshot.has_vectors)
         is_chosen_otherwise = generation is not None and not generation.is_exact
-        if snapshot.language is None or len(without) <= MANY_WITHOUT_VECTORS or is_chosen_otherwise:
+        if len(without) <= MANY_WITHOUT_VECTORS or is_chosen_otherwise:
             if there is not None:
                 writer.withdraw_word_postings()
             return
@@ -221,21 +212,9 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
             covered = np.isin(snapshot.roster.ids[without], snapshot.word_postings.ids)
             if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
                 return
-        postings = _postings_over(snapshot, without)
+        postings = build_postings(snapshot, without)
     with (disk or DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
         writer.publish_word_postings(postings)
-
-
-def add_postings(writer: Writer) -> None:
-    """Give postings to a generation that an earlier version published without; the FAISS index stays."""
-    with Snapshot(writer.folder) as snapshot:
-        row = snapshot.generation_row
-        if row is None or row.is_exact or snapshot.language is None or snapshot.postings_row is not None:
-            return
-        postings = build_postings(snapshot, through_chunk=row.through_chunk)
-        assert postings is not None
-        path = (writer.folder / row.file).with_name(POSTINGS_FILE)
-        writer.publish_postings(row.id, path.relative_to(writer.folder).as_posix(), postings.write(path))
 
 
 def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:

@@ -56,7 +56,7 @@ def partition(
 
     Raises:
         QueryError: the number is out of range.
-        IndexMismatch: there is no index, an earlier version wrote it, or `out` is not empty.
+        IndexMismatch: there is no index, or `out` is not empty.
         IndexDamaged: a shard is damaged; repair first.
         BudgetExceeded: the disk does not hold the copy.
     """
@@ -65,10 +65,6 @@ def partition(
     if not is_free(out):
         raise IndexMismatch(f"{out} is there already; name a new folder")
     with open_snapshot(source) as snapshot:
-        if not (snapshot.counts_titles and snapshot.knows_kinds):
-            raise IndexMismatch(
-                f"an earlier version wrote {source}; bring it up to date: longmatch upkeep repair {source}"
-            )
         DiskGuard(out).refuse(folder_bytes(source))
         with appearing(out) as folder:
             if n_partitions > 1:

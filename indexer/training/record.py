@@ -46,7 +46,7 @@ def reached_step(folder: Path) -> int | None:
 def reconcile(folder: Path, requested: Record) -> Record:
     """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from.
 
-    A run without a record, of an earlier version, resumes as requested.
+    A run without a record resumes as requested.
 
     Returns:
         The requested record, with the changes of the run so far.
@@ -102,7 +102,7 @@ class _Difference:
 
 
 def _differences(begun: Record, requested: Record) -> list[_Difference]:
-    """The differences; settings that an earlier version did not record are left out."""
+    """The differences; settings that the record of the run does not name are left out."""
     differing = []
     if begun.command != requested.command:
         differing.append(_Difference("longmatch", begun.command, requested.command))

@@ -70,7 +70,7 @@ def _checked(snapshot: Snapshot, encoder: Encoder | None, device: str | None) ->
 def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: list[Document]) -> list[Finding]:
     if snapshot.language is None or not documents:
         return []
-    counted = count_documents(WordSegmenter(snapshot.language), documents, titles=snapshot.counts_titles)
+    counted = count_documents(WordSegmenter(snapshot.language), documents)
     stored = snapshot.words(positions)
     return [
         Finding(

@@ -26,7 +26,6 @@ from indexer.building.pipeline import Pipeline
 from indexer.generation.new_generation import refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
-from indexer.generation.upgrade import upgrade
 from indexer.upkeep.verify import Damage, Finding, verify
 
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
@@ -78,7 +77,6 @@ def repair(
             report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
-        upgrade(writer, None, log)
         _drop_reference(writer, report)
         factory, floor = _drop_generations(writer, report)
         try:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, func, inspect, select
+from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DatabaseError
 
 from engine.errors import IndexDamaged, IndexMismatch
@@ -25,21 +23,20 @@ from engine.store.catalog import (
     connect,
     read_meta,
 )
-from engine.store.checks import damaged_documents, damaged_table, has_checks
+from engine.store.checks import damaged_documents, damaged_table
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
 from engine.store.manifest import (
     MANIFEST_FILE,
     ReferenceFile,
     is_partitioned,
-    partition_folders,
     partition_of,
     read_manifest,
 )
 from engine.store.postings import Postings
 from engine.store.presence import stored_meta, stored_sources
 from engine.store.reference import open_reference
-from engine.store.roster_blocks import check_blocks, has_blocks
+from engine.store.roster_blocks import check_blocks
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
 from engine.store.writable import index_files, named_files
@@ -96,7 +93,6 @@ def _check_partitions(folder: Path) -> list[Finding]:
         manifest = read_manifest(folder)
     except (IndexDamaged, IndexMismatch) as error:
         return [Finding(Damage.MANIFEST, MANIFEST_FILE, str(error))]
-    partition_folders(folder, manifest)  # refuses a served partition, which is no damage
     findings = []
     for number, entry in enumerate(manifest.partitions):
         try:
@@ -133,9 +129,9 @@ def _check_index(folder: Path) -> list[Finding]:
     try:
         findings += _check_pages(engine)
         with engine.connect() as connection:
-            meta = read_meta(connection)
-            findings += _check_rows(connection, meta)
-            findings += _check_documents(connection, checked=has_checks(meta))
+            read_meta(connection)
+            findings += _check_rows(connection)
+            findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
             findings += _check_reference(connection, folder)
             findings += _check_generations(connection, folder)
@@ -175,27 +171,24 @@ def _check_pages(engine: Engine) -> list[Finding]:
     return findings
 
 
-def _check_rows(connection: Connection, meta: Mapping[str, Any]) -> list[Finding]:
-    """Compare rows with their checksums, which are not there before version 4 of the schema."""
-    if not has_checks(meta):
-        return []
+def _check_rows(connection: Connection) -> list[Finding]:
+    """Compare rows with their checksums."""
     table = damaged_table(connection)
     of_table = (
         [] if table is None else [Finding(Damage.CATALOG, CATALOG_FILE, f"table {table} is not what was written")]
     )
     names = damaged_documents(connection)
-    if has_blocks(meta):
-        check_blocks(connection, CATALOG_FILE)
+    check_blocks(connection, CATALOG_FILE)
     return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
 
 
-def _check_documents(connection: Connection, *, checked: bool) -> list[Finding]:
+def _check_documents(connection: Connection) -> list[Finding]:
     """Hash every text again. A whole row that is unreadable is found here too."""
     findings = []
     rows = connection.execute(select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.content_hash)).all()
     for first in range(0, len(rows), _ROWS):
         block = rows[first : first + _ROWS]
-        documents = _readable(connection, [row.id for row in block], checked=checked)
+        documents = _readable(connection, [row.id for row in block])
         for row in block:
             document = documents.get(row.id)
             if document is None:
@@ -205,30 +198,30 @@ def _check_documents(connection: Connection, *, checked: bool) -> list[Finding]:
     return findings
 
 
-def _readable(connection: Connection, ids: list[int], *, checked: bool) -> dict[int, Document]:
+def _readable(connection: Connection, ids: list[int]) -> dict[int, Document]:
     """The documents that can be read; one by one where reading them together fails."""
     try:
-        documents = load_documents(connection, ids, checked=checked)
+        documents = load_documents(connection, ids)
         if len(documents) == len(ids):
             return {document_id: document for document_id, (document, _) in zip(ids, documents, strict=True)}
     except (IndexDamaged, DatabaseError):
         pass
     if len(ids) == 1:
         return {}
-    return {key: value for one in ids for key, value in _readable(connection, [one], checked=checked).items()}
+    return {key: value for one in ids for key, value in _readable(connection, [one]).items()}
 
 
 def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
     findings = []
     for row in connection.execute(select(ShardRow.__table__).order_by(ShardRow.id)):
         try:
-            shard = ShardSet(folder, {row.id: (row.file, Checksum(row.size_bytes, row.digest))})[row.id]
+            shard = ShardSet(folder, {row.id: (row.file, Checksum(row.size_bytes, row.digest))}, {})[row.id]
             if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
                 raise IndexDamaged(
                     f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
                     f"not {row.n_documents} and {row.n_chunks}"
                 )
-            if shard.words is not None and shard.words.n_documents != row.n_documents:
+            if shard.words.n_documents != row.n_documents:
                 raise IndexDamaged(
                     f"{row.file} holds term counts of {shard.words.n_documents} documents, not {row.n_documents}"
                 )
@@ -239,7 +232,7 @@ def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
 
 
 def _check_reference(connection: Connection, folder: Path) -> list[Finding]:
-    pinned = (ReferenceFile(**row._mapping) for row in _rows(connection, ReferenceRow))
+    pinned = (ReferenceFile(**row._mapping) for row in connection.execute(select(ReferenceRow.__table__)))
     return [finding for one in pinned for finding in _check_reference_file(folder, one)]
 
 
@@ -251,17 +244,10 @@ def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
     return []
 
 
-def _rows(
-    connection: Connection, table: type[PostingsRow] | type[WordPostingsRow] | type[ReferenceRow]
-) -> Sequence[Row[Any]]:
-    """The rows of a table; none where an earlier version made the catalog without it."""
-    is_there = inspect(connection).has_table(table.__tablename__)
-    return connection.execute(select(table.__table__)).all() if is_there else []
-
-
 def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
     findings = []
-    for row in [*_rows(connection, PostingsRow), *_rows(connection, WordPostingsRow)]:
+    postings = [row for table in (PostingsRow, WordPostingsRow) for row in connection.execute(select(table.__table__))]
+    for row in postings:
         try:
             Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
         except IndexDamaged as error:

@@ -68,7 +68,7 @@ def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, 
     with Writer(index) as writer:
         writer.record_failure(str(tmp_path / "in" / "a.txt"), "it holds no text")
     reasons = dict(find_failed(index).left_out)
-    assert reasons[str(tmp_path / "in" / "a.txt")].startswith("an earlier version did not record its doc_id")
+    assert reasons[str(tmp_path / "in" / "a.txt")].startswith("its doc_id is not known")
 
 
 def test_a_folder_without_index_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,6 @@ from engine.result import Status
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
 from engine.views import Result
-from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 from indexer.building.builder import build
 from indexer.upkeep.repair import repair
@@ -43,15 +42,15 @@ def corpus() -> list[Document]:
 def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many documents' term counts were read, call by call."""
     read: list[int] = []
-    true = Snapshot.word_parts
+    true = Snapshot.packed_words
 
     def counted(
         self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
-    ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
+    ) -> tuple[NDArray[np.int64], PackedWords]:
         read.append(len(positions))
         return true(self, positions, apart=apart)
 
-    monkeypatch.setattr(Snapshot, "word_parts", counted)
+    monkeypatch.setattr(Snapshot, "packed_words", counted)
     return read
 
 

@@ -87,7 +87,7 @@ def test_products_equal_those_of_the_dense_matrix() -> None:
 def table_of(*documents: list[int]) -> TermTable:
     starts = np.cumsum([0, *map(len, documents)])
     terms = np.array([term for document in documents for term in document], np.uint32)
-    return TermTable(terms, np.ones(len(terms), np.uint16), starts)
+    return TermTable(terms, np.ones(len(terms), np.uint16), starts, np.diff(starts).astype(np.uint32))
 
 
 def test_terms_of_a_single_document_are_left_out() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from engine.scoring.similarity import products
 from engine.search.scorer import Scorer
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
-from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
@@ -39,7 +37,7 @@ def folder(tmp_path: Path, corpus: list[Document]) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
     """How often vectors and term counts of each document were read."""
     counts: dict[str, Counter[int]] = {"vectors": Counter(), "words": Counter()}
-    vectors, words = Snapshot.chunk_vectors, Snapshot.word_parts
+    vectors, words = Snapshot.chunk_vectors, Snapshot.packed_words
 
     def counted_vectors(self: Snapshot, positions: NDArray[np.int64]) -> object:
         counts["vectors"].update(positions.tolist())
@@ -47,12 +45,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
 
     def counted_words(
         self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
-    ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
+    ) -> tuple[NDArray[np.int64], PackedWords]:
         counts["words"].update(positions.tolist())
         return words(self, positions, apart=apart)
 
     monkeypatch.setattr(Snapshot, "chunk_vectors", counted_vectors)
-    monkeypatch.setattr(Snapshot, "word_parts", counted_words)
+    monkeypatch.setattr(Snapshot, "packed_words", counted_words)
     return counts
 
 

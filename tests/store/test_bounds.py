@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
 from engine.store.seal import seal
+from engine.store.shards import part_digests
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from tests.fakes import make_corpus
@@ -102,7 +104,8 @@ def test_another_file_with_the_right_checksum_is_no_shard(folder: Path) -> None:
     shard.chmod(0o600)
     save_file({name: tensor for name, tensor in tensors.items() if name != "chunks"}, shard)
     written = checksum(shard)
-    forge(folder, statement("DELETE FROM shard_digests"))
-    forge(folder, statement(f"UPDATE shards SET size_bytes = {written.size_bytes}, digest = '{written.digest}'"))
+    values = f"size_bytes = {written.size_bytes}, digest = '{written.digest}', part_digests = :digests"
+    digests = json.dumps(part_digests(shard))
+    forge(folder, lambda made: made.execute(text(f"UPDATE shards SET {values}"), {"digests": digests}))
     with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is no shard"):
         snapshot.chunk_vectors(np.array([0]))

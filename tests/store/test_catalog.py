@@ -8,26 +8,27 @@ import pytest
 from sqlalchemy import text
 
 from engine.errors import IndexDamaged, IndexMismatch, StorageError
-from engine.store.catalog import SCHEMA_VERSION, connect, read_meta, write_meta
+from engine.store.catalog import FORMAT, connect, read_meta, write_meta
 
 
 def test_named_values_are_set_and_the_others_left(tmp_path: Path) -> None:
     engine = connect(tmp_path / "catalog.sqlite", read_only=False)
     with engine.begin() as connection:
-        write_meta(connection, {"a": 1, "b": {"x": ["é", None]}})
+        write_meta(connection, {"format": FORMAT, "a": 1, "b": {"x": ["é", None]}})
         write_meta(connection, {"a": 2})
-        assert read_meta(connection) == {"a": 2, "b": {"x": ["é", None]}}
+        assert read_meta(connection) == {"format": FORMAT, "a": 2, "b": {"x": ["é", None]}}
 
 
-def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [{"format": 2}, {"schema_version": 6}])
+def test_another_format_is_refused(tmp_path: Path, values: dict[str, int]) -> None:
     engine = connect(tmp_path / "catalog.sqlite", read_only=False)
     with engine.begin() as connection:
-        write_meta(connection, {"schema_version": SCHEMA_VERSION + 1})
+        write_meta(connection, values)
         with pytest.raises(IndexMismatch) as raised:
             read_meta(connection)
     assert str(raised.value) == (
-        f"the index has schema version {SCHEMA_VERSION + 1}, this program reads 1 to {SCHEMA_VERSION}; "
-        "use the longmatch that wrote it, or index the corpus again into a new folder"
+        f"the index has format {values.get('format', 0)}, this program reads format 1; index the corpus again into a "
+        "new folder: longmatch index NEW_FOLDER PATH..."
     )
 
 
@@ -48,12 +49,12 @@ def test_a_reader_makes_no_catalog(tmp_path: Path) -> None:
 def test_a_reader_keeps_seeing_what_it_saw_first(tmp_path: Path) -> None:
     engine = connect(tmp_path / "catalog.sqlite", read_only=False)
     with engine.begin() as connection:
-        write_meta(connection, {"a": 1})
+        write_meta(connection, {"format": FORMAT})
     with connect(tmp_path / "catalog.sqlite", read_only=True).connect() as reader:
-        assert read_meta(reader) == {"a": 1}
+        assert read_meta(reader) == {"format": FORMAT}
         with engine.begin() as connection:
             write_meta(connection, {"a": 2})
-        assert read_meta(reader) == {"a": 1}
+        assert read_meta(reader) == {"format": FORMAT}
 
 
 @pytest.mark.parametrize("name", ["with space.lm", "100%41?x=1#y.lm", "ünï.lm", "a&mode=memory.lm"])

@@ -16,7 +16,7 @@ from engine.index import Index
 from engine.store import roster_blocks
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.roster_blocks import check_blocks, read_blocks
-from engine.store.seal import break_seal, is_unsealed
+from engine.store.seal import is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.upkeep.verify import verify
@@ -185,7 +185,7 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
     commit(writer, *corpus[18:22])
     writer.commit([(corpus[23], EncodedDocument.unencoded(40))])
     (late,) = writer.unencoded()
-    writer.add_vectors([late], FakeEncoder().encode([corpus[23]]))
+    writer.add_vectors([late], FakeEncoder().encode([corpus[23]]), writer.count_words([corpus[23]]))
     writer.update_metadata([(5, corpus[4])])
     writer.remove([6])
     writer.forget_failures(["bad.pdf"])
@@ -206,17 +206,3 @@ def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatc
             check_blocks(connection, "x")
             assert listed.roster.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
             assert connection.execute(text("SELECT block FROM roster_blocks")).scalars().all() == [0, 2, 3]
-
-
-def test_an_index_without_checksums_gets_them_from_the_next_writer(copy: Path) -> None:
-    change(copy, "UPDATE meta SET value = '3' WHERE key = 'schema_version'")
-    change(copy, "DELETE FROM document_checks")
-    change(copy, "DELETE FROM table_checks")
-    change(copy, "DELETE FROM roster_blocks")
-    Snapshot(copy).close()
-    Writer(copy).close()
-    assert verify(copy) == []
-    break_seal(copy / CATALOG_FILE)
-    change(copy, "UPDATE texts SET deflated = x'00' WHERE document_id = 5")
-    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match="not what was indexed"):
-        snapshot.documents(np.arange(snapshot.n_documents))

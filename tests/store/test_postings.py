@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from engine.errors import IndexDamaged
-from engine.store.durable import Checksum, checksum
+from engine.store.durable import Checksum
 from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words
@@ -115,26 +113,6 @@ def test_postings_come_back_from_their_file(tables: WordTables, tmp_path: Path) 
     assert abs((tmp_path / "p").stat().st_size - postings.n_bytes) < 4_000
     with pytest.raises(IndexDamaged, match="has checksum"):
         Postings.open(tmp_path / "p", Checksum(written.size_bytes, "0" * 32))
-
-
-def test_postings_of_an_earlier_version_are_read(tables: WordTables, tmp_path: Path) -> None:
-    """As version 2 of the schema wrote them: one block, int32 documents, int64 starts."""
-    postings = built(tables)
-    tensors: dict[str, NDArray[np.generic]] = {"ids": postings.ids}
-    for kind in ("words", "pairs"):
-        block = getattr(postings, kind)[0]
-        tensors |= {
-            f"{kind}_terms": block.terms,
-            f"{kind}_starts": block.starts.astype(np.int64),
-            f"{kind}_documents": block.documents.astype(np.int32),
-            f"{kind}_weights": block.weights,
-        }
-    save_file(tensors, tmp_path / "p")
-    opened = Postings.open(tmp_path / "p", checksum(tmp_path / "p"))
-    mine, statistics = tables.of(np.array([3])), collect([tables])
-    query = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
-    for found, expected in zip(opened.scores(*query), postings.scores(*query), strict=True):
-        assert found.any() and found.tolist() == expected.tolist()
 
 
 def test_an_empty_query_and_an_empty_corpus_score_nothing(tables: WordTables) -> None:

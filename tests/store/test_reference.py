@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import engine.store.reference as reference_module
 from engine.errors import IndexDamaged
 from engine.index import Index
-from engine.store.durable import checksum
-from engine.store.reference import is_outgrown, open_reference, sample_order, sample_size, write_reference
+from engine.store.reference import is_outgrown, sample_order, sample_size
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -67,22 +65,6 @@ def test_a_pinned_reference_is_read_as_it_was_drawn(folder: Path) -> None:
             mine, theirs = getattr(pinned.statistics, kind), getattr(drawn.statistics, kind)
             assert np.array_equal(mine.terms, theirs.terms) and np.array_equal(mine.counts, theirs.counts)
             assert mine.total == theirs.total
-
-
-def test_a_reference_of_an_earlier_version_is_read(folder: Path, tmp_path: Path) -> None:
-    """Version 2 of the schema kept its rows in half precision."""
-    with Snapshot(folder) as snapshot:
-        rows, _ = snapshot.chunk_rows(np.arange(20))
-        reference = replace(snapshot.reference, rows=rows)
-        write_reference(tmp_path / "new", reference)
-        tensors = {name: np.array(tensor) for name, tensor in load_file(tmp_path / "new").items()}
-        del tensors["steps"], tensors["scales"]
-        save_file({**tensors, "rows": rows}, tmp_path / "old")
-    old = open_reference(tmp_path / "old", checksum(tmp_path / "old"))
-    assert np.array_equal(old.vectors, rows.astype(np.float32))
-    assert old.common.tolist() == reference.common.tolist()
-    new = open_reference(tmp_path / "new", checksum(tmp_path / "new"))
-    np.testing.assert_allclose(new.vectors, old.vectors, atol=float(np.abs(old.vectors).max()) / 200)
 
 
 def test_until_one_is_pinned_a_reference_is_drawn_for_each_search(tmp_path: Path, corpus: list[Document]) -> None:

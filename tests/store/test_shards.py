@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
@@ -14,12 +14,12 @@ from engine.store.durable import checksum
 from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.store.tensors import map_file
 from engine.text.spans import Chunk, Coverage
-from engine.words.counts import WordTables, count_words
+from engine.words.counts import WordTables, count_documents
 from engine.words.packing import PackedTable, PackedWords, unpacked
 from engine.words.segmenter import WordSegmenter
 from tests.fakes import FakeEncoder, make_corpus
 
-_PACKED = ("lows", "middles", "highs", "counts", "starts", "count_starts")
+_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts", "occurrences")
 
 
 @pytest.fixture
@@ -28,8 +28,7 @@ def encoded(encoder: FakeEncoder) -> list[EncodedDocument]:
 
 
 def words_of(n_documents: int) -> WordTables:
-    texts = [document.text for document in make_corpus(n_documents)]
-    return count_words(WordSegmenter("english"), texts)
+    return count_documents(WordSegmenter("english"), make_corpus(n_documents))
 
 
 def view(path: Path) -> Shard:
@@ -55,7 +54,6 @@ def _assert_equal(one: Shard, other: Shard) -> None:
     for name in ("documents", "sections", "chunks", "spans"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
         assert getattr(one, name).dtype == getattr(other, name).dtype
-    assert one.words is not None and other.words is not None
     for kind in ("words", "pairs"):
         for column in ("terms", "counts", "starts"):
             mine, theirs = (getattr(getattr(unpacked(words), kind), column) for words in (one.words, other.words))
@@ -76,26 +74,8 @@ def test_our_reading_of_safetensors_is_that_of_its_library(tmp_path: Path, width
     write_shard(tmp_path / "s", shard_arrays([one], words_of(1)))
     read = load_file(tmp_path / "s")
     vectors = {name: read[name] for name in ("documents", "sections", "chunks", "spans")}
-    packed = [PackedTable(*(read[f"{kind}_{column}"] for column in _PACKED)) for kind in ("words", "pairs")]
+    packed = [PackedTable(*(read[f"{kind}_{column}"] for column in _COLUMNS)) for kind in ("words", "pairs")]
     _assert_equal(view(tmp_path / "s"), Shard(**vectors, words=PackedWords(*packed)))
-
-
-def test_a_shard_with_plain_term_counts_is_read(encoded: list[EncodedDocument], tmp_path: Path) -> None:
-    """As version 2 of the schema wrote it."""
-    shard = shard_arrays(encoded, words_of(5))
-    assert isinstance(shard.words, WordTables)
-    tensors = {name: getattr(shard, name) for name in ("documents", "sections", "chunks", "spans")}
-    for kind in ("words", "pairs"):
-        table = getattr(shard.words, kind)
-        tensors |= {f"{kind}_{column}": getattr(table, column) for column in ("terms", "counts", "starts")}
-    save_file(tensors, tmp_path / "s")
-    _assert_equal(view(tmp_path / "s"), shard)
-
-
-def test_a_shard_without_term_counts_is_read(encoded: list[EncodedDocument], tmp_path: Path) -> None:
-    """As an earlier version wrote it."""
-    write_shard(tmp_path / "s", shard_arrays(encoded, None))
-    assert view(tmp_path / "s").words is None
 
 
 def test_a_mapped_shard_cannot_be_written_to(encoded: list[EncodedDocument], tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from engine.store.catalog import connect
 from engine.store.durable import Checksum
 from engine.store.gathering import ranges
 from engine.store.partitioned import open_snapshot
-from engine.store.seal import break_seal, is_unsealed, write_seal
+from engine.store.seal import break_seal, is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -225,23 +224,6 @@ def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
     assert kinds == {frozenset(READ), *map(frozenset, one_tensor)}
 
 
-def test_a_shard_without_digests_of_its_parts_is_checked_whole(
-    folder: Path, flip_byte: Callable[[Path, int], None]
-) -> None:
-    """As an earlier version wrote it."""
-    with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
-        catalog.execute("DROP TABLE shard_digests")
-        catalog.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
-        catalog.commit()
-        catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    write_seal(folder / "catalog.sqlite")
-    assert found_damaged(folder) == set()
-    flip_byte(folder / "shards" / "000002.safetensors", -1)
-    assert found_damaged(folder) == set(READ)
-    Writer(folder).close()  # makes the table, and leaves the shards as they are
-    assert found_damaged(folder) == set(READ)
-
-
 def test_a_cut_or_missing_shard_is_found(folder: Path) -> None:
     path = folder / "shards" / "000001.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
@@ -296,7 +278,7 @@ def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch
     with Snapshot(folder) as snapshot:
         opened = set(names)
         assert opened & {"documents", "document_checks", "texts", "sections", "roster_blocks", "failures"} == set()
-        assert opened >= {"meta", "shards", "shard_digests", "generations"}
+        assert opened >= {"meta", "shards", "generations"}
         snapshot.chunk_vectors(np.array([0]))
         assert set(names) - opened == {"roster_blocks"}
         assert snapshot.doc_ids_of(np.array([4])) == ["doc006"]

@@ -112,8 +112,8 @@ def test_an_unsealed_catalog_that_is_garbage_is_damage(folder: Path) -> None:
 
 def test_a_refused_writer_leaves_the_seal_whole(folder: Path) -> None:
     with Writer(folder) as writer, writer._engine.begin() as connection:
-        connection.execute(text("UPDATE meta SET value = '99' WHERE key = 'schema_version'"))
-    with pytest.raises(IndexMismatch, match="schema version 99"):
+        connection.execute(text("UPDATE meta SET value = '99' WHERE key = 'format'"))
+    with pytest.raises(IndexMismatch, match="has format 99, this program reads format 1"):
         Writer(folder)
     assert not is_unsealed(folder / "catalog.sqlite")
 

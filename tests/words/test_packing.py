@@ -18,6 +18,7 @@ def table_of(*documents: dict[int, int]) -> TermTable:
         np.array([term for row in rows for term, _ in row], np.uint32),
         np.array([count for row in rows for _, count in row], np.uint16),
         np.cumsum([0, *map(len, rows)]).astype(np.int64),
+        np.array([sum(count for _, count in row) for row in rows], np.uint32),
     )
 
 

@@ -82,12 +82,6 @@ def test_a_text_without_its_title_is_counted_as_it_is() -> None:
         assert tables.words.lengths().tolist() == plain.words.lengths().tolist()
 
 
-def test_with_titles_off_a_title_is_counted_once() -> None:
-    text = f"Queue of Agents\n\n{BODY}"
-    without = count_documents(ENGLISH, [named("Queue of Agents", text)], titles=False)
-    assert counts_of(without.words) == counts_of(count_words(ENGLISH, [text]).words)
-
-
 def test_a_text_that_is_its_title_counts_as_it_is() -> None:
     document = named("Queue of Agents", "Queue of Agents")
     assert title_span(document) == Span(0, 15)

@@ -102,8 +102,6 @@ def grow_folder(folder: Path, growth: Growth, recipe: Recipe, n_chunks: int) -> 
                 f"{folder} holds {n_done:,} documents, {len(order):,} make {n_chunks:,} chunks; name sizes from small "
                 "to large, or another --work folder"
             )
-        if writer.lacks_words:
-            raise IndexMismatch(f"{folder} was grown by an earlier version, without words; remove it and its recipe")
         writer.claim(growth.source.encoder)
         writer.set_language(growth.source.language)
         blocks = growth.blocks(order, first=n_there, block_chunks=SHARD_CHUNKS)

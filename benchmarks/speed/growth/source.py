@@ -64,12 +64,9 @@ class Source:
 
     @property
     def language(self) -> str:
-        """The language by which words are segmented; an index that an earlier version wrote without words has none."""
+        """The language by which words are segmented; an index without documents has none."""
         if self._snapshot.language is None:
-            raise IndexMismatch(
-                f"{self._snapshot.folder} holds no words, an earlier version wrote it; "
-                "add them: longmatch upkeep repair INDEX"
-            )
+            raise IndexMismatch(f"{self._snapshot.folder} holds no document; name another index")
         return self._snapshot.language
 
     @property

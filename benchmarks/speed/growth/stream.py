@@ -33,7 +33,8 @@ from benchmarks.speed.records import Calibration
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Positions
-from engine.words.counts import TermTable, WordTables
+from engine.words.apart import Apart
+from engine.words.counts import TermTable, WordTables, counted
 from engine.words.statistics import TermStatistics
 
 _SAMPLE_CHUNKS = 20_000  # enough for the principal directions of the corpus
@@ -99,11 +100,10 @@ class Growth:
         drawn = [np.random.default_rng([self.seed, _TERMS, copy]).integers(1 << 32) for copy in copies.tolist()]
         keys = np.where(copies > 0, np.array(drawn), 0).astype(np.uint32)[at]
         if self.texts is not None and copies[-1]:
-            return self._drawn(self.texts, block, keys)
+            return _all_body(self._drawn(self.texts, block, keys), block.n_sections)
         counts, statistics = self.source.words(block.originals), self.source.statistics
-        return WordTables(
-            _renamed(counts.words, statistics.words, keys), _renamed(counts.pairs, statistics.pairs, keys)
-        )
+        words, pairs = _renamed(counts.words, statistics.words, keys), _renamed(counts.pairs, statistics.pairs, keys)
+        return _all_body(WordTables(words, pairs), block.n_sections)
 
     def _drawn(self, texts: TextModel, block: Block, keys: NDArray[np.uint32]) -> WordTables:
         """The term counts of a block of made documents; the seed is that of its first one, wherever a run began."""
@@ -118,6 +118,13 @@ class Growth:
             for copy in found.tolist()
         ]
         return np.stack(drawn)[at]
+
+
+def _all_body(counts: WordTables, n_sections: NDArray[np.int64]) -> WordTables:
+    """The counts of documents all of whose sections are body text."""
+    starts, no_groups = np.cumsum([0, *n_sections.tolist()], dtype=np.int64), np.zeros(len(n_sections) + 1, np.int64)
+    by_kind = Apart(np.zeros(int(starts[-1]), np.uint8), starts, np.empty(0, np.uint8), no_groups, counted([]))
+    return replace(counts, apart=by_kind)
 
 
 def _renamed(table: TermTable, statistics: TermStatistics, keys: NDArray[np.uint32]) -> TermTable:

@@ -104,4 +104,5 @@ def _table(
     keys, at = np.unique(rows << 32 | terms.astype(np.int64), return_inverse=True)
     sums = np.minimum(np.bincount(at, counts, len(keys)), MOST_COUNT).astype(np.uint16)
     starts = np.searchsorted(keys >> 32, np.arange(n_documents + 1))
-    return TermTable((keys & 0xFFFFFFFF).astype(np.uint32), sums, starts)
+    lengths = np.bincount(rows, counts, n_documents).astype(np.uint32)
+    return TermTable((keys & 0xFFFFFFFF).astype(np.uint32), sums, starts, lengths)

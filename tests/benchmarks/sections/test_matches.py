@@ -94,8 +94,12 @@ def test_a_query_without_chunks_scores_nothing(corpus_of_index: Corpus, found: M
 
 def test_a_term_that_the_whole_query_does_not_weigh_counts_nothing_in_a_part() -> None:
     statistics = TermStatistics(np.array([3, 5, 9], np.uint32), np.array([1, 1, 1], np.uint32), 100)
-    whole = TermTable(np.array([3, 5], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]))
-    part = TermTable(np.array([3, 9], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]))
+    whole = TermTable(
+        np.array([3, 5], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]), np.array([3], np.uint32)
+    )
+    part = TermTable(
+        np.array([3, 9], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]), np.array([3], np.uint32)
+    )
     query = query_terms(whole, statistics)
     of_terms = TargetTerms(query, csr_array(np.array([[0.5, 0.25]])), statistics)
     weight = query_terms(part, statistics).weights[0]

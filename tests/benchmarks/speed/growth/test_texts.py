@@ -18,7 +18,8 @@ def table() -> TermTable:
     rows = [np.flatnonzero(rng.random(V) < shares) for _ in range(N)]
     counts = rng.geometric(0.5, sum(map(len, rows)))
     starts = np.cumsum([0, *map(len, rows)])
-    return TermTable(terms[np.concatenate(rows)], counts.astype(np.uint16), starts.astype(np.int64))
+    lengths = np.add.reduceat(counts, starts[:-1]).astype(np.uint32)
+    return TermTable(terms[np.concatenate(rows)], counts.astype(np.uint16), starts.astype(np.int64), lengths)
 
 
 def keys_of(n: int, key: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
