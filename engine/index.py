@@ -291,6 +291,8 @@ class Index:
         scoring = request.scoring or Scoring()
         if self._placement is not None or self.snapshot.is_complete or not scoring.uses_vectors:
             return None
+        if self.snapshot.reference.width != self.snapshot.width:  # vectors are not used yet
+            return None
         allowance = request.allowance or Allowance()
         return self._on_demand.for_query(
             query, allowance, where=request.where, without=request.without, scoring=scoring

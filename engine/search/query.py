@@ -103,6 +103,8 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
         QueryError: nothing of the query would be left.
     """
     reference, vectors = background.reference, pool_long(query.vectors)
+    if reference.width != len(vectors.document):  # drawn before the index had vectors: words alone, without thresholds
+        vectors = EncodedDocument.unencoded(0)
     skip = kind_bits(query.skip_in_targets)
     has_vectors, has_words = len(vectors.chunks) > 0, background.language is not None
     weights = scoring.weights(vectors=has_vectors, words=has_words, documents=not skip)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, create_engine, event, inspect, select
+from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 
-from engine.errors import IndexDamaged, IndexMismatch, StorageError
+from engine.errors import IndexDamaged, StorageError
 from engine.faults import fault
 
 FORMAT = 1  # of an index on disk, the rules of terms and of kinds of sections included; no other is read
@@ -249,23 +249,6 @@ def memory_catalog() -> Connection:
 
 def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def read_meta(connection: Connection) -> dict[str, Any]:
-    """All named values.
-
-    Raises:
-        IndexMismatch: the catalog has another format than this program reads, or no table yet.
-    """
-    if not inspect(connection).has_table(MetaRow.__tablename__):
-        raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
-    values = {row.key: row.value for row in connection.execute(select(MetaRow.key, MetaRow.value))}
-    if values and values.get("format") != FORMAT:
-        raise IndexMismatch(
-            f"the index has format {values.get('format', 0)}, this program reads format {FORMAT}; index the corpus "
-            "again into a new folder: longmatch index NEW_FOLDER PATH..."
-        )
-    return values
 
 
 def write_meta(connection: Connection, values: dict[str, Any]) -> None:

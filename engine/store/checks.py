@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xxhash
-from sqlalchemy import Connection, ForeignKey, delete, insert
+from sqlalchemy import Connection, ForeignKey, delete, insert, inspect
 from sqlalchemy.orm import Mapped, mapped_column
 
-from engine.errors import IndexDamaged
+from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import (
+    FORMAT,
     DocumentRow,
     FailureRow,
+    MetaRow,
     SectionRow,
     StagedShardRow,
     Table,
@@ -55,6 +57,30 @@ class TableCheckRow(Table):
     name: Mapped[str] = mapped_column(primary_key=True)
     n_rows: Mapped[int]
     check: Mapped[int] = mapped_column("checksum")
+
+
+def read_meta(connection: Connection, place: str) -> dict[str, Any]:
+    """All named values, compared with their checksum before they are decoded.
+
+    Raises:
+        IndexDamaged: the values are not what was written.
+        IndexMismatch: the catalog has another format than this program reads, or no table yet.
+    """
+    has_table = inspect(connection).has_table
+    if not has_table(MetaRow.__tablename__):
+        raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
+    rows = _driver(connection).execute(all_rows(MetaRow)).fetchall()
+    stored = _stored_checks(connection) if has_table(TableCheckRow.__tablename__) else {}
+    if stored:  # the earliest formats have no checksums
+        _compare(stored, MetaRow, rows, place)
+    # A column of JSON holds a number as a number.
+    values = {key: json.loads(value) if isinstance(value, str) else value for key, value in rows}
+    if values and values.get("format") != FORMAT:
+        raise IndexMismatch(
+            f"the index has format {values.get('format', 0)}, this program reads format {FORMAT}; index the corpus "
+            "again into a new folder: longmatch index NEW_FOLDER PATH..."
+        )
+    return values
 
 
 def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:

@@ -13,7 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
-from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, MetaRow, connect, read_meta
+from engine.faults import named_faults
+from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, MetaRow, connect
+from engine.store.checks import read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
 
 
@@ -62,11 +64,13 @@ def stored_failures(folder: Path) -> list[tuple[str, str]]:
     return sorted(failures)
 
 
+@named_faults
 def stored_meta(folder: Path) -> dict[str, Any]:
     """The named values of an index; empty if there is none, or if it was begun and holds nothing.
 
     Raises:
         IndexMismatch: the index has a format that this program does not read.
+        IndexDamaged: the values are not what was written.
     """
     if is_partitioned(folder):
         manifest = read_manifest(folder)
@@ -75,4 +79,5 @@ def stored_meta(folder: Path) -> dict[str, Any]:
     if not (folder / CATALOG_FILE).exists():
         return {}
     with _catalog(folder) as connection:
-        return read_meta(connection) if inspect(connection).has_table(MetaRow.__tablename__) else {}
+        has_values = inspect(connection).has_table(MetaRow.__tablename__)
+        return read_meta(connection, str(folder / CATALOG_FILE)) if has_values else {}

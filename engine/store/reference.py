@@ -55,6 +55,11 @@ class Reference:
         """R."""
         return len(self.hashes)
 
+    @property
+    def width(self) -> int:
+        """D; 0 if no document had vectors when it was drawn."""
+        return int(self.documents.shape[1])
+
     @cached_property
     def vectors(self) -> Vectors:
         """(C, D) the rows as float32."""

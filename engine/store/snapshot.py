@@ -35,9 +35,8 @@ from engine.store.catalog import (
     ShardRow,
     WordPostingsRow,
     connect,
-    read_meta,
 )
-from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state
+from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state, read_meta
 from engine.store.coarse import coarse
 from engine.store.durable import Checksum
 from engine.store.fields import field_names, has_field
@@ -136,7 +135,7 @@ class Snapshot(Listing, Gathering):
 
     def _read_shared(self, catalog: Path) -> None:
         """Read the tables that do not grow with the documents."""
-        self.meta: dict[str, Any] = read_meta(self._connection)
+        self.meta: dict[str, Any] = read_meta(self._connection, str(catalog))
         stored = read_opened(self._connection)
         check_opened(self._connection, stored, str(catalog))
         self.width = int((self.meta.get("encoder") or {"width": 0})["width"])

@@ -28,10 +28,9 @@ from engine.store.catalog import (
     ShardRow,
     WordPostingsRow,
     connect,
-    read_meta,
     write_meta,
 )
-from engine.store.checks import check_catalog, committed_state, record_documents, record_tables
+from engine.store.checks import check_catalog, committed_state, read_meta, record_documents, record_tables
 from engine.store.durable import fsync_folder
 from engine.store.mounts import refuse_read_only
 from engine.store.reference import REFERENCE_FOLDER
@@ -92,14 +91,15 @@ class WritableIndex:
         try:
             if self.catalog.exists() and not is_unsealed(self.catalog):
                 with connect(self.catalog, read_only=True).connect() as reader:
-                    read_meta(reader)  # raises before an index of another format, or its seal, is changed
+                    # Raises before an index of another format, or its seal, is changed.
+                    read_meta(reader, str(self.catalog))
             break_seal(self.catalog)
             self._engine = connect(self.catalog, read_only=False)
             # Kept open until `close`: closing the last connection moves the log into the catalog.
             self._held = self._engine.connect()
             self._file = _file_id(self.catalog)
             with self._transaction() as connection:
-                self.meta = read_meta(connection)
+                self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
                 if is_begun and not is_checked:  # left by a killed writer; this writer will seal it
                     check_catalog(connection, str(self.catalog))

@@ -24,7 +24,8 @@ from sqlalchemy import inspect, select
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.faults import named_faults
-from engine.store.catalog import CATALOG_FILE, DocumentRow, connect, read_meta
+from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.checks import read_meta
 from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
 from engine.store.manifest import is_partitioned
 from engine.store.seal import check_seal, write_seal
@@ -123,7 +124,7 @@ def _contents(catalog: Path) -> tuple[dict[str, Checksum], int]:
     engine = connect(catalog, read_only=True)
     try:
         with engine.connect() as connection:
-            read_meta(connection)
+            read_meta(connection, str(catalog))
             tables = [table for table in FILE_TABLES if inspect(connection).has_table(table.__tablename__)]
             named = {
                 row.file: Checksum(row.size_bytes, row.digest)

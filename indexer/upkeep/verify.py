@@ -21,9 +21,8 @@ from engine.store.catalog import (
     ShardRow,
     WordPostingsRow,
     connect,
-    read_meta,
 )
-from engine.store.checks import damaged_documents, damaged_table
+from engine.store.checks import damaged_documents, damaged_table, read_meta
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
 from engine.store.manifest import (
@@ -129,12 +128,12 @@ def _check_index(folder: Path) -> list[Finding]:
     try:
         findings += _check_pages(engine)
         with engine.connect() as connection:
-            read_meta(connection)
+            meta = read_meta(connection, CATALOG_FILE)
             findings += _check_rows(connection)
             findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
             findings += _check_reference(connection, folder)
-            findings += _check_generations(connection, folder)
+            findings += _check_generations(connection, folder, (meta.get("encoder") or {}).get("width", 0))
             findings += _find_leftovers(connection, folder)
     except IndexMismatch as error:
         if not findings:
@@ -244,7 +243,7 @@ def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
     return []
 
 
-def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
+def _check_generations(connection: Connection, folder: Path, width: int) -> list[Finding]:
     findings = []
     postings = [row for table in (PostingsRow, WordPostingsRow) for row in connection.execute(select(table.__table__))]
     for row in postings:
@@ -252,7 +251,6 @@ def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
             Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
         except IndexDamaged as error:
             findings.append(Finding(Damage.GENERATION, row.file, str(error)))
-    width = (read_meta(connection).get("encoder") or {}).get("width", 0)
     for row in connection.execute(select(GenerationRow.__table__)):
         written = Checksum(row.size_bytes, row.digest)
         try:

@@ -14,6 +14,7 @@ from engine.index import Index
 from engine.result import Result, Status
 from engine.search.allowance import Allowance
 from engine.search.on_demand import BY_WORDS
+from engine.store.partition_writers import open_writers
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -292,3 +293,30 @@ def test_a_filter_holds_for_candidates_too(tmp_path: Path, corpus: list[Document
         allowed = {corpus[position].doc_id for position in np.flatnonzero(index.snapshot.matching("topic = 3"))}
     assert {hit.doc_id for hit in result.hits} <= allowed
     assert encoded_documents(folder) - before <= allowed
+
+
+@pytest.mark.parametrize("partitions", [None, 2])
+@pytest.mark.parametrize("n_encoded", [0, 7])
+def test_an_index_of_words_that_is_gaining_vectors_answers_by_words(
+    tmp_path: Path, corpus: list[Document], partitions: int | None, n_encoded: int
+) -> None:
+    """Its reference has no vectors until the run ends, or the run was killed."""
+    folder, encoder = tmp_path / "x.lm", FakeEncoder()
+    build(folder, corpus, encode="none", partitions=partitions, language="none")
+    with opened(folder) as index:
+        by_words = [ranks(index.search(corpus[3])), ranks(index.search_id("doc003"))]
+    with open_writers(folder) as writers:
+        writers.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+        writer = writers.parts[0]
+        ids = writer.unencoded()[:n_encoded]
+        documents = writer.documents(ids)
+        if ids:
+            writer.add_vectors(ids, encoder.encode(documents), writer.count_words(documents))
+    with opened(folder) as index:
+        found = [index.search(corpus[3]), index.search_id("doc003")]
+        assert [ranks(result) for result in found] == by_words
+        assert {result.status for result in found} == {Status.PARTIAL}
+        assert index.search(corpus[3], skip=["references"], exact=True).hits
+    build(folder, corpus, encoder=FakeEncoder())
+    with opened(folder) as index:
+        assert index.search(corpus[3]).status is not Status.PARTIAL

@@ -15,6 +15,7 @@ from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
 from engine.store import roster_blocks
 from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.presence import stored_meta
 from engine.store.roster_blocks import check_blocks, read_blocks
 from engine.store.seal import is_unsealed
 from engine.store.snapshot import Snapshot
@@ -121,12 +122,21 @@ def test_changed_rows_are_refused_and_found_by_verify(copy: Path, statement: str
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE meta SET value = '\"de\"' WHERE key = 'language'", "UPDATE shards SET n_chunks = 99"]
+    "statement",
+    [
+        "UPDATE meta SET value = '\"de\"' WHERE key = 'language'",
+        "UPDATE meta SET value = '{' WHERE key = 'encoder'",
+        "UPDATE meta SET value = x'ff00' WHERE key = 'format'",
+        "UPDATE meta SET value = 7.5, key = x'fe' WHERE key = 'counters'",
+        "UPDATE shards SET n_chunks = 99",
+    ],
 )
 def test_tables_that_every_reader_needs_are_compared_on_opening(copy: Path, statement: str) -> None:
     change(copy, statement)
-    with pytest.raises(IndexDamaged, match=r"table (meta|shards) of .* is not what was written"):
-        Snapshot(copy)
+    for read in (Snapshot, Writer, *([stored_meta] if "meta" in statement else [])):
+        with pytest.raises(IndexDamaged, match=r"table (meta|shards) of .* is not what was written"):
+            read(copy)
+    assert verify(copy)
 
 
 @pytest.mark.parametrize(
