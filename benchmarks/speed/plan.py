@@ -28,7 +28,7 @@ from benchmarks.record_file import Recorded, name_of
 from benchmarks.speed.commands import run_python
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import EngineError
-from indexer.cli.sizes import parse_bytes
+from indexer.cli.reading import parse_bytes
 from indexer.origin import Origin
 
 ROUNDS, QUICK_ROUNDS, QUICK_DOCUMENTS = 5, 1, 20
@@ -93,16 +93,17 @@ def plan_and_run(
     started = time.perf_counter()
     plan = _printed(["index", str(folder), str(corpus), "--dry-run", *options])
     plan_seconds = time.perf_counter() - started
+    way = next(way for way in plan["ways"] if way["encode"] == "all")
     report = _printed(["index", str(folder), str(corpus), *options])
     if report["n_added"] != n_documents:
         done = f"{report['n_added']} of {n_documents} documents were indexed"
         raise EngineError(f"{done}; measure a corpus without holes")
     kept = PlannedRun(
-        planned_seconds=round(plan["seconds"]["total"], 2),
+        planned_seconds=round(way["seconds"], 2),
         seconds=round(report["seconds"] + report["generation_seconds"], 2),
-        planned_bytes=plan["memory"]["total"],
+        planned_bytes=plan["memory_bytes"],
         peak_bytes=report["peak_memory_bytes"],
-        planned_disk_bytes=plan["disk"]["total"] - plan["disk"]["replaced_generation"],
+        planned_disk_bytes=way["disk_bytes"],
         disk_bytes=report["disk_bytes"],
         plan_seconds=round(plan_seconds, 2),
     )

@@ -29,7 +29,7 @@ from engine.store.ann import AnnIndex
 from engine.store.durable import Checksum
 from engine.store.postings import Postings
 from engine.store.snapshot import OpenGeneration, Snapshot
-from indexer.cli.sizes import parse_bytes
+from indexer.cli.reading import parse_bytes
 from indexer.generation.new_generation import build_postings, last_chunk
 from indexer.origin import Origin
 

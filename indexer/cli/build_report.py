@@ -1,4 +1,4 @@
-"""Prints the report at the end of a run of `longmatch index`."""
+"""What `longmatch index` prints before and after a run: its plan, its report, and how they differ."""
 
 from __future__ import annotations
 
@@ -11,18 +11,59 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
-from indexer.cli.plan import describe_outcome
 
 if TYPE_CHECKING:
     from indexer.building.report import BuildReport
-    from indexer.plan.values import Plan
+    from indexer.plan.estimate import Plan
 
-_FAILURES = 20  # most failures that are printed
-_SUFFIXES = 8  # most suffixes that are printed
+_MAX_FAILURES = 20  # that are printed
+_MAX_SUFFIXES = 8
+_WAYS = {
+    "none": "words alone",
+    "later": "words, and a sample of vectors; queries encode what they need",
+    "all": "words and all vectors",
+}
+
+
+def describe_plan(plan: Plan) -> str:
+    """A plan line by line."""
+    about = "" if plan.is_counted else "about "
+    rows = [
+        ("new", f"{about}{plan.n_new:,} documents"),
+        ("changed", f"{about}{plan.n_changed:,}"),
+        ("unchanged", f"{about}{plan.n_unchanged:,}"),
+        ("unreadable", f"{about}{plan.n_unreadable:,}"),
+        ("to encode", f"{about}{plan.n_tokens:,} tokens in {plan.n_chunks:,} chunks"),
+        *(
+            (
+                f"--encode {way.encode}",
+                f"about {duration(way.seconds)}, {way.n_tokens:,} tokens encoded, {megabytes(way.disk_bytes)} on disk: "
+                f"{_WAYS[way.encode]}",
+            )
+            for way in plan.ways
+        ),
+        ("memory", f"about {megabytes(plan.memory_bytes)} at most"),
+        ("GPU memory", _of_gpu(plan)),
+        ("disk", f"about {megabytes(plan.disk_bytes)} at most"),
+        ("FAISS index", plan.factory or "none is built"),
+    ]
+    return "\n".join(f"{name:<16} {text}" for name, text in rows)
+
+
+def _of_gpu(plan: Plan) -> str:
+    if plan.vram_bytes is None:
+        return "none, the encoder runs on the CPU"
+    return f"about {megabytes(plan.vram_bytes)} at most"
 
 
 def print_build(
-    index: Path, report: BuildReport, plan: Plan | None, unsupported_files: Mapping[str, int], *, as_json: bool
+    index: Path,
+    report: BuildReport,
+    unsupported_files: Mapping[str, int],
+    *,
+    plan: Plan | None = None,
+    encode: str = "all",
+    as_json: bool,
 ) -> None:
     """Print the report of a run; `unsupported_files` counts files without a supported format by suffix."""
     if as_json:
@@ -45,14 +86,15 @@ def print_build(
         )
     if unsupported_files:
         shown = [f"{suffix} ({n:,})" for suffix, n in unsupported_files.items()]
-        others = ["..."] if len(shown) > _SUFFIXES else []
-        click.echo(f"not indexed, no supported format: {', '.join([*shown[:_SUFFIXES], *others])}")
+        others = ["..."] if len(shown) > _MAX_SUFFIXES else []
+        click.echo(f"not indexed, no supported format: {', '.join([*shown[:_MAX_SUFFIXES], *others])}")
     if plan is not None:
-        click.echo(describe_outcome(plan, report))
-    for failure in report.failures[:_FAILURES]:
+        click.echo(describe_outcome(plan, report, encode))
+    for failure in report.failures[:_MAX_FAILURES]:
         click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
-    if len(report.failures) > _FAILURES:
-        click.echo(f"and {len(report.failures) - _FAILURES:,} more: longmatch show INDEX --failures", err=True)
+    if len(report.failures) > _MAX_FAILURES:
+        n_more = len(report.failures) - _MAX_FAILURES
+        click.echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:
@@ -66,3 +108,19 @@ def _missing_line(index: Path, report: BuildReport) -> str:
     if "encoder" not in stored_meta(index):
         return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}"
     return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
+
+
+def describe_outcome(plan: Plan, report: BuildReport, encode: str) -> str:
+    """Planned and actual time, memory and disk, side by side."""
+    way = plan.way(encode)
+    rows = [
+        ("time", duration(way.seconds), duration(report.seconds + report.generation_seconds)),
+        ("memory", megabytes(plan.memory_bytes), megabytes(report.peak_memory_bytes)),
+        ("disk", megabytes(way.disk_bytes), megabytes(report.disk_bytes)),
+    ]
+    return "\n".join(f"{name:<8}{planned:>14} planned {actual:>14} taken" for name, planned, actual in rows)
+
+
+def megabytes(size: float) -> str:
+    """A number of bytes as a text in megabytes (10^6 bytes)."""
+    return f"{size / 1e6:,.1f} MB"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.option_groups import DecoratedT
+from indexer.cli.option_groups import DecoratedT, option
 
 if TYPE_CHECKING:
     from engine.search.partition import Placement
@@ -23,10 +23,10 @@ def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
     Args:
         purpose: purpose of the cluster, for the help.
     """
-    return click.option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {_PLACES}")
+    return option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {_PLACES}")
 
 
-workers_option = click.option(
+workers_option = option(
     "--workers",
     "n_workers",
     type=click.IntRange(1),

@@ -4,119 +4,128 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from indexer.cli.build_report import print_build
 from indexer.cli.cluster import check_ray_options, ray_option, workers_option
-from indexer.cli.corpus import Corpus, echo_left_out, failed_corpus, named_corpus
+from indexer.cli.option_groups import GroupedCommand, option
 from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
-from indexer.cli.plan import (
-    describe_plan,
-    disk_option,
-    encoder_option,
-    factory_option,
-    memory_option,
-    show_plan,
-    vram_option,
-)
-from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
+from indexer.cli.reading import STDIN, document_reader, parse_bytes, read_memory_option, read_seconds_option
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
     from engine.readers import Unreadable
     from engine.text.document import Document
     from indexer.building.budget import Budget
-    from indexer.building.builder import EncodeNow
+    from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
-    from indexer.plan.values import Plan
-    from indexer.reading.reader import ReadLimits
+    from indexer.plan.estimate import Plan
+    from indexer.reading.reader import DocumentReader
+    from indexer.reading.requests import Request
 
 _WAYS = {  # logged before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
 }
+_HEADINGS = {
+    "Documents": ("prune", "id_prefix", "replace", "retry_failures", "language", "partitions"),
+    "Vectors": ("encode", "encoder", "reencode", "factory", "device", "ray_address", "n_workers"),
+    "Limits": ("dry_run", "memory", "vram", "disk", "read_seconds", "read_memory"),
+    "Output": ("as_json", "help"),
+}
 
 
-@click.command()
+@dataclass(frozen=True)
+class _Options:
+    """The options of the command."""
+
+    encode: Literal["none", "later", "all"] | None
+    prune: bool
+    id_prefix: str
+    replace: bool
+    retry_failures: bool
+    reencode: bool
+    dry_run: bool
+    encoder: str | None
+    language: str | None
+    partitions: int | None
+    factory: str
+    memory: int | None
+    vram: int | None
+    disk: int | None
+    read_seconds: float
+    read_memory: int
+    device: str | None
+    ray_address: str | None
+    n_workers: int | None
+    as_json: bool
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the run."""
+        from indexer.building.budget import Budget
+
+        return Budget(self.memory, self.vram, self.disk)
+
+
+@click.command(cls=GroupedCommand, headings=_HEADINGS)
 @index_argument
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--encode",
-    type=click.Choice(["none", "later", "all"]),
-    help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
-    "document now. [default: later; all without PATH; none for PATHs of an index of words alone]",
-)
-@click.option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
-@click.option(
-    "--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/."
-)
-@click.option(
+@option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
+@option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/.")
+@option(
     "--replace",
     is_flag=True,
     help="Let a file replace another file with the same doc_id; by default the new file fails.",
 )
-@click.option(
-    "--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH."
+@option("--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH.")
+@option(
+    "--language", metavar="NAME", help="Language of the documents, for stems and stop words; by default it is detected."
 )
-@click.option(
-    "--reencode",
-    is_flag=True,
-    help="Encode the stored texts again with --encoder, or with the encoder of INDEX whose files have changed; "
-    "searches use the old vectors until all new ones are there. Takes no PATH.",
-)
-@click.option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
-@encoder_option
-@click.option(
-    "--language", metavar="NAME", help="Language of the documents, for stems and stop words; detected by default."
-)
-@click.option(
+@option(
     "-p",
     "--partitions",
     type=click.IntRange(1),
     metavar="N",
     help="Spread the documents of a new INDEX over N partitions; see longmatch upkeep partition.",
 )
-@factory_option
-@memory_option
-@vram_option
-@disk_option
-@read_seconds_option
-@read_memory_option
+@option(
+    "--encode",
+    type=click.Choice(["none", "later", "all"]),
+    help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
+    "document now. By default later; all without PATH; none for PATHs of an index of words alone.",
+)
+@option("--encoder", help="Encoder of a new index: a folder, a hub name, or by default the bundled longmatch-minilm.")
+@option(
+    "--reencode",
+    is_flag=True,
+    help="Encode the stored texts again with --encoder, or with the encoder of INDEX whose files have changed; "
+    "searches use the old vectors until all new ones are there. Takes no PATH.",
+)
+@option(
+    "--factory",
+    default="auto",
+    metavar="STRING",
+    help="FAISS factory string, for example Flat or IVF1024,PQ64x4fs; scan makes no FAISS index. By default one is "
+    "chosen by size and memory.",
+)
 @device_option
 @ray_option("Encode on")
 @workers_option
+@option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
+@option("--memory", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M.")
+@option("--vram", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
+@option("--disk", type=parse_bytes, metavar="SIZE", help="Disk space of the index.")
+@read_seconds_option
+@read_memory_option
 @json_option
-def index(
-    index: Path,
-    paths: tuple[str, ...],
-    encode: EncodeNow | None,
-    prune: bool,
-    id_prefix: str,
-    replace: bool,
-    retry_failures: bool,
-    reencode: bool,
-    dry_run: bool,
-    encoder: str | None,
-    language: str | None,
-    partitions: int | None,
-    factory: str,
-    memory: int | None,
-    vram: int | None,
-    disk: int | None,
-    read_seconds: float,
-    read_memory: int,
-    device: str | None,
-    ray_address: str | None,
-    n_workers: int | None,
-    as_json: bool,
-) -> None:
+def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
 
     Unchanged documents are skipped, changed documents are replaced. To continue a
@@ -143,75 +152,127 @@ def index(
     \b
     Example:
         longmatch index papers.lm ./papers notes/*.md
+        longmatch index papers.lm ./papers --dry-run
         longmatch index papers.lm ./2022 --id-prefix 2022/
         longmatch index papers.parts ./papers --partitions 4
         longmatch index papers.lm --reencode --encoder ./my-encoder
     """
-    if reencode:
-        others = (prune, replace, retry_failures, encode, partitions, ray_address, n_workers)
-        _check_reencode(index, paths, is_alone=not any(others))
-        _print_reencoded(index, encoder, device, dry_run=dry_run, as_json=as_json)
+    options = _Options(**given)
+    _check_arguments(index, paths, options)
+    if options.reencode:
+        _reencode(index, options)
         return
-    _check_arguments(index, paths, prune=prune, dry_run=dry_run, retry_failures=retry_failures)
-    is_other = encode not in (None, "all")
-    check_ray_options(ray_address, n_workers, encode=is_other, dry_run=dry_run, memory=memory, vram=vram, disk=disk)
-    corpus = failed_corpus(index) if retry_failures else named_corpus(index, paths, id_prefix)
-    if retry_failures and not corpus.requests:
-        sys.exit(PARTLY if echo_left_out(corpus) else 0)
-    from engine.words.languages import check_language
-    from indexer.building.budget import Budget
-    from indexer.reading.reader import ReadLimits
+    corpus = _failed_corpus(index) if options.retry_failures else _named_corpus(index, paths, options.id_prefix)
+    if options.retry_failures and not corpus.requests:
+        sys.exit(PARTLY if _echo_left_out(corpus) else 0)
+    if options.language is not None:
+        from engine.words.languages import check_language
 
-    if language is not None:
-        check_language(language)
-    budget, read_limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
-    way = encode or ("all" if ray_address else _default_way(index, corpus, encoder))
-    where = _Where(device, ray_address, n_workers)
-    settings = _Settings(way, budget, read_limits, encoder, language, factory, where, prune, replace, partitions)
-    used: str | Encoder | None = settings.encoder
-    made: Plan | None = None
-    if dry_run or (settings.is_planned and paths and STDIN not in paths):
-        used, made = _planned(index, corpus, settings)
-    if dry_run:
-        assert made is not None
-        show_plan(made, as_json)
+        check_language(options.language)
+    encode = options.encode or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
+    encoder: str | Encoder | None = options.encoder
+    plan: Plan | None = None
+    is_planned = options.budget.is_limited and encode != "none" and bool(paths) and STDIN not in paths
+    if options.dry_run or is_planned:
+        encoder, plan = _planned(index, corpus, options)
+    from indexer.cli.build_report import describe_plan, print_build
+
+    if options.dry_run:
+        assert plan is not None
+        click.echo(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
-    report = _built(index, corpus, settings, used, made)
-    print_build(index, report, made, corpus.unsupported_files, as_json=as_json)
-    _exit_by(report, n_left_out=echo_left_out(corpus))
+    report = _built(index, corpus, options, encode, encoder, plan)
+    print_build(index, report, corpus.unsupported_files, plan=plan, encode=encode, as_json=options.as_json)
+    _exit_by(report, n_left_out=_echo_left_out(corpus))
+
+
+def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
+    """Check that arguments and options go together.
+
+    Raises:
+        click.UsageError: PATH or an option is missing or not allowed, or there is no index.
+    """
+    of_other_runs = (options.prune, options.replace, options.retry_failures, options.encode, options.partitions)
+    if options.reencode and (paths or any(of_other_runs) or options.ray_address or options.n_workers):
+        raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
+    of_paths = [("--prune", options.prune), ("--dry-run", options.dry_run and not options.reencode)]
+    of_corpus = [name for name, is_given in of_paths if is_given]
+    if options.retry_failures and (paths or of_corpus):
+        others = " ".join([*paths, *of_corpus])
+        raise click.UsageError(f"--retry-failures reads what failed before; leave out {others}")
+    if of_corpus and not paths:
+        raise click.UsageError(f"{of_corpus[0]} needs PATH...: the corpus as it is now")
+    if not paths:
+        from engine.store.manifest import holds_index
+
+        if not holds_index(index):
+            raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
+    check_ray_options(
+        options.ray_address,
+        options.n_workers,
+        encode=options.encode not in (None, "all"),
+        dry_run=options.dry_run,
+        memory=options.memory,
+        vram=options.vram,
+        disk=options.disk,
+    )
 
 
 @dataclass(frozen=True)
-class _Where:
-    """Where documents are encoded."""
+class _Corpus:
+    """The input of a run: paths, or documents that failed before; empty if the run only encodes documents.
 
-    device: str | None
-    ray_address: str | None
-    n_workers: int | None
+    `left_out` has source and reason of failures that cannot be read again, `unsupported_files` counts by suffix.
+    """
 
-
-@dataclass(frozen=True)
-class _Settings:
-    """The options of a run."""
-
-    encode: EncodeNow
-    budget: Budget
-    read_limits: ReadLimits
-    encoder: str | None
-    language: str | None
-    factory: str
-    where: _Where
-    prune: bool
-    replace: bool
-    partitions: int | None
+    paths: tuple[str, ...] = ()
+    ids: FileIds | None = None
+    n_files: int | None = None
+    requests: Sequence[Request] = ()
+    left_out: Sequence[tuple[str, str]] = ()
+    unsupported_files: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def is_planned(self) -> bool:
-        """Whether the run is compared with a budget before it begins."""
-        return self.budget.is_limited and self.encode != "none"
+    def sources(self) -> Sequence[str]:
+        """The paths, or the sources of the documents that failed before."""
+        return self.paths or [request.source for request in self.requests]
+
+    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
+        """Read the documents."""
+        from indexer.building.corpus import read_corpus
+
+        if self.paths:
+            return read_corpus(self.paths, reader, ids=self.ids)
+        return iter(()) if reader is None else reader.read(self.requests)
 
 
-def _default_way(index: Path, corpus: Corpus, encoder: str | None) -> EncodeNow:
+def _named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
+    """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
+    from indexer.building.corpus import count_files, unsupported_files
+    from indexer.building.doc_ids import FileIds
+
+    if not paths:
+        return _Corpus()
+    return _Corpus(paths, FileIds(id_prefix, index), count_files(paths), unsupported_files=unsupported_files(paths))
+
+
+def _failed_corpus(index: Path) -> _Corpus:
+    from indexer.building.retrying import find_failed
+
+    retry = find_failed(index)
+    if not retry.requests and not retry.left_out:
+        click.echo(f"no document of {index} has failed")
+    return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
+
+
+def _echo_left_out(corpus: _Corpus) -> int:
+    """Print the failures that were not read again, with the reasons; returns their number."""
+    for source, reason in corpus.left_out:
+        click.echo(f"not read again: {source}: {reason}", err=True)
+    return len(corpus.left_out)
+
+
+def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
     """The default of --encode; an index of words alone stays one when documents are added."""
     from engine.store.presence import stored_meta
 
@@ -222,66 +283,72 @@ def _default_way(index: Path, corpus: Corpus, encoder: str | None) -> EncodeNow:
     return "none" if is_of_words and encoder is None else "later"
 
 
-def _planned(index: Path, corpus: Corpus, settings: _Settings) -> tuple[Encoder, Plan]:
+def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, Plan]:
     """The encoder of a run, and its plan."""
     from indexer.building.builder import encoder_for
     from indexer.plan.estimate import make_plan
+    from indexer.reading.reader import ReadLimits
 
-    used = encoder_for(index, settings.encoder, settings.where.device)
-    made = make_plan(
+    encoder = encoder_for(index, options.encoder, options.device)
+    plan = make_plan(
         index,
         corpus.paths,
-        used,
-        factory=settings.factory,
-        budget=settings.budget,
-        read_limits=settings.read_limits,
-        id_prefix=corpus.ids.prefix if corpus.ids else "",
+        encoder,
+        factory=options.factory,
+        budget=options.budget,
+        read_limits=ReadLimits(options.read_seconds, options.read_memory),
+        id_prefix=options.id_prefix,
     )
-    return used, made
+    return encoder, plan
 
 
 def _built(
-    index: Path, corpus: Corpus, settings: _Settings, encoder: Encoder | str | None, plan: Plan | None
+    index: Path,
+    corpus: _Corpus,
+    options: _Options,
+    encode: Literal["none", "later", "all"],
+    encoder: Encoder | str | None,
+    plan: Plan | None,
 ) -> BuildReport:
     """Read the corpus and write the index, with progress."""
     from indexer.building.builder import build
+    from indexer.cli.build_report import describe_plan
     from indexer.cli.progress import BuildProgress
 
-    limits, budget = settings.read_limits, settings.budget
     with (
-        document_reader(corpus.sources, limits.seconds, limits.memory_bytes) as reader,
-        BuildProgress(corpus.n_files, plan=plan) as progress,
+        document_reader(corpus.sources, options.read_seconds, options.read_memory) as reader,
+        BuildProgress(corpus.n_files, way=None if plan is None else plan.way(encode)) as progress,
     ):
-        progress.log(_WAYS[settings.encode])
+        progress.log(_WAYS[encode])
         if plan is not None:
             progress.log(describe_plan(plan))
         common: dict[str, Any] = {
-            "device": settings.where.device,
-            "factory": settings.factory,
-            "language": settings.language,
-            "partitions": settings.partitions,
-            "prune": settings.prune,
-            "replace_files": settings.replace,
+            "device": options.device,
+            "factory": options.factory,
+            "language": options.language,
+            "partitions": options.partitions,
+            "prune": options.prune,
+            "replace_files": options.replace,
             "progress": progress,
             "log": progress.log,
         }
-        with _named_cost(index, encoder, settings):
-            if settings.where.ray_address is not None:
-                return _built_on_cluster(index, corpus.read(reader), settings, common)
+        with _named_cost(index, encoder, encode, options.device):
+            if options.ray_address is not None:
+                return _built_on_cluster(index, corpus.read(reader), options, common)
             return build(
                 index,
                 corpus.read(reader),
                 encoder=encoder,
-                memory_bytes=budget.memory_bytes,
-                vram_bytes=budget.vram_bytes,
-                disk_bytes=budget.disk_bytes,
-                encode=settings.encode,
+                memory_bytes=options.memory,
+                vram_bytes=options.vram,
+                disk_bytes=options.disk,
+                encode=encode,
                 **common,
             )
 
 
 @contextmanager
-def _named_cost(index: Path, encoder: Encoder | str | None, settings: _Settings) -> Iterator[None]:
+def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device: str | None) -> Iterator[None]:
     """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
     from engine.store.manifest import is_partitioned
@@ -291,34 +358,49 @@ def _named_cost(index: Path, encoder: Encoder | str | None, settings: _Settings)
         yield
     except IndexMismatch as error:
         is_single = not is_partitioned(index)
-        bound = stored_meta(index).get("encoder") if is_single and settings.encode != "none" else None
+        bound = stored_meta(index).get("encoder") if is_single and encode != "none" else None
         if bound is None:
             raise
         from indexer.building.builder import encoder_for
         from indexer.building.reencoding import reencoding_cost
 
-        used = (
-            encoder_for(index, encoder, settings.where.device)
-            if encoder is None or isinstance(encoder, str)
-            else encoder
-        )
+        used = encoder_for(index, encoder, device) if encoder is None or isinstance(encoder, str) else encoder
         if used.fingerprint == bound["fingerprint"]:
             raise
         raise IndexMismatch(f"{error}; {reencoding_cost(index, used)}") from error
 
 
 def _built_on_cluster(
-    index: Path, documents: Iterator[Document | Unreadable], settings: _Settings, common: dict[str, Any]
+    index: Path, documents: Iterator[Document | Unreadable], options: _Options, common: dict[str, Any]
 ) -> BuildReport:
     """Write the index with the encoders of a Ray cluster."""
     from indexer.cluster.session import connected
 
-    address, n_workers = settings.where.ray_address, settings.where.n_workers
-    assert address is not None
-    with connected(address, n_workers) as cluster:
+    assert options.ray_address is not None
+    with connected(options.ray_address, options.n_workers) as cluster:
         from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
 
-        return build_on_cluster(index, documents, cluster, n_workers=n_workers, encoder=settings.encoder, **common)
+        return build_on_cluster(
+            index, documents, cluster, n_workers=options.n_workers, encoder=options.encoder, **common
+        )
+
+
+def _reencode(index: Path, options: _Options) -> None:
+    """Encode an index again, with progress, or print the cost of doing so."""
+    from indexer.building.builder import encoder_for
+    from indexer.building.reencoding import reencode, reencoding_cost
+    from indexer.cli.build_report import print_build
+    from indexer.cli.progress import BuildProgress
+
+    encoder = encoder_for(index, options.encoder, options.device)
+    if options.dry_run:
+        cost = reencoding_cost(index, encoder)
+        click.echo(json.dumps(asdict(cost)) if options.as_json else str(cost))
+        return
+    with BuildProgress(0) as progress:
+        report = reencode(index, encoder=encoder, progress=progress, log=progress.log)
+    print_build(index, report, {}, as_json=options.as_json)
+    _exit_by(report, n_left_out=0)
 
 
 def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
@@ -327,50 +409,3 @@ def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
         sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
     if n_left_out:
         sys.exit(PARTLY)
-
-
-def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_run: bool, retry_failures: bool) -> None:
-    """Check that arguments and options go together.
-
-    Raises:
-        click.UsageError: PATH or an option is missing or not allowed, or there is no index.
-    """
-    given = [name for name, is_given in (("--prune", prune), ("--dry-run", dry_run)) if is_given]
-    if retry_failures and (paths or given):
-        raise click.UsageError(f"--retry-failures reads what failed before; leave out {' '.join([*paths, *given])}")
-    if given and not paths:
-        raise click.UsageError(f"{given[0]} needs PATH...: the corpus as it is now")
-    if paths:
-        return
-    from engine.store.manifest import holds_index
-
-    if not holds_index(index):
-        raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
-
-
-def _check_reencode(index: Path, paths: tuple[str, ...], *, is_alone: bool) -> None:
-    """Check that arguments go with --reencode.
-
-    Raises:
-        click.UsageError: PATH or another option is not allowed, or there is no index.
-    """
-    if paths or not is_alone:
-        raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
-    _check_arguments(index, paths, prune=False, dry_run=False, retry_failures=False)
-
-
-def _print_reencoded(index: Path, encoder: str | None, device: str | None, *, dry_run: bool, as_json: bool) -> None:
-    """Encode an index again, with progress, or print the cost of doing so."""
-    from indexer.building.builder import encoder_for
-    from indexer.building.reencoding import reencode, reencoding_cost
-    from indexer.cli.progress import BuildProgress
-
-    used = encoder_for(index, encoder, device)
-    if dry_run:
-        cost = reencoding_cost(index, used)
-        click.echo(json.dumps(asdict(cost)) if as_json else str(cost))
-        return
-    with BuildProgress(0) as progress:
-        report = reencode(index, encoder=used, progress=progress, log=progress.log)
-    print_build(index, report, None, {}, as_json=as_json)
-    _exit_by(report, n_left_out=0)

@@ -1,8 +1,8 @@
-"""Options under headings, in the `--help` of commands with many options."""
+"""Options as `--help` lists them: under headings, without the ranges of numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,10 +11,10 @@ import click
 DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | click.Command)
 
 
-class _GroupedOption(click.Option):
+class _Option(click.Option):
     """An option that is listed under a heading; a number is shown as N, without its range."""
 
-    def __init__(self, *arguments: Any, heading: str, **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, *arguments: Any, heading: str | None = None, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
         self.heading = heading
         if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
@@ -27,8 +27,23 @@ class _GroupedOption(click.Option):
         return extra
 
 
+option = partial(click.option, cls=_Option)
+
+
 class GroupedCommand(click.Command):
-    """Lists its options by their headings, in the order in which they were declared."""
+    """Lists its options by headings, in the order in which they were declared.
+
+    `headings` has the names of parameters by heading; other options have the heading that they were declared with.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401
+        headings: Mapping[str, Sequence[str]] | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self._heading_of = {name: heading for heading, names in (headings or {}).items() for name in names}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
@@ -36,23 +51,24 @@ class GroupedCommand(click.Command):
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and row is not None:
-                rows.setdefault(getattr(parameter, "heading", "Help"), []).append(row)
-        for heading, own in rows.items():
+                declared = getattr(parameter, "heading", None) or "Help"
+                rows.setdefault(self._heading_of.get(parameter.name or "", declared), []).append(row)
+        for heading, options in rows.items():
             with formatter.section(heading):
-                formatter.write_dl(own)
+                formatter.write_dl(options)
 
 
 def heading(text: str) -> Callable[..., Callable[[DecoratedT], DecoratedT]]:
     """`click.option` under a heading."""
-    return partial(click.option, cls=_GroupedOption, heading=text)
+    return partial(click.option, cls=_Option, heading=text)
 
 
 def together(*options: Callable[[DecoratedT], DecoratedT]) -> Callable[[DecoratedT], DecoratedT]:
     """Several options as one decorator, in the order in which they are listed."""
 
     def decorate(command: DecoratedT) -> DecoratedT:
-        for one in reversed(options):
-            command = one(command)
+        for option in reversed(options):
+            command = option(command)
         return command
 
     return decorate

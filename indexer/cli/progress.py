@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 if TYPE_CHECKING:
     from indexer.building.activity import Activity
     from indexer.building.report import BuildReport
-    from indexer.plan.values import Plan
+    from indexer.plan.estimate import Way
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -122,17 +122,17 @@ class _Progress:
 class BuildProgress(_Progress):
     """Shows the progress of a run: documents, tokens per second, time left; a bar also moves between commits."""
 
-    def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, plan: Plan | None = None) -> None:
+    def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, way: Way | None = None) -> None:
         """Show the progress of a run.
 
         Args:
             n_files: number of files of the corpus, if known; there can be more documents.
             stream: standard error by default.
-            plan: plan of the run, if one was made: the time left is then computed from the tokens that are left.
+            way: planned cost of the run, if it was planned: the time left is then computed from the tokens left.
         """
         super().__init__(stream)
         self._n_files = n_files
-        self._plan = plan
+        self._way = way
         self._activity: Activity | None = None
         self._ticker: _Ticker | None = None
         if self._is_terminal:
@@ -184,7 +184,7 @@ class BuildProgress(_Progress):
         if not report.n_tokens:
             return ""
         rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
-        return ", ".join([rate, *(self._time_left(report) if self._plan else []), *_reused(report)])
+        return ", ".join([rate, *(self._time_left(report) if self._way else []), *_reused(report)])
 
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
@@ -198,11 +198,10 @@ class BuildProgress(_Progress):
 
     def _time_left(self, report: BuildReport) -> list[str]:
         """The time left at the speed of this run: by tokens if they were planned, otherwise by documents."""
-        if self._plan is not None:
-            left = max(0, self._plan.n_tokens - report.n_tokens) / max(1, self._plan.n_tokens)
-            planned = self._plan.seconds.total - self._plan.seconds.generation
-            pace = report.seconds * self._plan.n_tokens / report.n_tokens if report.n_tokens else planned
-            seconds = left * pace + self._plan.seconds.generation
+        if self._way is not None:
+            left = max(0, self._way.n_tokens - report.n_tokens) / max(1, self._way.n_tokens)
+            pace = report.seconds * self._way.n_tokens / report.n_tokens if report.n_tokens else self._way.seconds
+            seconds = left * pace
         elif self._n_files is not None and report.n_seen <= self._n_files:
             seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
         else:

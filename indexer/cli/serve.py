@@ -10,63 +10,59 @@ import click
 
 from engine.errors import MissingExtra
 from indexer.cli.cluster import placed_partitions, ray_option
+from indexer.cli.option_groups import GroupedCommand, option
 from indexer.cli.options import existing_index_argument
-from indexer.cli.reading import read_memory_option, read_seconds_option
-from indexer.cli.sizes import parse_bytes
+from indexer.cli.reading import parse_bytes, read_memory_option, read_seconds_option
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
 _PACKAGES |= {"prometheus_client": "prometheus-client"}
+_HEADINGS = {
+    "Address": ("host", "port", "token_file"),
+    "Limits": ("max_bytes", "timeout", "concurrency", "threads", "read_seconds", "read_memory"),
+    "Search": ("store", "ray_address", "device"),
+}
 
 
-@click.command()
+@click.command(cls=GroupedCommand, headings=_HEADINGS)
 @existing_index_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need a token.")
-@click.option(
-    "--port", default=8321, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="0 uses a free port."
-)
-@click.option(
+@option("--host", default="127.0.0.1", help="Address to listen on, by default 127.0.0.1; others need a token.")
+@option("--port", default=8321, type=click.IntRange(0, 65535), help="Port, by default 8321; 0 uses a free one.")
+@option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Holds the bearer token that requests must have; else the variable LONGMATCH_TOKEN.",
 )
-@click.option(
+@option(
     "--max-bytes",
     type=parse_bytes,
     default="32Mi",
-    show_default=True,
     metavar="SIZE",
-    help="Largest body of a request.",
+    help="Largest body of a request, by default 32Mi.",
 )
-@click.option(
+@option(
     "--timeout",
     default=120.0,
-    show_default=True,
     type=click.FloatRange(0, min_open=True),
-    metavar="N",
-    help="Seconds until a request is answered with an error.",
+    help="Seconds until a request is answered with an error, by default 120.",
 )
-@click.option(
+@option(
     "--concurrency",
     default=16,
-    show_default=True,
     type=click.IntRange(1),
-    metavar="N",
-    help="Requests that run or wait; further ones are refused at once.",
+    help="Requests that run or wait, by default 16; further ones are refused at once.",
 )
-@click.option(
+@option(
     "--threads",
     default=4,
-    show_default=True,
     type=click.IntRange(1),
-    metavar="N",
-    help="Requests that run at the same time, each in its own copy of the opened index.",
+    help="Requests that run at the same time, by default 4, each in its own copy of the opened index.",
 )
-@click.option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
+@option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
 @read_seconds_option
 @read_memory_option
 @ray_option("Search partitions as actors of")
-@click.option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
+@option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
 def serve(
     index: Path,
     host: str,

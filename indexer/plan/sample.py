@@ -65,10 +65,6 @@ class _Stratum:
 def units_of(paths: Sequence[str], ids: FileIds | None = None) -> Iterator[Unit]:
     """All units of a corpus; lines are read, not parsed.
 
-    Args:
-        paths: of the corpus, as in `read_corpus`.
-        ids: the rule for doc_ids; by default they depend on the paths alone.
-
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
     """
@@ -109,10 +105,7 @@ def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> li
     Algorithm R of Vitter (1985, doi:10.1145/3147.3165) in each stratum: one pass, and every
     unit is drawn as likely as the others.
 
-    Args:
-        units: of a corpus.
-        known: names that the index holds.
-        seed: of the draw.
+    `known` are the doc_ids that the index holds.
     """
     rng = random.Random(seed)
     strata: dict[tuple[str, int, bool], _Stratum] = {}

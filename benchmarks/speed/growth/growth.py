@@ -43,7 +43,7 @@ from benchmarks.speed.records import (
 )
 from engine.store.ann import AUTO
 from engine.store.snapshot import Snapshot
-from indexer.cli.sizes import parse_bytes
+from indexer.cli.reading import parse_bytes
 from indexer.generation.recall import RECALL_FLOOR
 
 DEFAULT_CHUNKS = (1_000_000,)
