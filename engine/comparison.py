@@ -9,7 +9,7 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,7 @@ class Comparison:
         return self.result.hits[0].score
 
     @property
-    def pairs(self) -> tuple[SectionPair, ...]:
+    def pairs(self) -> Sequence[SectionPair]:
         """The section pairs, strongest first."""
         return self.result.hits[0].pairs
 
@@ -148,9 +148,7 @@ def compare(
     prepared = prepare(query, background, scoring, products)
     scored, score = _scored(prepared, target, background, scoring)
     spans = np.array([[one.section, one.start, one.stop, one.n_tokens] for one in target.vectors.chunk_spans], np.int32)
-    (breakdown,) = break_down(
-        query.document, prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored
-    )
+    (breakdown,) = break_down(prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored)
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
     result = Result(
@@ -191,9 +189,8 @@ def _scored(prepared: Prepared, target: Query, background: Background, scoring: 
     components = Components(chunks, document, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
-    text = prepared.text, prepared.section_weights
-    terms = prepared.words, prepared.pairs, background.language
-    return Scored(*parts, *terms, *text, left_out=prepared.left_out, skip=prepared.skip), score
+    text, weights, skip = prepared.text, prepared.section_weights, prepared.skip
+    return Scored(*parts, prepared.words, prepared.pairs, text, weights, skip=skip), score
 
 
 def _matches(prepared: Prepared, target: Query) -> Matches:

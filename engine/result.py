@@ -13,6 +13,7 @@ from engine.errors import QueryError
 from engine.scoring.breakdown import Breakdown, SectionPair
 from engine.text.document import Document, MetadataValue
 from engine.text.spans import Coverage, Span
+from engine.words.places import TermPlaces, nowhere
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
 N_MATCHES = 10  # section pairs of a hit that a report shows by default
@@ -95,9 +96,15 @@ class Hit:
         return self.document.metadata
 
     @property
-    def pairs(self) -> tuple[SectionPair, ...]:
+    def pairs(self) -> Sequence[SectionPair]:
         """The section pairs of the breakdown, strongest first."""
         return self.breakdown.pairs
+
+    @property
+    def places(self) -> tuple[TermPlaces, TermPlaces]:
+        """Where the terms of the query and of the target stand."""
+        places = self.breakdown.places
+        return (nowhere(self.own_result().query), nowhere(self.document)) if places is None else places
 
     def own_result(self) -> Result:
         """The result that the hit belongs to, without its hits.

@@ -18,6 +18,7 @@ from engine.store.documents import content_hash
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
 from engine.views import Hit, Result, SectionMatrix
+from engine.words.places import QueryText
 from tests.strict_schema import check
 
 QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))
@@ -32,13 +33,15 @@ TARGET = Document(
 )
 ALPHA, BETA, GAMMA, DELTA = Span(0, 5), Span(6, 10), Span(0, 5), Span(6, 11)
 PARTS = (ChunkPart(ALPHA, DELTA, 0.75, 0.5, 0.8, 0.2), ChunkPart(BETA, DELTA, 0.6, 0.5, 0.1, 0.1))
-TERMS = (TermPart("delta", 0.07), TermPart("eps", 0.03))
+PLACES = QueryText(QUERY, "english").places, QueryText(TARGET, "english").places
+_, DELTA_KEY = PLACES[1].terms.words.tolist()
+TERMS = (TermPart("delta", 0.07, DELTA_KEY), TermPart("eps", 0.03))
 PAIRS = (
     SectionPair(0, 1, 0.4, PARTS, 0.1, TERMS),
     SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)),
 )
 COMPONENTS = {"chunks": 0.35, "document": 0.01, "words": 0.1, "pairs": 0.0}
-BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01), TERMS, COMPONENTS)
+BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01), TERMS, COMPONENTS, places=PLACES)
 HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
 RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 3, 30, 0.0123456789, "english", 2)
 HIT_OF_RESULT = RESULT[0]

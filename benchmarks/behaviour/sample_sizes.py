@@ -38,7 +38,6 @@ from engine.store.reference import sample_order
 from engine.text.document import Document
 from engine.words.counts import WordTables, counted
 from engine.words.likelihood import query_terms, scores
-from engine.words.segmenter import segmenter_of
 from engine.words.statistics import Statistics, TermStatistics
 from engine.words.titles import title_span
 
@@ -114,8 +113,7 @@ def compare(universe: Universe, home: Corpus, query: Document, scoring: Scoring)
         encoded = Query(query, as_stored(index.encoder.encode([query])[0]))
     prepared = index.searcher(scoring).prepare(encoded)
     chunks, documents, words, pairs = [], [], [], []
-    terms = segmenter_of(index.snapshot.language or "english").segment(prepared.text)
-    tables = counted([terms], [title_span(query)])
+    tables = counted([prepared.text.terms], [title_span(query)])
     word_terms = query_terms(tables.words, universe.statistics.words)
     pair_terms = query_terms(tables.pairs, universe.statistics.pairs)
     for corpus in universe.corpora:

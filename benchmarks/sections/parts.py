@@ -19,24 +19,22 @@ from engine.search.query import Query
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span
 from engine.words.counts import WordTables, counted
+from engine.words.places import PAIR
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
 from engine.words.titles import repeats, title_span
 
 
 def term_places(
-    found: Terms, terms: Iterable[TermPart], segmenter: WordSegmenter, title: Span | None = None
+    found: Terms, terms: Iterable[TermPart], title: Span | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Spread the contribution of each term over its occurrences in a text, in proportion to their counts.
 
     Returns:
         (n, 2) spans and (n,) contributions.
     """
-    words: dict[int, float] = {}
-    pairs: dict[int, float] = {}
-    for part in terms:
-        named = segmenter.segment(part.term)
-        into, one = (pairs, named.pairs) if len(named.pairs) else (words, named.words)
-        into[int(one[0])] = part.contribution
+    contributions = {part.key: part.contribution for part in terms}
+    words = {key: value for key, value in contributions.items() if key < PAIR}
+    pairs = {key - PAIR: value for key, value in contributions.items() if key >= PAIR}
     kinds = (found.words, found.word_spans, words), (found.pairs, found.pair_spans, pairs)
     shares = [_shares(own, repeats(spans, title), by_term) for own, spans, by_term in kinds]
     return np.concatenate([found.word_spans, found.pair_spans]), np.concatenate(shares)
@@ -115,9 +113,9 @@ class ChunkTerms:
         of_kept = Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])
         return counted([of_kept], [self._title])
 
-    def spread(self, terms: Iterable[TermPart], segmenter: WordSegmenter) -> NDArray[np.float64]:
+    def spread(self, terms: Iterable[TermPart]) -> NDArray[np.float64]:
         """(C,) contributions of terms, each spread over its occurrences; some may be in no chunk."""
-        _, contributions = term_places(self.terms, terms, segmenter, self._title)
+        _, contributions = term_places(self.terms, terms, self._title)
         by_chunk = np.zeros(self.n_chunks + 1)
         np.add.at(by_chunk, np.concatenate([self.of_word[:, 0], self.of_pair[:, 0]]), contributions)
         return by_chunk[:-1]
@@ -149,7 +147,7 @@ def parts_of(
     own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))
     segmenter = segmenter_of(language)
     contributions = _of_passages(breakdown, side, own.vectors)
-    contributions += ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms, segmenter)
+    contributions += ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms)
     by_model = None if model is None else _of_model(model, side, own.vectors.chunk_spans)
     return _parts(own.vectors.chunk_spans, contributions, cosine, by_model, unit)
 

@@ -106,7 +106,7 @@ def hit_mass(hit: Hit, query: Document, segmenter: WordSegmenter) -> HitMass | N
         (hit.document, [part.target for part in parts]),
     ):
         found = segmenter.segment(document.text)
-        places, words = term_places(found, breakdown.terms, segmenter, title_span(document))
+        places, words = term_places(found, breakdown.terms, title_span(document))
         ends = np.array([[span.start, span.stop] for span in spans], np.int64).reshape(-1, 2)
         sides.append(tenths(np.concatenate([ends, places]), np.concatenate([passages, words]), len(document.text)))
     total = sides[0].sum()

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from engine.report.evidence import best_sentence_span, pages_label, place_of
 from engine.report.marked_text import Mark, Run, marked_runs
 from engine.report.snippets import after_heading
-from engine.report.term_places import TermPlaces
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
@@ -87,17 +86,14 @@ def _row(query: Document, number: int, cells: tuple[Cell | None, ...]) -> Row:
 
 
 def _column(result: Result, hit: Hit, rows: Sequence[int], least: float) -> list[Cell | None]:
-    theirs = TermPlaces(hit.document, result.language)
     pairs: dict[int, list[SectionPair]] = {}
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
     even = hit.score / max(1, len(result.query.sections))
-    return [_cell(result, hit, pairs.get(row, []), theirs, least, even) for row in rows]
+    return [_cell(result, hit, pairs.get(row, []), least, even) for row in rows]
 
 
-def _cell(
-    result: Result, hit: Hit, pairs: Sequence[SectionPair], theirs: TermPlaces, least: float, even: float
-) -> Cell | None:
+def _cell(result: Result, hit: Hit, pairs: Sequence[SectionPair], least: float, even: float) -> Cell | None:
     contribution = sum(pair.contribution for pair in pairs)
     has_passage = any(pair.parts for pair in pairs)
     if not pairs or contribution < least or not (has_passage or contribution >= even):
@@ -105,7 +101,7 @@ def _cell(
     best = max(pairs, key=lambda pair: pair.contribution)
     _, span = shown_spans(best, result.query, hit.document)
     span = Span(after_heading(hit.document, span, best.target_section), span.stop)
-    words = [(part.contribution, theirs.spans(part.term, best.target_section)) for part in best.terms]
+    words = [(part.contribution, hit.places[1].spans(part.key, best.target_section)) for part in best.terms]
     sentence = best_sentence_span(hit.document.text, span, words)
     marks = [Mark(Span(start, stop), 1, is_word=True) for _, places in words for start, stop in places]
     return Cell(

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
-from engine.report.term_places import TermPlaces
-from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, SmallPairs, TermPart
+from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage, Span
+from engine.words.places import TermPlaces
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty
@@ -83,9 +83,8 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
-    mine = TermPlaces(result.query, result.language)
     for hit in result.hits:
-        yield _hit(hit, mine, result.language, n_pairs)
+        yield _hit(result.query, hit, n_pairs)
 
 
 def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:
@@ -95,7 +94,6 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
         found: from `Index.novelty`.
         n_pairs: as in `result_dict`.
     """
-    mine = TermPlaces(found.query, found.language)
     return {
         "schema": NOVELTY_VERSION,
         "query": _query(found),
@@ -111,7 +109,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
                 "section": _section(found.query, one.section),
                 "kind": one.kind.value,
                 "novelty": one.novelty,
-                "hit": None if one.hit is None else _hit(one.hit, mine, found.language, n_pairs),
+                "hit": None if one.hit is None else _hit(found.query, one.hit, n_pairs),
             }
             for one in found
         ],
@@ -138,21 +136,16 @@ def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) -> dict[str, Any]:
+def _hit(query: Document, hit: Hit, n_pairs: int | None) -> dict[str, Any]:
     pairs = hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
-    theirs = TermPlaces(hit.document, language)
-    parts = [_pair(pair, mine, theirs) for pair in pairs[:n_listed]]
+    parts = [_pair(pair, query, hit) for pair in pairs[:n_listed]]
     if (document := hit.breakdown.document) is not None:
         parts.append(
             _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
         )
-    hidden: list[SectionPair | SmallPairs] = [*pairs[n_listed:]]
-    if hit.breakdown.small is not None:
-        hidden.append(hit.breakdown.small)
-    if hidden:
-        in_words = sum(pair.words for pair in hidden)
-        parts.append(_part("rest", sum(pair.contribution for pair in hidden), in_words=in_words))
+    if (rest := hit.breakdown.beyond(n_listed)) is not None:
+        parts.append(_part("rest", rest.contribution, in_words=rest.words))
     values = {
         "rank": hit.rank,
         "score": hit.score,
@@ -164,11 +157,11 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
         "coverage": _coverage(hit.coverage),
         "has_vectors": hit.has_vectors,
         "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},
-        "words": [asdict(term) for term in hit.breakdown.terms[:N_TERMS]],
+        "words": [{"term": term.term, "contribution": term.contribution} for term in hit.breakdown.terms[:N_TERMS]],
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
     }
-    return values if hit.model is None else values | {"model": _model(hit.model, mine.document, hit.document)}
+    return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
 
 def _model(model: ModelExplanation, query: Document, target: Document) -> dict[str, Any]:
@@ -218,7 +211,7 @@ def _part(
     }
 
 
-def _pair(pair: SectionPair, mine: TermPlaces, theirs: TermPlaces) -> dict[str, Any]:
+def _pair(pair: SectionPair, query: Document, hit: Hit) -> dict[str, Any]:
     strongest = pair.parts[0] if pair.parts else None
     part = _part(
         "section_pair",
@@ -228,19 +221,20 @@ def _pair(pair: SectionPair, mine: TermPlaces, theirs: TermPlaces) -> dict[str, 
         threshold=None if strongest is None else strongest.threshold,
     )
     return part | {
-        "query_section": _section(mine.document, pair.query_section),
-        "target_section": _section(theirs.document, pair.target_section),
-        "words": [_word(term, pair, mine, theirs) for term in pair.terms],
-        "spans": [_passages(passages, mine.document, theirs.document) for passages in pair.parts],
+        "query_section": _section(query, pair.query_section),
+        "target_section": _section(hit.document, pair.target_section),
+        "words": [_word(term, pair, hit.places) for term in pair.terms],
+        "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
     }
 
 
-def _word(term: TermPart, pair: SectionPair, mine: TermPlaces, theirs: TermPlaces) -> dict[str, Any]:
+def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlaces]) -> dict[str, Any]:
+    mine, theirs = places
     return {
         "term": term.term,
         "contribution": term.contribution,
-        "query_spans": mine.spans(term.term, pair.query_section),
-        "target_spans": theirs.spans(term.term, pair.target_section),
+        "query_spans": mine.spans(term.key, pair.query_section),
+        "target_spans": theirs.spans(term.key, pair.target_section),
     }
 
 

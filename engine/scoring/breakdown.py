@@ -1,18 +1,19 @@
 """The parts of a score: which section matches which, by which passages and words, for how much. Values and functions.
 
 A component c adds v_c c^r to the score (`engine.scoring.evidence`); a part with a share of the
-component has the same share of this contribution. So contributions sum to the score.
+component has the same share of this contribution. So contributions sum to the score. A pair of long documents
+has thousands of parts, of which few are read: section pairs and terms are arrays until one is read.
 
-Letters in shapes: I query chunks, R targets, C chunks of one.
+Letters in shapes: I query chunks, R targets, C chunks of one, P section pairs, T shared terms, n their places.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,64 @@ from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
-from engine.text.section_kinds import besides
+from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Span
-from engine.words.alignment import align, occurrences, section_starts
+from engine.words.alignment import SectionTerms, align, occurrences, section_starts
 from engine.words.apart import Sections
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
+from engine.words.places import PAIR, QueryText, TermPlaces, nowhere
 from engine.words.segmenter import Terms, segmenter_of
 from engine.words.titles import title_span
 
 N_TERMS = 10  # terms listed for a pair of sections
+
+PartT = TypeVar("PartT")
+
+
+class LazyParts(Sequence[PartT], Generic[PartT]):
+    """A sequence of parts, each made when it is first read; equal to any sequence of equal parts."""
+
+    def __init__(self, n_parts: int, make: Callable[[int], PartT]) -> None:
+        """Keep the function that makes a part by its place."""
+        self._n_parts = n_parts
+        self._make = make
+        self._made: dict[int, PartT] = {}
+
+    def __len__(self) -> int:
+        return self._n_parts
+
+    @overload
+    def __getitem__(self, at: int) -> PartT: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[PartT, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> PartT | tuple[PartT, ...]:
+        if isinstance(at, slice):
+            return tuple(self._part(place) for place in range(self._n_parts)[at])
+        return self._part(range(self._n_parts)[at])
+
+    def _part(self, place: int) -> PartT:
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+    def __iter__(self) -> Iterator[PartT]:
+        return map(self._part, range(self._n_parts))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_is_equal, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def _is_equal(one: object, other: object) -> bool:
+    return one == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +101,7 @@ class TermPart:
 
     term: str  # as it is first written in the target
     contribution: float
+    key: int = 0  # by which `TermPlaces` finds it: its hash, plus `PAIR` for a pair of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +128,7 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True)
 class SmallPairs:
-    """The section pairs below the minimum contribution of a search, as one part."""
+    """Weak section pairs as one part: those below the minimum contribution of a search, or beyond those listed."""
 
     n_pairs: int  # at least 1
     contribution: float
@@ -89,20 +139,38 @@ class SmallPairs:
 class Breakdown(Deferred):
     """All parts of one score; their contributions sum to it.
 
-    In the result of a search, pairs, terms and small pairs are computed on first access.
+    In the result of a search, all but the components and the document vectors is computed on first access.
     """
 
-    pairs: tuple[SectionPair, ...]  # pairs of body sections, then the others; each group strongest first
+    pairs: Sequence[SectionPair]  # pairs of body sections, then the others; each group strongest first
     document: DocumentPart | None  # None where the scoring gives the document vectors no weight
-    terms: tuple[TermPart, ...]  # all terms, over the whole documents, strongest first
+    terms: Sequence[TermPart]  # all terms, over the whole documents, strongest first
     components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
     small: SmallPairs | None = None  # the section pairs below the minimum of the search; None where there are none
+    # Where the terms of query and target stand; None for a breakdown that no search made.
+    places: tuple[TermPlaces, TermPlaces] | None = field(default=None, repr=False, compare=False)
 
     @property
     def score(self) -> float:
         """The sum of the parts."""
-        others = (one.contribution for one in (self.document, self.small) if one is not None)
-        return sum(pair.contribution for pair in self.pairs) + sum(others)
+        rest = self.beyond(0)
+        others = (one.contribution for one in (self.document, rest) if one is not None)
+        return sum(others)
+
+    def beyond(self, n_listed: int) -> SmallPairs | None:
+        """All section pairs but the first `n_listed` as one part, the small ones included; None if there are none."""
+        columns = pair_columns(self.pairs)
+        n_pairs = self.n_pairs - min(len(self.pairs), n_listed)
+        small = self.small or SmallPairs(0, 0.0, 0.0)
+        return (
+            None
+            if not n_pairs
+            else SmallPairs(
+                n_pairs,
+                float(columns.contributions[n_listed:].sum()) + small.contribution,
+                float(columns.words[n_listed:].sum()) + small.words,
+            )
+        )
 
     @property
     def n_pairs(self) -> int:
@@ -122,16 +190,13 @@ class Scored:
     scoring: Scoring
     words: QueryTerms | None
     pairs: QueryTerms | None
-    language: str | None
-    text: str | None = None  # of the query, with blanks in place of common sentences; by default the whole text
+    text: QueryText
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
-    left_out: NDArray[np.bool_] | None = None  # (A,) sections of the query that take no part; None where all do
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
 def break_down(
-    query: Document,
     query_chunks: Sequence[Chunk],
     targets: Sequence[Document],
     target_spans: Sequence[NDArray[np.int32]],
@@ -140,8 +205,7 @@ def break_down(
     """Break the scores of targets down into parts.
 
     Args:
-        query: the document that was searched with.
-        query_chunks: I chunks of it.
+        query_chunks: I chunks of the query.
         targets: R documents.
         target_spans: for each, (C, 4) section, start, stop, tokens of its chunks.
         scored: the values that their scores were computed from.
@@ -155,8 +219,6 @@ def break_down(
     # After a search in float32 the component can differ in the last digits from the sum of these shares.
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
-    blanked = query.text if scored.text is None else scored.text
-    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.left_out)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -167,7 +229,7 @@ def break_down(
             scored.matches.similarities[rows, number],
             components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
-        make = partial(_parts, text, query_chunks, target, chunks, components, scored)
+        make = partial(_parts, query_chunks, target, chunks, components, scored)
         document = None
         if scored.cosines is not None:
             weight, added_by_document = scored.weights["document"], components["document"]
@@ -186,40 +248,133 @@ class _Chunks:
     contributions: NDArray[np.float64]  # (n,)
 
 
-class _QueryText:
-    """The text of a query, segmented when its words are first needed, once for all targets."""
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """Section pairs as arrays (P,)."""
+
+    query_sections: NDArray[np.int64]
+    target_sections: NDArray[np.int64]
+    contributions: NDArray[np.float64]
+    words: NDArray[np.float64]
+
+    def of(self, at: NDArray[np.int64] | NDArray[np.bool_]) -> PairColumns:
+        """Some of the pairs."""
+        return PairColumns(self.query_sections[at], self.target_sections[at], self.contributions[at], self.words[at])
+
+
+def pair_columns(pairs: Sequence[SectionPair]) -> PairColumns:
+    """Section pairs as arrays, without making those of a search."""
+    if isinstance(pairs, _SectionPairs):
+        return pairs.columns
+    return PairColumns(
+        np.array([pair.query_section for pair in pairs], np.int64),
+        np.array([pair.target_section for pair in pairs], np.int64),
+        np.array([pair.contribution for pair in pairs], np.float64),
+        np.array([pair.words for pair in pairs], np.float64),
+    )
+
+
+class _SectionPairs(LazyParts[SectionPair]):
+    """The section pairs of one target."""
 
     def __init__(
-        self,
-        document: Document,
-        language: str | None,
-        text: str,
-        weights: NDArray[np.float64] | None,
-        left_out: NDArray[np.bool_] | None,
+        self, columns: PairColumns, passages: Mapping[tuple[int, int], list[ChunkPart]], words: _SharedTerms | None
     ) -> None:
-        self.document = document
-        self.weights = weights
-        self._left_out = left_out
-        self._text = text
-        self.language = language
-        self._terms: Terms | None = None
+        super().__init__(len(columns.contributions), self._pair)
+        self.columns = columns
+        self._passages = passages
+        self._words = words
+
+    def _pair(self, at: int) -> SectionPair:
+        columns = self.columns
+        key = int(columns.query_sections[at]), int(columns.target_sections[at])
+        parts = sorted(self._passages.get(key, ()), key=lambda part: -part.contribution)
+        terms = () if self._words is None else self._words.of_pair(*key)
+        return SectionPair(*key, float(columns.contributions[at]), tuple(parts), float(columns.words[at]), terms)
+
+
+class _SharedTerms:
+    """The terms, words and pairs of words, that one target shares with the query."""
+
+    def __init__(self, target: Document, parts: Sequence[_TermsOfKind]) -> None:
+        self._text = target.text
+        self._n_columns = len(target.sections) + 1
+        n_terms = np.cumsum([0, *(len(part.contributions) for part in parts)])
+        self._keys = np.concatenate([part.keys for part in parts])  # (T,)
+        self._spans = np.concatenate([part.spans for part in parts])  # (T, 2) of their first places
+        self._all = np.concatenate([part.contributions for part in parts])  # (T,)
+        self._terms = np.concatenate([part.aligned.terms + n for part, n in zip(parts, n_terms[:-1], strict=True)])
+        self._contributions = np.concatenate([part.aligned.contributions for part in parts])
+        self._pairs = np.concatenate(  # (n,) number of the section pair
+            [part.aligned.query_sections * self._n_columns + part.aligned.target_sections for part in parts]
+        )
+
+    def sums(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Section of the query, section of the target and contribution of each pair of sections with shared terms."""
+        sums = np.asarray(np.bincount(self._pairs, self._contributions), np.float64)
+        pairs = np.flatnonzero(np.bincount(self._pairs))
+        return pairs // self._n_columns, pairs % self._n_columns, sums[pairs]
+
+    def of_pair(self, query_section: int, target_section: int) -> tuple[TermPart, ...]:
+        """The strongest terms of a pair of sections, strongest first."""
+        order, firsts = self._by_pair
+        pair = query_section * self._n_columns + target_section
+        if pair + 1 >= len(firsts):
+            return ()
+        places = order[firsts[pair] : firsts[pair + 1]]
+        return self._strongest(self._terms[places], self._contributions[places], N_TERMS)
 
     @cached_property
-    def besides(self) -> frozenset[int]:
-        return besides(self.document)
+    def _by_pair(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places of terms sorted by pair, and the first of each pair."""
+        # A sort of 16-bit integers takes linear time.
+        narrow = self._pairs.astype(np.uint16) if self._pairs.max(initial=0) < 1 << 16 else self._pairs
+        firsts = np.cumsum(np.concatenate([[0], np.bincount(self._pairs)]))
+        return np.argsort(narrow, kind="stable"), firsts
 
-    @property
-    def terms(self) -> Terms:
-        if self._terms is None:
-            self._terms = segmenter_of(self.language or "none").segment(self._text)
-            if self._left_out is not None:
-                sections = Sections(section_starts(self.document), self._left_out.astype(np.uint8))
-                self._terms = sections.kept(self._terms, 1)
-        return self._terms
+    def ranked(self) -> Sequence[TermPart]:
+        """All terms, strongest first."""
+        return _RankedTerms(len(self._all), partial(self._strongest, np.arange(len(self._all)), self._all))
+
+    def _strongest(
+        self, terms: NDArray[np.int64], contributions: NDArray[np.float64], n_most: int
+    ) -> tuple[TermPart, ...]:
+        if len(terms) > n_most:  # equal terms at the border are ordered by their names
+            chosen = np.flatnonzero(contributions >= -np.partition(-contributions, n_most - 1)[n_most - 1])
+            terms, contributions = terms[chosen], contributions[chosen]
+        spans, keys = self._spans[terms].tolist(), self._keys[terms].tolist()
+        parts = [
+            TermPart(" ".join(self._text[start:stop].split()), contribution, key)
+            for (start, stop), contribution, key in zip(spans, contributions.tolist(), keys, strict=True)
+        ]
+        return tuple(sorted(parts, key=_strength)[:n_most])
+
+
+class _RankedTerms(LazyParts[TermPart]):
+    """Terms, strongest first; the first few are found without sorting all."""
+
+    def __init__(self, n_parts: int, strongest: Callable[[int], tuple[TermPart, ...]]) -> None:
+        super().__init__(n_parts, self._term)
+        self._strongest = strongest
+        self._first: tuple[TermPart, ...] = ()
+
+    def _term(self, at: int) -> TermPart:
+        if at >= len(self._first):
+            self._first = self._strongest(N_TERMS if at < N_TERMS else len(self))
+        return self._first[at]
+
+
+@dataclass(frozen=True, slots=True)
+class _TermsOfKind:
+    """The words, or the pairs of words, that one target shares with the query."""
+
+    keys: NDArray[np.int64]  # (T,)
+    spans: NDArray[np.int64]  # (T, 2) of their first places in the target
+    contributions: NDArray[np.float64]  # (T,)
+    aligned: SectionTerms
 
 
 def _parts(
-    text: _QueryText,
     query_chunks: Sequence[Chunk],
     target: Document,
     chunks: _Chunks,
@@ -227,41 +382,53 @@ def _parts(
     scored: Scored,
 ) -> Mapping[str, Any]:
     passages = _passages(query_chunks, chunks, scored.limits)
-    words: dict[tuple[int, int], list[TermPart]] = defaultdict(list)
-    of_pairs: dict[tuple[int, int], float] = defaultdict(float)
-    terms: list[TermPart] = []
+    words, places = None, (nowhere(scored.text.document), nowhere(target))
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
-        found = segmenter_of(text.language or "none").segment(target.text)
+        found = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
             found = Sections.of_kinds(target).kept(found, scored.skip)
-        for kind, query_terms in (("words", scored.words), ("pairs", scored.pairs)):
-            _add_terms(text, target, found, kind, query_terms, components[kind], (words, of_pairs, terms))
-    keys = passages.keys() | of_pairs.keys()
-    pairs = [
-        SectionPair(
-            *key,
-            sum(part.contribution for part in passages.get(key, ())) + of_pairs.get(key, 0.0),
-            tuple(sorted(passages.get(key, ()), key=lambda part: -part.contribution)),
-            of_pairs.get(key, 0.0),
-            tuple(sorted(words.get(key, ()), key=_strength)[:N_TERMS]),
-        )
-        for key in keys
-    ]
-    beside = besides(target)
-
-    def place(pair: SectionPair) -> tuple[bool, float, int, int]:
-        is_beside = pair.query_section in text.besides or pair.target_section in beside
-        return is_beside, -pair.contribution, pair.query_section, pair.target_section
-
-    listed = sorted((pair for pair in pairs if pair.contribution >= scored.min_pair), key=place)
-    small = _small([pair for pair in pairs if pair.contribution < scored.min_pair])
-    return {"pairs": tuple(listed), "terms": tuple(sorted(terms, key=_strength)), "small": small}
+        kinds = (("words", scored.words), ("pairs", scored.pairs))
+        shared = [_shared_terms(target, found, kind, of_kind, components[kind], scored) for kind, of_kind in kinds]
+        words, places = _SharedTerms(target, shared), (scored.text.places, TermPlaces(target, found))
+    columns = _columns(passages, words)
+    is_beside = np.isin(columns.query_sections, _besides(scored.text.kinds))
+    is_beside |= np.isin(columns.target_sections, _besides(section_kinds(target)))
+    order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
+    is_small = columns.contributions < scored.min_pair
+    return {
+        "pairs": _SectionPairs(columns.of(order[~is_small[order]]), passages, words),
+        "terms": () if words is None else words.ranked(),
+        "small": _small(columns.of(is_small)),
+        "places": places,
+    }
 
 
-def _small(pairs: Sequence[SectionPair]) -> SmallPairs | None:
-    if not pairs:
+def _columns(passages: Mapping[tuple[int, int], list[ChunkPart]], words: _SharedTerms | None) -> PairColumns:
+    """All section pairs, those with passages and those with shared terms, in any order."""
+    rows = np.array(list(passages), np.int64).reshape(-1, 2)
+    added = np.array([sum(part.contribution for part in parts) for parts in passages.values()], np.float64)
+    if words is None:
+        return PairColumns(rows[:, 0], rows[:, 1], added, np.zeros(len(added)))
+    queries, targets, of_words = words.sums()
+    n_columns = max(rows[:, 1].max(initial=0), targets.max(initial=0)) + 1
+    keys = np.concatenate([rows[:, 0] * n_columns + rows[:, 1], queries * n_columns + targets])
+    pairs, at = np.unique(keys, return_inverse=True)
+    by_passages, by_words = (
+        np.asarray(np.bincount(places, sums, minlength=len(pairs)), np.float64)
+        for places, sums in ((at[: len(added)], added), (at[len(added) :], of_words))
+    )
+    return PairColumns(pairs // n_columns, pairs % n_columns, by_passages + by_words, by_words)
+
+
+def _besides(kinds: Sequence[SectionKind]) -> list[int]:
+    """The positions of the sections that are not body, which are shown after all others."""
+    return [number for number, kind in enumerate(kinds) if kind is not SectionKind.BODY]
+
+
+def _small(columns: PairColumns) -> SmallPairs | None:
+    if not len(columns.words):
         return None
-    return SmallPairs(len(pairs), sum(pair.contribution for pair in pairs), sum(pair.words for pair in pairs))
+    return SmallPairs(len(columns.words), float(columns.contributions.sum()), float(columns.words.sum()))
 
 
 def _strength(part: TermPart) -> tuple[float, str]:
@@ -288,40 +455,20 @@ def _passages(
     return parts
 
 
-def _add_terms(
-    text: _QueryText,
-    target: Document,
-    found: Terms,
-    kind: str,
-    query_terms: QueryTerms,
-    component: float,
-    into: tuple[dict[tuple[int, int], list[TermPart]], dict[tuple[int, int], float], list[TermPart]],
-) -> None:
-    """Add contributions of one kind of term: the strongest by section pair, sums of section pairs, and all terms."""
-    words, sums, terms = into
-    title = title_span(target)
+def _shared_terms(
+    target: Document, found: Terms, kind: str, query_terms: QueryTerms, component: float, scored: Scored
+) -> _TermsOfKind:
+    """The terms of one kind that the target shares with the query, by pair of sections."""
+    text, title = scored.text, title_span(target)
     shared = matches(query_terms, getattr(counted([found], [title]), kind))
-    if not len(shared.terms):
-        return
     names = query_terms.terms[shared.terms]
-    contributions = component * shared.shares / shared.shares.sum()
+    contributions = component * shared.shares / (shared.shares.sum() or 1.0)
     title_of_query = title_span(text.document) if query_terms.counts is None else None
     mine = occurrences(text.terms, kind, section_starts(text.document), title_of_query)
     theirs = occurrences(found, kind, section_starts(target), title)
     order = np.argsort(names)
     names, contributions = names[order], contributions[order]
     seen, first = np.unique(theirs.terms, return_index=True)
-    spans = theirs.spans[first[np.searchsorted(seen, names)]].tolist()
-    written = [" ".join(target.text[start:stop].split()) for start, stop in spans]
-    terms.extend(map(TermPart, written, contributions.tolist()))
-    aligned = align(mine, theirs, names, contributions, text.weights)
-    n = len(target.sections) + 1
-    keys, at = np.unique(aligned.query_sections * n + aligned.target_sections, return_inverse=True)
-    for key, total in zip(keys.tolist(), np.bincount(at, aligned.contributions).tolist(), strict=True):
-        sums[divmod(key, n)] += total
-    # The strongest few of each pair of sections: sorted by pair, then falling contribution.
-    strongest = np.lexsort((-aligned.contributions, at))
-    rank = np.arange(len(at)) - np.searchsorted(at[strongest], at[strongest])
-    for place in strongest[rank < N_TERMS].tolist():
-        term = written[aligned.terms[place]]
-        words[divmod(int(keys[at[place]]), n)].append(TermPart(term, float(aligned.contributions[place])))
+    spans = theirs.spans[first[np.searchsorted(seen, names)]] if len(names) else np.empty((0, 2), np.int64)
+    keys = names.astype(np.int64) + (PAIR if kind == "pairs" else 0)
+    return _TermsOfKind(keys, spans, contributions, align(mine, theirs, names, contributions, scored.section_weights))

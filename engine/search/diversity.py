@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.result import Hit, Result
+from engine.scoring.breakdown import pair_columns
 from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
@@ -62,8 +63,8 @@ def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.fl
     """
     found = np.zeros((len(hits), n_sections))
     for row, hit in enumerate(hits):
-        for pair in hit.breakdown.pairs:
-            found[row, pair.query_section] += pair.contribution
+        pairs = pair_columns(hit.breakdown.pairs)
+        found[row] = np.bincount(pairs.query_sections, pairs.contributions, minlength=n_sections)
     return found
 
 

@@ -19,14 +19,13 @@ from engine.search.skipping import left_out_sections, query_stretches
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind, kind_bits
+from engine.text.section_kinds import SectionKind, kind_bits, section_kinds
 from engine.text.spans import Span
 from engine.words.alignment import mean_weights, occurrences, section_starts
-from engine.words.apart import Sections
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
-from engine.words.segmenter import segmenter_of
+from engine.words.places import QueryText
 from engine.words.titles import title_span
 
 
@@ -41,6 +40,7 @@ class Query:
     skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
     skip_in_targets: frozenset[SectionKind] = frozenset()  # kinds of sections of targets that take no part
     section_weights: tuple[float, ...] = ()  # of its sections; () where all are 1
+    kinds: tuple[SectionKind, ...] | None = None  # of its sections; computed by default
     keeps_common: bool = False  # whether sentences that many documents have count as any other
 
 
@@ -69,9 +69,8 @@ class Prepared:
     words: QueryTerms | None
     pairs: QueryTerms | None
     weights: dict[str, float]  # of the components
-    text: str  # of the query, with blanks in place of common sentences
+    text: QueryText  # without common sentences
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
-    left_out: NDArray[np.bool_] | None = None  # (A,) its sections that take no part; None where all do
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
@@ -110,9 +109,11 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     weights = scoring.weights(vectors=has_vectors, words=has_words, documents=not skip)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
     common = [] if query.keeps_common else common_stretches(query.document.text, reference.common)
-    stretches = query_stretches(query.document, query.skip, common, query.section_weights)
-    text = blanked(query.document.text, common)
-    left_out = left_out_sections(query.document, query.skip, query.section_weights)
+    kinds = section_kinds(query.document) if query.skip and query.kinds is None else query.kinds
+    left_out = left_out_sections(kinds or (), query.skip, query.section_weights)
+    names = [*sorted(query.skip), *(["those of weight 0"] if 0 in query.section_weights else [])]
+    stretches = query_stretches(query.document, left_out, common, names)
+    text = QueryText(query.document, background.language, blanked(query.document.text, common), left_out, kinds)
     kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
     given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
     of_sections = np.array(query.section_weights) if query.section_weights else None
@@ -126,21 +127,14 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     )
     words = pairs = None
     if background.language is not None and weights["words"] + weights["pairs"] > 0:
-        words, pairs = _terms(query, text, left_out, None if stretches else query.words, background, scoring)
+        words, pairs = _terms(query, text, None if stretches else query.words, background, scoring)
     if scoring.cover:
         weights = _attainable(weights, limits, words, pairs)
-    return Prepared(
-        vectors, given, limits, words, pairs, weights, text, of_sections, left_out if left_out.any() else None, skip
-    )
+    return Prepared(vectors, given, limits, words, pairs, weights, text, of_sections, skip)
 
 
 def _terms(
-    query: Query,
-    text: str,
-    left_out: NDArray[np.bool_],
-    known: WordTables | None,
-    background: Background,
-    scoring: Scoring,
+    query: Query, text: QueryText, known: WordTables | None, background: Background, scoring: Scoring
 ) -> tuple[QueryTerms, QueryTerms]:
     """The weighted words and pairs of a query, whose `text` is without common sentences."""
     is_weighted = bool(query.section_weights)
@@ -149,8 +143,7 @@ def _terms(
     if known is not None and not is_weighted and not scoring.cover:
         found, tables = None, known
     else:
-        found = segmenter_of(background.language or "none").segment(text)
-        found = Sections(section_starts(query.document), left_out.astype(np.uint8)).kept(found, 1)
+        found = text.terms
         tables = counted([found], [title])
     of_sections, starts = np.array(query.section_weights), section_starts(query.document)
 

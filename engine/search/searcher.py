@@ -299,15 +299,12 @@ class Searcher:
             self.scoring,
             prepared.words,
             prepared.pairs,
-            self.snapshot.language,
             prepared.text,
             prepared.section_weights,
             min_pair,
-            prepared.left_out,
             prepared.skip,
         )
         breakdowns = break_down(
-            query.document,
             prepared.vectors.chunk_spans,
             [one.document for one in shown],
             [one.spans for one in shown],

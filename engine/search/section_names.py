@@ -8,7 +8,7 @@ they name a kind in any document: "What is claimed is" names claims as "Claims" 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.text.document import KIND, Document
 from engine.text.section_kinds import SectionKind, heading_name, section_kinds
@@ -43,10 +43,15 @@ def key_of(name: str) -> str:
     return heading_name(name) or name.strip().casefold()
 
 
-def names_of_sections(document: Document) -> list[tuple[str, ...]]:
-    """The names of each section of a document, in the form of `key_of`, the most specific name first."""
+def names_of_sections(document: Document, kinds: Sequence[SectionKind] | None = None) -> list[tuple[str, ...]]:
+    """The names of each section of a document, in the form of `key_of`, the most specific name first.
+
+    Args:
+        document: a query.
+        kinds: of its sections; computed by default.
+    """
     own = _own_kinds(document)
-    kinds = section_kinds(document)
+    kinds = section_kinds(document) if kinds is None else kinds
     return [tuple(dict.fromkeys(_names(document, number, own, kind))) for number, kind in enumerate(kinds)]
 
 

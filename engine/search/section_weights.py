@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -19,7 +19,7 @@ from engine.search.query import Query
 from engine.search.section_names import KINDS, key_of, names_of_sections
 from engine.search.skipping import kinds_of
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind
+from engine.text.section_kinds import SectionKind, section_kinds
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
 _N_NAMED = 5  # headings that an error lists
@@ -36,10 +36,11 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
     Raises:
         QueryError: a kind or a weight cannot be used.
     """
-    of_sections = section_weights(query.document, weights) if weights else ()
-    kinds = kinds_of(skip)
-    in_targets = kinds | kinds_without_weight(weights)
-    return replace(query, skip=kinds, skip_in_targets=in_targets, section_weights=of_sections)
+    kinds = section_kinds(query.document) if skip or weights else query.kinds
+    of_sections = section_weights(query.document, weights, kinds) if weights else ()
+    skipped = kinds_of(skip)
+    in_targets = skipped | kinds_without_weight(weights)
+    return replace(query, skip=skipped, skip_in_targets=in_targets, section_weights=of_sections, kinds=kinds)
 
 
 def parse_weights(text: str) -> dict[str, float]:
@@ -64,12 +65,15 @@ def parse_weights(text: str) -> dict[str, float]:
     return found
 
 
-def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[float, ...]:
+def section_weights(
+    document: Document, weights: Mapping[str, float], kinds: Sequence[SectionKind] | None = None
+) -> tuple[float, ...]:
     """The weight of each section of a document; () where all are 1.
 
     Args:
         document: a query.
         weights: by kind, heading or number, each at least 0.
+        kinds: of the sections; computed by default.
 
     Raises:
         QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.
@@ -81,7 +85,7 @@ def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[f
         if key in given:
             raise QueryError(f"two weights name the same sections, {name!r} the second time; give one")
         given[key] = float(weight)
-    names = names_of_sections(document)
+    names = names_of_sections(document, kinds)
     known = {name for of_section in names for name in of_section}
     for name in weights:
         if key_of(name) not in known and key_of(name) not in KINDS:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.errors import QueryError
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind, kind_bits, section_bits, stretches_of
+from engine.text.section_kinds import SectionKind
 from engine.text.spans import Span
 
 
@@ -32,23 +32,29 @@ def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
 
 
 def left_out_sections(
-    query: Document, kinds: Collection[SectionKind], weights: Sequence[float] = ()
+    kinds: Sequence[SectionKind], skip: Collection[SectionKind], weights: Sequence[float] = ()
 ) -> NDArray[np.bool_]:
-    """Which sections of a query `query_stretches` leaves out, (A,) of its A sections; the arguments are the same."""
-    of_kind = (section_bits(query) & kind_bits(kinds)) > 0 if kinds else np.zeros(max(1, len(query.sections)), bool)
+    """Which sections of a query are left out, (A,); [False] for a document without sections.
+
+    Args:
+        kinds: of the A sections.
+        skip: kinds to leave out.
+        weights: of the sections, of which those of weight 0 are left out; () where all are 1.
+    """
+    of_kind = np.array([kind in skip for kind in kinds] or [False])
     return of_kind | (np.array(weights) == 0) if len(weights) else of_kind
 
 
 def query_stretches(
-    query: Document, kinds: Collection[SectionKind], common: Sequence[Span], weights: Sequence[float] = ()
+    query: Document, left_out: NDArray[np.bool_], common: Sequence[Span], names: Iterable[str]
 ) -> list[Span]:
     """The stretches of a query that are left out of its evidence: some of its sections, and common sentences.
 
     Args:
         query: the document to search with.
-        kinds: of the sections to leave out.
+        left_out: from `left_out_sections`.
         common: stretches of common sentences.
-        weights: of the sections, of which those of weight 0 are left out; () where all are 1.
+        names: of the sections that are left out, for the error.
 
     Returns:
         Stretches in reading order that do not overlap.
@@ -56,9 +62,7 @@ def query_stretches(
     Raises:
         QueryError: nothing of the query would be left.
     """
-    skipped = stretches_of(query, kinds) if kinds else []
-    without_weight = [number for number, weight in enumerate(weights) if not weight]
-    skipped += [Span(query.sections[number].start, query.sections[number].stop) for number in without_weight]
+    skipped = [Span(query.sections[at].start, query.sections[at].stop) for at in np.flatnonzero(left_out).tolist()]
     if not skipped:
         return list(common)
     merged = _merged([*skipped, *common])
@@ -67,8 +71,8 @@ def query_stretches(
         left += query.text[at : stretch.start].strip()
         at = stretch.stop
     if not left and not query.text[at:].strip():
-        names = ", ".join([*sorted(kinds), *(["those of weight 0"] if without_weight else [])])
-        raise QueryError(f"the query {query.title!r} has no section but those to be skipped ({names}); skip fewer")
+        named = ", ".join(names)
+        raise QueryError(f"the query {query.title!r} has no section but those to be skipped ({named}); skip fewer")
     return merged
 
 

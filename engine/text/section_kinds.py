@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.document import Document
-from engine.text.spans import Section, Span
+from engine.text.spans import Section
 
 WINDOW_CHARS = 400  # of text that is classified together: two or three citations
 LEAST_CITED = 0.8  # share of windows full of citations, in a section of references without such a heading
@@ -159,21 +159,6 @@ def kind_bits(kinds: Collection[SectionKind]) -> int:
 def section_bits(document: Document) -> NDArray[np.uint8]:
     """(A,) the kind of each section of a document as a bit, 0 for body; [0] for a document without sections."""
     return np.array([_BITS[kind] for kind in section_kinds(document)] or [0], np.uint8)
-
-
-def besides(document: Document) -> frozenset[int]:
-    """The positions of the sections that are not body, which are shown after all others."""
-    return frozenset(number for number, kind in enumerate(section_kinds(document)) if kind is not SectionKind.BODY)
-
-
-def stretches_of(document: Document, kinds: Collection[SectionKind]) -> list[Span]:
-    """The spans of the sections of some kinds, in reading order; adjacent sections form one span."""
-    found: list[Span] = []
-    for section, kind in zip(document.sections, section_kinds(document), strict=True):
-        if kind in kinds:
-            start = found.pop().start if found and found[-1].stop == section.start else section.start
-            found.append(Span(start, section.stop))
-    return found
 
 
 def _kind(text: str, section: Section) -> SectionKind:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import Stemmer
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from engine.words.languages import UNSPACED, check_language, normal_form, stop_words_of, word_pattern
 
-_PLAIN_WORD = re.compile(r"(\w+)")
 # No marks and no script that is segmented into bigrams: Latin, Greek, Cyrillic, punctuation, symbols.
 _NOT_PLAIN = re.compile(
     "[^\x00-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u200b\u2010-\u205f\u2070-\u20cf\u2100-\u2cee]"
 )
+_PLAIN_CODES = 0x2CEF  # beyond the last code point of a plain text
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNMARKED = re.compile(f"[{UNSPACED}]+")
 _NO_TERM = -1
@@ -116,10 +116,24 @@ class _Words:
 
 def _plain_words(text: str) -> _Words:
     """The words of a text without marks and without scripts that are cut into bigrams."""
-    parts = _PLAIN_WORD.split(text)  # a gap, a word, a gap, ..., a gap
-    ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
-    words = parts[1::2]
-    return _Words(words, ends[:-1:2], ends[1::2], np.arange(1, len(words) + 1))
+    is_word = _is_word()[_codes(text)]
+    edges = np.flatnonzero(np.diff(is_word, prepend=False, append=False))
+    starts, stops = edges[::2], edges[1::2]
+    words = [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    return _Words(words, starts, stops, np.arange(1, len(words) + 1))
+
+
+def _codes(text: str) -> NDArray[np.uint32] | NDArray[np.uint8]:
+    """(n,) the code point of each character."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), np.uint8)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+@cache
+def _is_word() -> NDArray[np.bool_]:
+    """Which of the code points of a plain text are in `\\w`."""
+    return np.array([chr(code).isalnum() or code == ord("_") for code in range(_PLAIN_CODES)])
 
 
 def _all_words(text: str) -> _Words:

@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from engine.errors import QueryError
-from engine.report.term_places import TermPlaces
 from engine.result import shown_spans
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.views import Hit, Result
+from engine.words.places import TermPlaces
 from longmatch.arguments import Where, check_count
 from longmatch.index import Index
 
@@ -101,7 +101,7 @@ class Retrieval:
             return [self._found(result, hit) for hit in result]
 
     def _found(self, result: Result, hit: Hit) -> Found:
-        theirs = TermPlaces(hit.document, result.language)
+        _, theirs = hit.places
         pairs = [(pair, passage(pair, result.query, theirs)) for pair in hit.pairs[: self.n_pairs]]
         text = hit.document.text
         if self.content == "passages":
@@ -127,7 +127,7 @@ def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
     places = sorted(
         (start, term.contribution)
         for term in pair.terms
-        for start, _ in theirs.spans(term.term, pair.target_section)
+        for start, _ in theirs.spans(term.key, pair.target_section)
         if span.start <= start < span.stop
     )
     if not places:

@@ -65,6 +65,7 @@ def found(*parts: ChunkPart, whole: float = 0.0, terms: tuple[TermPart, ...] = (
 
 QUERY = Document("query", "", "word " + "y" * 95, ())
 SEGMENTER = segmenter_of("english")
+(WORD,) = SEGMENTER.segment("word").words.tolist()
 
 
 def tenths_by_hand(spans: list[tuple[Span, float]], n_chars: int) -> list[float]:
@@ -97,7 +98,7 @@ def test_contributions_are_spread_over_their_spans() -> None:
             0.2,
         ),
         (  # words lie where they occur
-            found(part((0, 10), (0, 20), 0.6), terms=(TermPart("word", 0.2),)),
+            found(part((0, 10), (0, 20), 0.6), terms=(TermPart("word", 0.2, WORD),)),
             [1.0, *[0.0] * 9],
             [0.75, *[0.0] * 8, 0.25],
             0.0,

@@ -17,6 +17,7 @@ from engine.report.contract import VERSION, envelope, result_schema
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.text.document import Document
+from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -54,6 +55,22 @@ def test_a_result_of_vectors_and_words_is_valid(index: Index, corpus: list[Docum
     assert kinds == {"section_pair", "document"}
     assert any(part["spans"] and part["words"] for part in result["hits"][0]["parts"])
     assert check(json.loads(json.dumps(result))) == result
+
+
+@pytest.mark.parametrize("options", [{}, {"skip": ["references"], "weights": {"body": 2.0}}])
+def test_each_text_is_segmented_at_most_once(
+    index: Index, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = make_document("new", [("Cats", "A cat sleeps in the warm sun."), ("Dogs", "A dog runs after the cat.")])
+    index.search(query, **options)  # caches of the index are filled
+    texts: list[str] = []
+    segment = WordSegmenter.segment
+    monkeypatch.setattr(WordSegmenter, "segment", lambda self, text: texts.append(text) or segment(self, text))
+    result = index.search(query, **options)
+    result.to_dict()
+    result.to_html()
+    assert len([text for text in texts if text]) <= 1 + len(result.hits) and len(result.hits) > 1
+    assert len({text for text in texts if text}) == len([text for text in texts if text])
 
 
 @pytest.mark.parametrize("n_pairs", [-1, 0, 1, 1_000, None])

@@ -26,6 +26,7 @@ from engine.text.document import Document
 from engine.text.spans import Chunk, Section, Span
 from engine.words.counts import count_documents
 from engine.words.likelihood import query_terms, scores
+from engine.words.places import QueryText
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import collect
 
@@ -51,13 +52,15 @@ def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN, cosines
     document = np.zeros(n) if cosines is None else margin(cosines, limits.document, scoring.power)
     chunks = chunk_component(found.similarities, limits, scoring)
     components = Components(chunks, document, np.zeros(n), np.zeros(n))
-    return Scored(limits, found, components, cosines, scoring.weights(words=False), scoring, None, None, None)
+    return Scored(
+        limits, found, components, cosines, scoring.weights(words=False), scoring, None, None, QueryText(NOTHING, None)
+    )
 
 
 def breakdown_of(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
     n_query, n_target = similarities.shape
     given = scored(matches(similarities), limits, scoring)
-    return break_down(NOTHING, chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
+    return break_down(chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
 
 
 def joined(parts: list[Matches]) -> Matches:
@@ -77,7 +80,7 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, weig
     limits = thresholds(theta, 0.3, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
     cosines = np.array([0.8], np.float32) if weight else None
     given = scored(matches(similarities), limits, scoring, cosines)
-    (breakdown,) = break_down(NOTHING, query, [NOTHING], [spans_of(n_target)], given)
+    (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], given)
     expected = combine(given.components, dict(given.weights), scoring.root)[0]
     assert breakdown.score == pytest.approx(expected, abs=1e-9)
     assert sum(breakdown.components.values()) == pytest.approx(expected, abs=1e-9)
@@ -116,7 +119,7 @@ def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     alone = [breakdown_of(table, limits) for table in tables]
     best = scored(joined([matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
-    together = break_down(NOTHING, chunks_of(5), [NOTHING] * 3, spans, best)
+    together = break_down(chunks_of(5), [NOTHING] * 3, spans, best)
     for one, other in zip(together, alone, strict=True):
         assert [(pair.query_section, pair.target_section) for pair in one.pairs] == [
             (pair.query_section, pair.target_section) for pair in other.pairs
@@ -151,8 +154,10 @@ def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
     components = Components(zero, zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
     nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
     limits = Thresholds(np.zeros(0, np.float32), 0.0, np.zeros(0))
-    given = Scored(limits, nothing, components, None, scoring.weights(), scoring, words, pairs, "english")
-    return break_down(QUERY, [], [target], [np.zeros((0, 4), np.int32)], given)[0]
+    given = Scored(
+        limits, nothing, components, None, scoring.weights(), scoring, words, pairs, QueryText(QUERY, "english")
+    )
+    return break_down([], [target], [np.zeros((0, 4), np.int32)], given)[0]
 
 
 @pytest.mark.parametrize("root", [1.0, 0.5])

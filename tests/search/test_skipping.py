@@ -12,7 +12,7 @@ from engine.search.query import Query, prepare
 from engine.search.skipping import kinds_of, left_out_sections, query_stretches
 from engine.store.reference import Reference
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind
+from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Section, Span
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
@@ -33,27 +33,30 @@ def test_kinds_have_names() -> None:
 
 def test_a_query_without_such_sections_keeps_what_it_has() -> None:
     common = [Span(3, 9)]
-    assert query_stretches(PAPER, {SectionKind.APPENDIX}, common) == common
-    assert query_stretches(PAPER, set(), common) == common
+    assert query_stretches(PAPER, np.zeros(3, bool), common, ()) == common
 
 
 def test_stretches_of_a_query_do_not_overlap() -> None:
     start = REFERENCES.start
     common = [Span(3, 9), Span(start - 5, start + 4), Span(start + 20, start + 30)]
-    assert query_stretches(PAPER, {SectionKind.REFERENCES}, common) == [Span(3, 9), Span(start - 5, REFERENCES.stop)]
+    assert query_stretches(PAPER, np.array([False, True, False]), common, ()) == [
+        Span(3, 9),
+        Span(start - 5, REFERENCES.stop),
+    ]
 
 
 def test_a_query_of_references_alone_is_refused() -> None:
     only = document(("References", CITED))
     with pytest.raises(QueryError, match=r"has no section but those to be skipped \(references\); skip fewer"):
-        query_stretches(only, {SectionKind.REFERENCES}, [])
+        query_stretches(only, np.array([True]), [], ["references"])
 
 
 def test_sections_are_left_out_by_kind_or_by_a_weight_of_0() -> None:
-    assert left_out_sections(PAPER, {SectionKind.REFERENCES}).tolist() == [False, True, False]
-    assert left_out_sections(PAPER, {SectionKind.REFERENCES}, (1.0, 2.0, 0.0)).tolist() == [False, True, True]
-    assert left_out_sections(PAPER, ()).tolist() == [False, False, False]
-    assert left_out_sections(Document("a", "a", "", ()), {SectionKind.APPENDIX}).tolist() == [False]
+    kinds = section_kinds(PAPER)
+    assert left_out_sections(kinds, {SectionKind.REFERENCES}).tolist() == [False, True, False]
+    assert left_out_sections(kinds, {SectionKind.REFERENCES}, (1.0, 2.0, 0.0)).tolist() == [False, True, True]
+    assert left_out_sections(kinds, ()).tolist() == [False, False, False]
+    assert left_out_sections((), {SectionKind.APPENDIX}).tolist() == [False]
 
 
 def test_words_are_no_neighbours_across_a_skipped_section() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind, besides, section_kinds, stretches_of
+from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import divide
 from engine.text.spans import Heading, Section
 
@@ -88,12 +88,3 @@ def test_lettered_sections_after_the_references_are_the_appendix() -> None:
 def test_a_conclusion_that_runs_into_citations_stays_body() -> None:
     made = document(("1 Pumps", BODY), ("Conclusion", BODY + CITED))
     assert section_kinds(made)[1] is SectionKind.BODY
-
-
-def test_neighbouring_sections_are_one_stretch() -> None:
-    made = document(("1 Pumps", BODY), ("References", CITED), ("Acknowledgments", THANKS), ("2 Valves", BODY))
-    (stretch,) = stretches_of(made, {SectionKind.REFERENCES, SectionKind.ACKNOWLEDGEMENTS})
-    assert made.text[stretch.start : stretch.stop].startswith("References\n\nD. W. K. Andrews")
-    assert made.text[stretch.stop :].startswith("2 Valves")
-    assert stretches_of(made, {SectionKind.APPENDIX}) == []
-    assert besides(made) == {1, 2}

@@ -13,6 +13,7 @@ from engine.search.query import Query
 from engine.text.spans import Chunk
 from engine.views import Hit
 from engine.words.counts import count_words
+from engine.words.places import PAIR
 from engine.words.segmenter import segmenter_of
 from tests.benchmarks.sections.explaining import explanation
 from tests.fakes import make_document
@@ -97,8 +98,12 @@ def test_a_term_is_spread_over_its_occurrences_and_counts_where_it_is_kept() -> 
     assert [document.text[chunk.start : chunk.stop] for chunk in chunks] == ["fox runs", "fox jumps fox"]
     segmenter = segmenter_of("english")
     terms = ChunkTerms(document, chunks, segmenter)
-    parts = [TermPart("Fox", 0.3), TermPart("runs", 0.1), TermPart("fox jumps", 0.2), TermPart("runs fox", 0.4)]
-    np.testing.assert_allclose(terms.spread(parts, segmenter), [0.1 + 0.1 + 0.4, 0.2 + 0.2])
+    found = terms.terms
+    fox, runs = found.words[:2].tolist()
+    _, runs_fox, fox_jumps, _ = (found.pairs.astype(np.int64) + PAIR).tolist()
+    values = {"Fox": (0.3, fox), "runs": (0.1, runs), "fox jumps": (0.2, fox_jumps), "runs fox": (0.4, runs_fox)}
+    parts = [TermPart(name, *value) for name, value in values.items()]
+    np.testing.assert_allclose(terms.spread(parts), [0.1 + 0.1 + 0.4, 0.2 + 0.2])
     expected = count_words(segmenter, ["fox jumps fox"])
     counts = terms.counts(np.array([False, True]))
     assert counts.words.terms.tolist() == expected.words.terms.tolist()

@@ -10,10 +10,11 @@ import pytest
 
 import longmatch
 from engine.errors import DocumentError, IndexMismatch, MissingExtra, QueryError
-from engine.report.term_places import TermPlaces
 from engine.scoring.breakdown import SectionPair, TermPart
 from engine.text.document import Document
 from engine.text.spans import Span
+from engine.words.places import QueryText
+from engine.words.segmenter import segmenter_of
 from longmatch import integrations
 from longmatch.integrations import retrieval
 from longmatch.integrations.retrieval import MOST_CHARACTERS, Retrieval, passage
@@ -87,8 +88,9 @@ def test_a_long_section_is_cut_to_where_its_words_stand() -> None:
     filler = "Nothing of interest is here. " * 200
     target = make_document("t", f"{filler}\nThe heron waits for the trout.\n{filler}")
     query = make_document("q", "heron and trout")
-    pair = SectionPair(0, 0, 0.5, (), 0.5, (TermPart("heron", 0.3), TermPart("trout", 0.2)))
-    span = passage(pair, query, TermPlaces(target, "english"))
+    heron, trout = segmenter_of("english").segment(query.text).words.tolist()
+    pair = SectionPair(0, 0, 0.5, (), 0.5, (TermPart("heron", 0.3, heron), TermPart("trout", 0.2, trout)))
+    span = passage(pair, query, QueryText(target, "english").places)
     assert span.stop - span.start <= MOST_CHARACTERS
     assert target.text[span.start :].startswith("The heron waits for the trout.")
 
@@ -96,7 +98,7 @@ def test_a_long_section_is_cut_to_where_its_words_stand() -> None:
 def test_a_long_section_without_a_known_word_is_cut_at_its_beginning() -> None:
     target = make_document("t", "a b " * 1_000)
     pair = SectionPair(0, 0, 0.5, (), 0.5, ())
-    assert passage(pair, make_document("q", "b"), TermPlaces(target, "english")) == Span(0, MOST_CHARACTERS)
+    assert passage(pair, make_document("q", "b"), QueryText(target, "english").places) == Span(0, MOST_CHARACTERS)
 
 
 def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) -> None:
