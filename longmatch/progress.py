@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.text.outside import safe
+
 if TYPE_CHECKING:
     from indexer.building.report import Progress
 
@@ -58,7 +60,7 @@ def _is_notebook() -> bool:
 
 
 def _print(line: str) -> None:
-    sys.stderr.write(line + "\n")
+    sys.stderr.write(safe(line) + "\n")
     sys.stderr.flush()
 
 

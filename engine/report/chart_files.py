@@ -10,9 +10,9 @@ from engine.report.chart import Cell, Chart, Row
 from engine.report.contract import result_dict
 from engine.report.page import render
 from engine.report.rows import as_cell
+from engine.text.outside import safe
 from engine.text.units import Unit
 
-_XML = {code: None for code in range(32) if chr(code) not in "\t\n\r"}  # characters that XML does not allow
 _MARGIN_CM, _LONG_CM, _SHORT_CM = 1.5, 29.7, 21.0
 
 
@@ -63,14 +63,14 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     page.left_margin = page.right_margin = page.top_margin = page.bottom_margin = Cm(_MARGIN_CM)
     file.styles["Normal"].font.size = Pt(9)
     result = chart.result
-    file.add_heading(_clean(result.query.title), 1)
+    file.add_heading(safe(result.query.title), 1)
     file.add_paragraph(f"Chart by {unit.value}; ranking {result.status.value}.")
     table = file.add_table(rows=1, cols=1 + len(result.hits), style="Table Grid")
     head = table.rows[0].cells
     head[0].paragraphs[0].add_run("Query").bold = True
     for cell, hit in zip(head[1:], result.hits, strict=True):
-        cell.paragraphs[0].add_run(_clean(f"{hit.rank}. {hit.title}")).bold = True
-        cell.add_paragraph(_clean(f"{hit.doc_id}, score {hit.score:.4f}"))
+        cell.paragraphs[0].add_run(safe(f"{hit.rank}. {hit.title}")).bold = True
+        cell.add_paragraph(safe(f"{hit.doc_id}, score {hit.score:.4f}"))
     for row in chart.rows:
         _add_row(table.add_row().cells, row)
     last = table.add_row().cells
@@ -78,7 +78,7 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     for at, hit in enumerate(result.hits):
         last[at + 1].paragraphs[0].add_run(f"{chart.shown(at):.4f} of {hit.score:.4f}")
     if command:
-        file.add_paragraph(_clean(f"Made by {command}"))
+        file.add_paragraph(safe(f"Made by {command}"))
     stream = io.BytesIO()
     file.save(stream)
     return stream.getvalue()
@@ -86,21 +86,17 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
 
 def _add_row(cells: Any, row: Row) -> None:  # noqa: ANN401
     first = cells[0].paragraphs[0]
-    first.add_run(_clean(row.label)).bold = True
+    first.add_run(safe(row.label)).bold = True
     if row.pages:
         first.add_run(f" {row.pages}")
-    cells[0].add_paragraph(_clean(row.text))
+    cells[0].add_paragraph(safe(row.text, lines=True))
     for place, cell in zip(cells[1:], row.cells, strict=True):
         if cell is None:
             continue
         where = ", ".join(part for part in (cell.section, cell.pages) if part)
         place.paragraphs[0].add_run(f"{cell.contribution:.4f}").bold = True
-        place.paragraphs[0].add_run(_clean(f"  {where}"))
+        place.paragraphs[0].add_run(safe(f"  {where}"))
         passage = place.add_paragraph()
         for run in cell.runs:
             for text, is_word in run.pieces:
-                passage.add_run(_clean(text)).bold = is_word
-
-
-def _clean(text: str) -> str:
-    return text.translate(_XML)
+                passage.add_run(safe(text, lines=True)).bold = is_word

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from engine.text.outside import safe
+
 
 class Style(StrEnum):
     """The role of a stretch of a line, which determines its colour in a terminal."""
@@ -40,9 +42,9 @@ Line: TypeAlias = tuple[Run, ...]
 
 
 def line(*parts: str | Run) -> Line:
-    """A line of runs and plain texts; line breaks and other control characters become blanks."""
+    """A line of runs and plain texts, which are made `safe`."""
     runs = (Run(part) if isinstance(part, str) else part for part in parts)
-    return tuple(Run(_printable(run.text), run.style) for run in runs if run.text)
+    return tuple(Run(safe(run.text), run.style) for run in runs if run.text)
 
 
 def columns(text: str | Line) -> int:
@@ -106,7 +108,7 @@ def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int =
         head: names of the columns; none by default.
         gap: blanks between two columns.
     """
-    cells = [[_printable(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
+    cells = [[safe(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
     lines = []
     for number, row in enumerate(cells):
@@ -123,7 +125,3 @@ def _columns(character: str) -> int:
     if unicodedata.category(character) in _NO_COLUMN:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)

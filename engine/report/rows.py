@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.text.outside import safe
+
 HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
 COUNT_COLUMNS = tuple(  # integers; empty if a part has no sections; pages also if the format has no pages
     f"{side}_{field}" for side in ("query", "target") for field in ("section", "start", "end", "page")
@@ -100,8 +102,11 @@ def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_cell(value: Any) -> Any:  # noqa: ANN401
-    """A value as a cell of CSV: text that a spreadsheet would evaluate as a formula gets a leading apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A value as a safe cell of CSV: a text that a spreadsheet would evaluate as a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    text = safe(value, lines=True)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _section(side: str, section: Mapping[str, Any] | None) -> dict[str, Any]:

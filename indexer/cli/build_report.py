@@ -8,9 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from engine.report.durations import duration
+from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
     from indexer.building.report import BuildReport
@@ -68,33 +67,33 @@ def print_build(
     """Print the report of a run; `unsupported_files` counts files without a supported format by suffix."""
     if as_json:
         planned = {} if plan is None else {"plan": plan.to_dict()}
-        click.echo(json.dumps(asdict(report) | {"unsupported_files": dict(unsupported_files)} | planned))
+        echo(json.dumps(asdict(report) | {"unsupported_files": dict(unsupported_files)} | planned))
         return
-    click.echo(
+    echo(
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
         f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
         f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
     )
     if report.n_chunks_reused:
-        click.echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
+        echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
     if report.n_missing:
-        click.echo(_missing_line(index, report))
+        echo(_missing_line(index, report))
     if report.n_sections_merged or report.n_sections_cut:
-        click.echo(
+        echo(
             f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
             f"{report.n_sections_cut:,} are parts of long ones"
         )
     if unsupported_files:
         shown = [f"{suffix} ({n:,})" for suffix, n in unsupported_files.items()]
         others = ["..."] if len(shown) > _MAX_SUFFIXES else []
-        click.echo(f"not indexed, no supported format: {', '.join([*shown[:_MAX_SUFFIXES], *others])}")
+        echo(f"not indexed, no supported format: {', '.join([*shown[:_MAX_SUFFIXES], *others])}")
     if plan is not None:
-        click.echo(describe_outcome(plan, report, encode))
+        echo_text(describe_outcome(plan, report, encode))
     for failure in report.failures[:_MAX_FAILURES]:
-        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+        echo(f"failed: {failure.source}: {failure.reason}", err=True)
     if len(report.failures) > _MAX_FAILURES:
         n_more = len(report.failures) - _MAX_FAILURES
-        click.echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
+        echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:

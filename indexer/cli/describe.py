@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.store.fields import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
+from engine.text.outside import json_text
 from engine.text.spans import Span
 
 _N_NAMED = 3  # headings that an error suggests
@@ -243,7 +243,7 @@ def passage_text(passages: Sequence[Passage], as_json: bool) -> str:
             passage.place | {"start": passage.span.start, "end": passage.span.stop, "text": passage.text}
             for passage in passages
         ]
-        return json.dumps(rows, ensure_ascii=False)
+        return json_text(rows)
     return "".join(passage.text for passage in passages).rstrip("\n")
 
 
@@ -254,4 +254,4 @@ def _passage(document: Document, place: int) -> Passage:
 
 
 def _json(value: object) -> list[Line]:
-    return [(Run(json.dumps(value, ensure_ascii=False)),)]
+    return [(Run(json_text(value)),)]

@@ -11,6 +11,7 @@ import numpy as np
 from engine.extras import check_extra
 from indexer.cli.options import existing_index_argument, opened_index
 from indexer.cli.output_file import opened_output, output_option
+from indexer.cli.terminal import echo
 
 if TYPE_CHECKING:
     from engine.report.arrow import What
@@ -52,7 +53,7 @@ def export(index: Path, what: What, where: str | None, output: Path | None) -> N
         table = index_export(snapshot, what, chosen)
         with opened_output(output) as file:
             n_rows = table.write(file, form)
-        click.echo(f"{n_rows:,} rows, {len(chosen):,} documents", err=True)
+        echo(f"{n_rows:,} rows, {len(chosen):,} documents", err=True)
         n_missing = int(np.count_nonzero(~snapshot.has_vectors[chosen])) if what == "vectors" else 0
         if n_missing:
-            click.echo(f"{n_missing:,} documents have no vectors yet; encode them: longmatch index {index}", err=True)
+            echo(f"{n_missing:,} documents have no vectors yet; encode them: longmatch index {index}", err=True)

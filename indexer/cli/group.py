@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -13,6 +13,7 @@ import click
 from engine.errors import EngineError
 from engine.faults import faults_named
 from engine.systems import refuse_windows
+from engine.text.outside import safe
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
 from indexer.cli.export import export
@@ -39,7 +40,8 @@ class _Commands(OrderedGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for reports that state their command."""
         keep_arguments(ctx, args)
-        return super().parse_args(ctx, args)
+        with _safe_messages():
+            return super().parse_args(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         """Run the command line; with --log-json, errors that click prints are JSON too."""
@@ -52,13 +54,23 @@ class _Commands(OrderedGroup):
         gc.set_threshold(_COLLECTED_AFTER)
         try:
             refuse_windows()
-            with faults_named():
+            with _safe_messages(), faults_named():
                 return super().invoke(ctx)
         except EngineError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(safe(str(error))) from error
         except KeyboardInterrupt:
             message = "interrupted; committed documents are safe, run the same command to continue"
             raise click.ClickException(message) from None
+
+
+@contextmanager
+def _safe_messages() -> Iterator[None]:
+    """Make the messages of wrong usage safe: they repeat what was typed."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = safe(error.message)
+        raise
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

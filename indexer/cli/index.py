@@ -16,6 +16,7 @@ from indexer.cli.cluster import check_ray_options, ray_option, workers_option
 from indexer.cli.option_groups import GroupedCommand, option
 from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
 from indexer.cli.reading import STDIN, document_reader, parse_bytes, read_memory_option, read_seconds_option
+from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
@@ -179,7 +180,7 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
 
     if options.dry_run:
         assert plan is not None
-        click.echo(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
+        echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
     report = _built(index, corpus, options, encode, encoder, plan)
     print_build(index, report, corpus.unsupported_files, plan=plan, encode=encode, as_json=options.as_json)
@@ -261,14 +262,14 @@ def _failed_corpus(index: Path) -> _Corpus:
 
     retry = find_failed(index)
     if not retry.requests and not retry.left_out:
-        click.echo(f"no document of {index} has failed")
+        echo(f"no document of {index} has failed")
     return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
 
 
 def _echo_left_out(corpus: _Corpus) -> int:
     """Print the failures that were not read again, with the reasons; returns their number."""
     for source, reason in corpus.left_out:
-        click.echo(f"not read again: {source}: {reason}", err=True)
+        echo(f"not read again: {source}: {reason}", err=True)
     return len(corpus.left_out)
 
 
@@ -321,7 +322,8 @@ def _built(
     ):
         progress.log(_WAYS[encode])
         if plan is not None:
-            progress.log(describe_plan(plan))
+            for line in describe_plan(plan).splitlines():
+                progress.log(line)
         common: dict[str, Any] = {
             "device": options.device,
             "factory": options.factory,
@@ -395,7 +397,7 @@ def _reencode(index: Path, options: _Options) -> None:
     encoder = encoder_for(index, options.encoder, options.device)
     if options.dry_run:
         cost = reencoding_cost(index, encoder)
-        click.echo(json.dumps(asdict(cost)) if options.as_json else str(cost))
+        echo(json.dumps(asdict(cost)) if options.as_json else str(cost))
         return
     with BuildProgress(0) as progress:
         report = reencode(index, encoder=encoder, progress=progress, log=progress.log)

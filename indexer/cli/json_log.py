@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
+
+from engine.text.outside import json_text
 
 OPTION = "--log-json"
 _LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARNING ": "warning"}
@@ -59,7 +60,7 @@ class JsonLines(io.TextIOBase):
             return
         level = next((level for mark, level in _LEVELS.items() if line.startswith(mark)), "info")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._stream.write(json.dumps({"time": now, "level": level, "message": line}, ensure_ascii=False) + "\n")
+        self._stream.write(json_text({"time": now, "level": level, "message": line}) + "\n")
         self._stream.flush()
 
 

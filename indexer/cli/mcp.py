@@ -9,6 +9,7 @@ import click
 from engine.extras import check_extra
 from indexer.cli.options import device_option, existing_index_argument
 from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.terminal import log
 
 
 @click.command()
@@ -38,5 +39,5 @@ def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, 
     from indexer.mcp.server import mcp_server
     from indexer.reading.reader import ReadLimits
 
-    with Index.open(index, device=device, store=False, log=lambda line: click.echo(line, err=True)) as opened:
+    with Index.open(index, device=device, store=False, log=log) as opened:
         mcp_server(opened, files=files, limits=ReadLimits(read_seconds, read_memory)).run()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from indexer.cli.terminal import echo, log
+
 if TYPE_CHECKING:
     from engine import Index
     from engine.search.partition import Placement
@@ -74,7 +76,7 @@ def opened_index(
     """
     from engine.index import Index
 
-    with Index.open(path, device=device, log=lambda line: click.echo(line, err=True), placement=placement) as index:
+    with Index.open(path, device=device, log=log, placement=placement) as index:
         if index.acceleration is not None:
-            click.echo(index.acceleration.summary, err=True)
+            echo(index.acceleration.summary, err=True)
         yield index

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +14,10 @@ from engine.report.contract import envelope
 from engine.report.matrix import matrix_table
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
 from engine.report.table import result_table
+from engine.text.outside import json_text, safe
 from engine.views import Result, SectionMatrix
 
 RUN_TAG = "longmatch"
-# JSON does not escape these characters in strings; some programs end a line at them.
-_LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
 def _json(answers: Sequence[Answer], layout: Layout) -> str:
     """One envelope, for one query or many; see `engine/report/result.schema.json`."""
     results = envelope([_as_dict(answer, layout) for answer in answers])
-    return json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(results, indent=1) + "\n"
 
 
 def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
@@ -73,7 +71,7 @@ def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
 
 def json_line(values: dict[str, Any]) -> str:
     """A value as JSON on one line, with the newline."""
-    return json.dumps(values, ensure_ascii=False, allow_nan=False).translate(_LINE_BREAKS) + "\n"
+    return json_text(values) + "\n"
 
 
 def _csv(answers: Sequence[Answer], layout: Layout) -> str:
@@ -128,7 +126,7 @@ def _columns(answers: Sequence[Answer], layout: Layout, form: Literal["parquet",
 
 
 def _word(name: str) -> str:
-    return "_".join(name.split())
+    return "_".join(safe(name).split())
 
 
 FORMATS: dict[str, Callable[[Sequence[Answer], Layout], str | bytes]] = {

@@ -11,6 +11,7 @@ import click
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import checked_output, output_option, write_output
 from indexer.cli.pictures import check_picture, write_picture
+from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
     from engine.index import Index
@@ -122,7 +123,7 @@ def _write(
     from indexer.pairs.files import clusters_csv, pairs_csv, pairs_parquet
 
     if output is None:
-        click.echo(pairs_csv(found), nl=False)
+        echo_text(pairs_csv(found), nl=False)
     else:
         write_output(output, pairs_parquet(found) if is_parquet else pairs_csv(found))
     status = "certified" if found.is_certified else "estimated"
@@ -132,7 +133,7 @@ def _write(
         made = found.clusters(cluster_least)
         write_output(clusters, clusters_csv(made))
         line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
-    click.echo(f"{line}; {found.seconds:.1f} s", err=True)
+    echo(f"{line}; {found.seconds:.1f} s", err=True)
 
 
 def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
@@ -161,4 +162,4 @@ class _Log:
 
     def line(self, text: str) -> None:
         """Print a line."""
-        click.echo(text, err=True)
+        echo(text, err=True)

@@ -9,6 +9,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from engine.text.outside import safe
+
 if TYPE_CHECKING:
     from indexer.building.activity import Activity
     from indexer.building.report import BuildReport
@@ -111,7 +113,8 @@ class _Progress:
         return True
 
     def log(self, line: str) -> None:
-        """Print one line without disturbing the bar."""
+        """Print one safe line without disturbing the bar."""
+        line = safe(line)
         if self._bar is not None:
             self._bar.write(line)
         else:

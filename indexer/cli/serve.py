@@ -13,6 +13,7 @@ from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.option_groups import GroupedCommand, option
 from indexer.cli.options import existing_index_argument
 from indexer.cli.reading import parse_bytes, read_memory_option, read_seconds_option
+from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
 _PACKAGES |= {"prometheus_client": "prometheus-client"}
@@ -114,4 +115,4 @@ def serve(
             read=ReadLimits(read_seconds, read_memory),
             placement=placement,
         )
-        run(index, settings, log=lambda line: click.echo(line, err=True))
+        run(index, settings, log=log)

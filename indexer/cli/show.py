@@ -48,6 +48,7 @@ def show(
         of_document={"--text": text, "--section": section is not None, "--page": page is not None},
     )
     from indexer.cli import describe
+    from indexer.cli.terminal import echo_text
     from indexer.cli.terminal import show as show_lines
 
     with opened_index(index) as opened:
@@ -60,9 +61,9 @@ def show(
             ]
             show_lines(next(view for is_wanted, view in views if is_wanted)(opened, as_json))
         elif section is not None:
-            click.echo(describe.passage_text(describe.section_texts(opened.document(doc_id), section), as_json))
+            echo_text(describe.passage_text(describe.section_texts(opened.document(doc_id), section), as_json))
         elif page is not None:
-            click.echo(describe.passage_text([describe.page_text(opened.document(doc_id), page)], as_json))
+            echo_text(describe.passage_text([describe.page_text(opened.document(doc_id), page)], as_json))
         else:
             show_lines(describe.describe_document(opened, doc_id, text, as_json))
 

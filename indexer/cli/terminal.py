@@ -11,6 +11,7 @@ from typing import TypeAlias
 import click
 
 from engine.report.lines import Line, Style, plain
+from engine.text.outside import safe
 
 PIPE_WIDTH = 80  # columns of a table that goes to a file or a program
 _LEAST_WIDTH, _MOST_WIDTH = 60, 120
@@ -43,11 +44,26 @@ def width() -> int:
     return max(_LEAST_WIDTH, min(shutil.get_terminal_size().columns, _MOST_WIDTH))
 
 
+def echo(line: str, *, err: bool = False) -> None:
+    """Print one line, made `safe`: a name with a line break does not begin another one."""
+    click.echo(safe(line), err=err)
+
+
+def log(line: str) -> None:
+    """Print one safe line on standard error."""
+    echo(line, err=True)
+
+
+def echo_text(text: str, *, nl: bool = True) -> None:
+    """Print a text of several lines; made `safe` on a terminal, exact in a file or a pipe."""
+    click.echo(safe(text, lines=True) if sys.stdout.isatty() else text, nl=nl)
+
+
 def show(lines: Sequence[Line]) -> None:
     """Print lines on standard output."""
     has_any = any(run.style for one in lines for run in one)
     if not has_any or not has_styles():
-        click.echo(plain(lines))
+        echo_text(plain(lines))
         return
     # Rich is imported for terminals alone.
     from rich.console import Console

@@ -19,6 +19,7 @@ from indexer.cli.options import (
     index_argument,
     json_option,
 )
+from indexer.cli.terminal import echo, log
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -37,7 +38,7 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     from indexer.upkeep.removal import remove as take_out
 
     _must_exist(index)
-    click.echo(f"{take_out(index, doc_ids)} removed")
+    echo(f"{take_out(index, doc_ids)} removed")
 
 
 @click.group(cls=OrderedGroup)
@@ -75,14 +76,12 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
 
         findings += verify_deep(index, sample=sample or SAMPLE, device=device)
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings]))
+        echo(json.dumps([asdict(finding) for finding in findings]))
     for finding in findings if not as_json else []:
-        click.echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
+        echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
     harmful = [finding for finding in findings if not finding.is_harmless]
     if not as_json:
-        click.echo(
-            f"{len(harmful)} damaged; repair it: longmatch upkeep repair {index}" if harmful else "no damage found"
-        )
+        echo(f"{len(harmful)} damaged; repair it: longmatch upkeep repair {index}" if harmful else "no damage found")
     if harmful:
         sys.exit(FAILED)
 
@@ -100,15 +99,15 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     """
     from indexer.upkeep.repair import repair as mend
 
-    report = mend(index, encode=encode, device=device, log=_to_stderr)
+    report = mend(index, encode=encode, device=device, log=log)
     for line in report.mended:
-        click.echo(line)
+        echo(line)
     if report.reencoded:
-        click.echo(f"{len(report.reencoded)} documents encoded again from their stored text")
+        echo(f"{len(report.reencoded)} documents encoded again from their stored text")
     for doc_id in report.lost:
-        click.echo(f"lost: {doc_id}")
+        echo(f"lost: {doc_id}")
     again = "index the lost documents again: longmatch index INDEX PATH..."
-    click.echo(again if report.lost else "no damage found")
+    echo(again if report.lost else "no damage found")
     if report.lost:
         sys.exit(PARTLY)
 
@@ -125,8 +124,8 @@ def compact(index: Path) -> None:
     from indexer.generation.compaction import compact as shrink
 
     _must_exist(index)
-    report = shrink(index, log=_to_stderr)
-    click.echo(
+    report = shrink(index, log=log)
+    echo(
         f"{report.n_shards_before} shards of {report.bytes_before / 1e6:,.1f} MB became "
         f"{report.n_shards_after} of {report.bytes_after / 1e6:,.1f} MB"
     )
@@ -147,7 +146,7 @@ def rebase(index: Path) -> None:
     from indexer.generation.reference import rebase as draw
 
     _must_exist(index)
-    draw(index, log=click.echo)
+    draw(index, log=echo)
 
 
 @upkeep.command()
@@ -165,7 +164,7 @@ def backup(index: Path, file: Path) -> None:
     from indexer.upkeep.backup import backup as write
 
     report = write(index, file)
-    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {file}")
+    echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {file}")
 
 
 @upkeep.command()
@@ -183,7 +182,7 @@ def restore(file: Path, index: Path) -> None:
     from indexer.upkeep.backup import restore as unpack
 
     report = unpack(file, index)
-    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {index}")
+    echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {index}")
 
 
 @upkeep.command()
@@ -212,9 +211,9 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
     """
     from indexer.partitions.splitting import partition as copy_into
 
-    report = copy_into(index, out, n_partitions, log=_to_stderr)
+    report = copy_into(index, out, n_partitions, log=log)
     for number, (n_documents, n_chunks) in enumerate(zip(report.n_documents, report.n_chunks, strict=True)):
-        click.echo(f"partition {number}: {n_documents:,} documents, {n_chunks:,} chunks")
+        echo(f"partition {number}: {n_documents:,} documents, {n_chunks:,} chunks")
 
 
 @click.command()
@@ -232,9 +231,9 @@ def doctor(as_json: bool) -> None:
     for check in examine():
         checks.append(check)
         if not as_json:
-            click.echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.detail}")
+            echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.detail}")
     if as_json:
-        click.echo(json.dumps([asdict(check) for check in checks]))
+        echo(json.dumps([asdict(check) for check in checks]))
     if not all(check.is_well for check in checks):
         sys.exit(FAILED)
 
@@ -244,7 +243,3 @@ def _must_exist(index: Path) -> None:
 
     if not holds_index(index):
         raise QueryError(f"{index} holds no index; make one: longmatch index {index} PATH...")
-
-
-def _to_stderr(line: str) -> None:
-    click.echo(line, err=True)
