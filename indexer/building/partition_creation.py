@@ -5,18 +5,13 @@ They are written beside their place and appear there by one rename, so that a ru
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from engine.errors import DocumentError, IndexBusy, IndexMismatch, QueryError
+from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.readers import Unreadable
-from engine.store.durable import fsync_folder
 from engine.store.manifest import (
     MOST_PARTITIONS,
     Entry,
@@ -27,6 +22,7 @@ from engine.store.manifest import (
     read_manifest,
     write_manifest,
 )
+from engine.store.unfinished import appearing
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
@@ -126,36 +122,3 @@ def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping
                 writer.claim(encoder)
     entries = tuple(Entry(partition_folder(number), 0, 0) for number in range(n_partitions))
     write_manifest(folder, Manifest(encoder, language, None, entries))
-
-
-@contextmanager
-def appearing(out: Path) -> Iterator[Path]:
-    """A temporary folder to write into, which is renamed to `out` on success and removed on failure.
-
-    A lock file beside the folder marks it as unfinished, so that a run after a killed one removes it.
-    """
-    unfinished, lock_file = (out.with_name(f"{out.name}{suffix}") for suffix in (".unfinished", ".unfinished.lock"))
-    if unfinished.exists() and not lock_file.exists():
-        raise IndexMismatch(f"{unfinished} is in the way; move it away, then run the command again")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(lock_file)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise IndexBusy(f"another process writes {unfinished}; wait for it to end") from None
-    try:
-        fsync_folder(out.parent)
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
-        yield unfinished
-        if out.exists():
-            out.rmdir()  # it was empty
-        unfinished.rename(out)
-        fsync_folder(out.parent)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
-    finally:
-        if not unfinished.exists():  # otherwise the lock file marks the folder for a later run
-            lock_file.unlink(missing_ok=True)
-        lock.release()

@@ -69,8 +69,12 @@ def _safe_messages() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = safe(error.message)
-        raise
+        message = error.format_message()
+        if safe(message) == message:
+            raise
+        if isinstance(error, click.UsageError):
+            raise click.UsageError(safe(message), error.ctx) from error
+        raise click.ClickException(safe(message)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

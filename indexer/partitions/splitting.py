@@ -21,10 +21,11 @@ from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_failures
 from engine.store.snapshot import Positions, Snapshot
+from engine.store.unfinished import appearing
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
-from indexer.building.partition_creation import appearing, check_number, write_empty
+from indexer.building.partition_creation import check_number, write_empty
 from indexer.building.stub import is_free
 from indexer.generation.disk import DiskGuard
 from indexer.generation.footprint import folder_bytes

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import xxhash
@@ -29,6 +28,7 @@ from engine.store.checks import read_meta
 from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
 from engine.store.manifest import is_partitioned
 from engine.store.seal import check_seal, write_seal
+from engine.store.unfinished import appearing, unfinished_folder
 from engine.store.writable import FILE_TABLES
 
 FORMAT = "longmatch-backup/1"
@@ -93,14 +93,12 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
 
 def _backup_once(folder: Path, target: Path) -> BackupReport:
-    with TemporaryDirectory(prefix=target.name + ".", dir=target.parent) as work:
-        copy = Path(work) / CATALOG_FILE
+    with unfinished_folder(target) as work:
+        copy = work / CATALOG_FILE
         _copy_catalog(folder / CATALOG_FILE, copy)
         named, n_documents = _contents(copy)
         files = {CATALOG_FILE: checksum(copy)} | named
-        # The file is written in a temporary folder, which a failure removes; a killed run leaves the folder, but never
-        # an incomplete backup.
-        whole = Path(work) / target.name
+        whole = work / target.name
         write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
         whole.replace(target)
         fsync_folder(target.parent)
@@ -196,8 +194,8 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         index: folder to make; it must be empty or not exist.
 
     Raises:
-        QueryError: there is no such file, the folder is not empty, or an unrelated folder is at INDEX.restoring.
-        IndexMismatch: the file is not a backup, or has the format of another version.
+        QueryError: there is no such file, or the folder is not empty.
+        IndexMismatch: the file is not a backup, has the format of another version, or a folder is in the way.
         IndexDamaged: the backup is not what was written.
         BudgetExceeded: the disk has too little room.
     """
@@ -206,40 +204,13 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         raise QueryError(f"there is no file {source}; name a file that `longmatch upkeep backup` wrote")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.with_name(folder.name + ".restoring")
-    _clear(unfinished)
-    try:
+    with appearing(folder) as unfinished:
         files = _unpack(source, unfinished)
         named, n_documents = _contents(unfinished / CATALOG_FILE)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
         write_seal(unfinished / CATALOG_FILE)
-        if folder.exists():
-            folder.rmdir()
-        unfinished.replace(folder)
-        fsync_folder(folder.parent)
-        # Last, since a run that is killed before must find its mark.
-        (folder / LIST_FILE).unlink()
-    except BaseException:
-        _clear(unfinished)
-        raise
-    return BackupReport(n_documents, len(files), sum(one.size_bytes for one in files.values()))
-
-
-def _clear(unfinished: Path) -> None:
-    """Delete what a killed run left; a folder of something else stays."""
-    marks = {LIST_FILE, f"{LIST_FILE}.tmp"}
-    names = {path.name for path in unfinished.iterdir()} if unfinished.is_dir() else {unfinished.name}
-    if LIST_FILE in names or names <= marks:
-        for path in unfinished.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name not in marks:
-                path.unlink()
-        shutil.rmtree(unfinished)  # the mark last, since a run that is killed meanwhile must leave it to the next one
-    elif unfinished.exists():
-        raise QueryError(f"{unfinished} is in the way; move it away, then run the command again")
+    return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 
 
 def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
@@ -249,9 +220,6 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
             members = iter(archive)
             files = _listed(archive, next(members, None), source)
             _check_room(files, folder.parent)
-            folder.mkdir()
-            # Marks the folder as ours for a later run, also after a loss of power.
-            write_durably(folder / LIST_FILE, _write_mark)
             missing = dict(files)
             for member in members:
                 expected = missing.pop(member.name, None)
@@ -263,10 +231,6 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
     if missing:
         raise IndexDamaged(f"{source} ends before {next(iter(missing))}; {_ANOTHER}")
     return files
-
-
-def _write_mark(path: Path) -> None:
-    path.write_text("{}")
 
 
 _ANOTHER = "take another backup"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import threading
 from pathlib import Path
@@ -162,52 +161,37 @@ def test_existing_files_and_folders_are_never_overwritten(built_folder: Path, sa
         restore(saved, tmp_path / "full")
 
 
-def test_a_restore_that_was_killed_is_run_again(saved: Path, tmp_path: Path) -> None:
-    unfinished = tmp_path / "x.lm.restoring"
-    unfinished.mkdir()
-    (unfinished / LIST_FILE).write_text("{}")
-    (unfinished / "catalog.sqlite").write_text("half")
-    restore(saved, tmp_path / "x.lm")
-    assert verify(tmp_path / "x.lm") == []
-    assert not unfinished.exists()
+@pytest.mark.parametrize("name", ["saved", "x.lm"])
+def test_a_run_that_was_killed_is_run_again_and_leaves_nothing(name: str, built_folder: Path, tmp_path: Path) -> None:
+    backup(built_folder, tmp_path / "first")
+    left = tmp_path / f"{name}.unfinished"
+    (left / "shards").mkdir(parents=True)
+    (left / "catalog.sqlite").write_text("half")
+    (tmp_path / f"{name}.unfinished.lock").touch()
+    if name == "saved":
+        backup(built_folder, tmp_path / name)
+    else:
+        restore(tmp_path / "first", tmp_path / name)
+        assert verify(tmp_path / name) == []
+    assert {file.name for file in tmp_path.iterdir()} == {"first", name}
 
 
-@pytest.mark.parametrize("n_deleted", range(4))
-def test_a_restore_that_was_killed_while_it_cleared_up_is_run_again(
-    n_deleted: int, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unfinished = tmp_path / "x.lm.restoring"
-    (unfinished / "shards").mkdir(parents=True)
-    for name in (LIST_FILE, "catalog.sqlite", "a", "shards/1"):
-        (unfinished / name).write_text("half")
-    left, unlink = iter(range(n_deleted)), os.unlink
+def test_a_run_that_is_interrupted_leaves_nothing(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    def unlink_some(path: str | Path, **where: int) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        unlink(path, **where)
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(os, "unlink", unlink_some)
+    monkeypatch.setattr("indexer.upkeep.backup.write_seal", interrupt)
+    with pytest.raises(KeyboardInterrupt):
         restore(saved, tmp_path / "x.lm")
-    restore(saved, tmp_path / "x.lm")
-    assert verify(tmp_path / "x.lm") == []
-
-
-def test_a_restore_that_was_killed_at_its_first_file_is_run_again(saved: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.lm.restoring").mkdir()
-    (tmp_path / "x.lm.restoring" / f"{LIST_FILE}.tmp").write_text("{")
-    restore(saved, tmp_path / "x.lm")
-    assert verify(tmp_path / "x.lm") == []
-    assert not (tmp_path / "x.lm" / LIST_FILE).exists()
+    assert list(tmp_path.iterdir()) == [saved]
 
 
 def test_another_folder_in_the_way_stays(saved: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.lm.restoring").mkdir()
-    (tmp_path / "x.lm.restoring" / "thesis.txt").write_text("years of work")
-    with pytest.raises(QueryError, match="is in the way"):
+    (tmp_path / "x.lm.unfinished").mkdir()
+    (tmp_path / "x.lm.unfinished" / "thesis.txt").write_text("years of work")
+    with pytest.raises(IndexMismatch, match="is in the way"):
         restore(saved, tmp_path / "x.lm")
-    assert (tmp_path / "x.lm.restoring" / "thesis.txt").exists()
+    assert (tmp_path / "x.lm.unfinished" / "thesis.txt").exists()
 
 
 def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
