@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from benchmarks.behaviour.records import DemandRecord, StabilityRecord
 from benchmarks.datasets import TASKS
-from benchmarks.faults.records import FaultsRecord
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
+from benchmarks.peers.peer import OURS
 from benchmarks.records import Record
 from benchmarks.runs import Run
 from benchmarks.speed.encode.tables import ratios
@@ -43,7 +43,7 @@ def findings_table(records: Sequence[Record]) -> str:
         *_margin(quality, "words", "bm25"),
         *_demand(_of(DemandRecord, records)),
         *_stability(_of(StabilityRecord, records)),
-        *_durability(_of(FaultsRecord, records)),
+        *_peers([run for run in _of(Run, records) if run.task == "peers"]),
         *_speed(_of(ThroughputRecord, records)),
     ]
     return "\n".join(markdown(["Finding", "Number", "Details"], rows)) if rows else ""
@@ -62,7 +62,8 @@ def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
     margins = [found[system, task] - found[rival, task] for task in tasks]
     names = f"**{_SYSTEMS[system]}** compared with {_SYSTEMS[rival]}"
     finding = f"{names}: difference in {PRIMARY} on {', '.join(tasks)}"
-    return [[finding, ", ".join(f"{margin:+.3f}" for margin in margins), _link("Retrieval by whole documents")]]
+    numbers = ", ".join(f"{margin:+.3f}" for margin in margins)
+    return [[finding, numbers, _link("Retrieval by whole documents", "retrieval")]]
 
 
 def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
@@ -79,7 +80,7 @@ def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
         f"encoded; share of tokens encoded after {_QUERIES} queries"
     )
     number = f"at most {max(losses):.3f}; {min(shares):.0%} to {max(shares):.0%}"
-    return [[finding, number, _link("Encoding on demand")]]
+    return [[finding, number, _link("Encoding on demand", "search")]]
 
 
 def _stability(records: Sequence[StabilityRecord]) -> list[list[str]]:
@@ -91,21 +92,22 @@ def _stability(records: Sequence[StabilityRecord]) -> list[list[str]]:
     finding = (
         f"**Stable scores**: hits whose score differs between {ways} ways to search (k, pages, filters, threads, scan)"
     )
-    return [[finding, f"{differing} of {compared:,}", _link("Stability of scores and ranks")]]
+    return [[finding, f"{differing} of {compared:,}", _link("Stability of scores and ranks", "search")]]
 
 
-def _durability(records: Sequence[FaultsRecord]) -> list[list[str]]:
-    interruptions = [count for record in records for count in record.interruptions.values()]
-    copies = [count for record in records for count in record.copies.values()]
-    if not interruptions or not copies:
+def _peers(runs: Sequence[Run]) -> list[list[str]]:
+    """The difference between longmatch and the best other program, on each task where both were measured."""
+    best: dict[str, dict[bool, float]] = {}
+    for run in runs:
+        if run.split == "test":
+            own = best.setdefault(run.corpus, {})
+            own[run.system == OURS] = max(own.get(run.system == OURS, 0.0), run.mean(PRIMARY))
+    margins = {task: own[True] - own[False] for task, own in best.items() if len(own) == 2}
+    if not margins:
         return []
-    n_interruptions, n_copies = sum(one.n_cases for one in interruptions), sum(one.n_cases for one in copies)
-    finding = (
-        f"**Durability**: interruptions that lost data, of {n_interruptions:,} (kills, power losses, I/O errors, full "
-        f"disks); damaged copies with wrong answers, of {n_copies:,}"
-    )
-    lost, wrong = sum(one.n_problems for one in interruptions), sum(one.n_wrong for one in copies)
-    return [[finding, f"{lost}; {wrong}", _link("Exactness, faults and memory")]]
+    finding = f"**longmatch** compared with the best other program: difference in {PRIMARY} on {', '.join(margins)}"
+    numbers = ", ".join(f"{margin:+.3f}" for margin in margins.values())
+    return [[finding, numbers, _link("Comparison with other programs", "peers")]]
 
 
 def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
@@ -120,8 +122,8 @@ def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
         way = one.ways[END_TO_END]
         ratio = ratios(one, [each.seconds for each in way.passes]).middle
         numbers.append(f"{ratio:.2f} ({one.device}, {way.dtype})")
-    return [[finding, ", ".join(numbers), _link("Speed of indexing")]]
+    return [[finding, ", ".join(numbers), _link("Speed of indexing", "speed")]]
 
 
-def _link(title: str) -> str:
-    return f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})"
+def _link(title: str, page: str) -> str:
+    return f"[{title}](results/{page}.md#{title.lower().replace(' ', '-')})"

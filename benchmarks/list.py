@@ -25,9 +25,9 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand", "plan"), _CORPUS),
+    **dict.fromkeys(("sample_sizes", "on_demand"), _CORPUS),
     **dict.fromkeys(
-        ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
+        ("recall", "growth", "serve", "stability"),
         _INDEX,
     ),
     "gpu_search": f"{_INDEX}, a GPU",

@@ -107,3 +107,34 @@ def _machine(origin: Origin) -> str:
     machine = origin.machine
     gpu = f", {machine.gpu}" if machine.gpu else ""
     return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"
+
+
+def case_tables(runs: Sequence[Run]) -> str:
+    """For each system a table with a row for each case: its labels and values; then the notes and origins."""
+    systems: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        systems[run.system].append(run)
+    lines: list[str] = []
+    for system, own in systems.items():
+        cases = [case for run in own for case in run.cases]
+        labels = list(dict.fromkeys(name for case in cases for name in case.labels))
+        names = list(dict.fromkeys(name for case in cases for name in case.values))
+        head = [system.capitalize(), *labels, *names]
+        rows = [
+            [
+                case.id,
+                *(case.labels.get(name, "") for name in labels),
+                *(number(case.values[name]) if name in case.values else "" for name in names),
+            ]
+            for case in cases
+        ]
+        notes = dict.fromkeys(run.details["note"] for run in own if "note" in run.details)
+        lines += [*markdown(head, rows), "", *notes, *[""] * bool(notes)]
+    return "\n".join([*lines, *origins(runs)])
+
+
+def number(value: float) -> str:
+    """A number with three digits or more: 0.02, 2.43, 20.5, 1,315; a whole number without a point."""
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:,.{3 if abs(value) < 0.1 else 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0}f}"

@@ -70,7 +70,7 @@ KINDS: dict[str, type[Recorded]] = {}
 
 def name_of(*parts: str, seed: int = 0) -> str:
     """The name of a record's file: its parts but empty ones, then the seed where it is not 0."""
-    return "-".join([*(part for part in parts if part), *([f"seed{seed}"] if seed else [])])
+    return "-".join([*(part for part in parts if part), *([f"seed{seed}"] if seed else [])]).replace(" ", "-")
 
 
 def write_record(record: Recorded, folder: Path = RESULTS) -> Path:

@@ -8,16 +8,9 @@ from typing import TypeAlias
 
 # Each of these modules declares its kinds of records in `KINDS`.
 import benchmarks.behaviour.records
-import benchmarks.faults.records
 import benchmarks.speed.gpu_search
-import benchmarks.speed.memory
-import benchmarks.speed.plan
-import benchmarks.speed.reading
 import benchmarks.speed.recall
-import benchmarks.speed.records
-import benchmarks.speed.startup
-import benchmarks.speed.word_postings
-import benchmarks.store.records  # noqa: F401
+import benchmarks.speed.records  # noqa: F401
 from benchmarks.record_file import KIND, KINDS, RESULTS, Recorded, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 

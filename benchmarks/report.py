@@ -20,7 +20,7 @@ from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
 from benchmarks.headlines import findings_table, headline_table
-from benchmarks.markdown import origins
+from benchmarks.markdown import case_tables
 from benchmarks.orderings import orderings_table
 from benchmarks.pairs.tables import pairs_table
 from benchmarks.peers.table import peers_table
@@ -32,17 +32,10 @@ from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
 from benchmarks.sections.contained import contained_table
 from benchmarks.speed.encode.tables import limit_table, throughput_table
-from benchmarks.speed.first_answer import first_answer_table
 from benchmarks.speed.gpu_search import gpu_search_table
 from benchmarks.speed.growth.tables import additions_table, scale_table
-from benchmarks.speed.plan import plan_table
-from benchmarks.speed.reading import reading_table
 from benchmarks.speed.recall import recall_table
 from benchmarks.speed.serve import load_table
-from benchmarks.speed.startup import startup_table
-from benchmarks.speed.word_postings import word_postings_table
-from benchmarks.store.fuzz import fuzz_table
-from benchmarks.store.records import Promised
 from benchmarks.tasks.architectures import architectures_table
 from benchmarks.tasks.facets import facets_table
 from benchmarks.tasks.faithfulness import faithfulness_table
@@ -54,7 +47,10 @@ from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
 _ROOT = _FOLDER.parent
-PAGES = (_ROOT / "README.md", _FOLDER / "RESULTS.md", _ROOT / "docs/explanation/on-demand.md")
+PAGES = (
+    *(_ROOT / "README.md", _FOLDER / "RESULTS.md", _ROOT / "docs/explanation/on-demand.md"),
+    *sorted((_FOLDER / "results").glob("*.md")),
+)
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
@@ -96,14 +92,10 @@ def is_partial(record: Record) -> bool:
     return bool(is_quick or getattr(record, "limit", 0))
 
 
-def _promises(records: Sequence[Promised]) -> str:
-    return "\n".join([*(line for record in records for line in record.promises), "", *origins(records)])
-
-
 TABLES: Mapping[str, Table] = {
     "headline": Table(("retrieval",), headline_table),
     "findings": Table(
-        ("retrieval", "demand", "stability", "faults", "throughput"),
+        ("retrieval", "demand", "stability", "peers", "throughput"),
         findings_table,
     ),
     "overview": Table(("retrieval",), overview_table),
@@ -111,14 +103,9 @@ TABLES: Mapping[str, Table] = {
     "parts": Table(("retrieval",), parts_table, is_of_parts=True),
     "recall": Table(("recall",), recall_table),
     "gpu_search": Table(("gpu_search",), gpu_search_table),
-    "promises": Table(("exactness", "faults", "concurrency", "row_checks", "memory"), _promises),
     "stability": Table(("stability",), stability_table),
     "boilerplate": Table(("boilerplate",), boilerplate_table),
-    "fuzz": Table(("fuzz",), fuzz_table),
     "load": Table(("load",), load_table),
-    "startup": Table(("startup",), startup_table),
-    "first_answer": Table(("first_answer",), first_answer_table),
-    "reading": Table(("reading",), reading_table),
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "architectures": Table(("architectures",), architectures_table),
@@ -135,11 +122,10 @@ TABLES: Mapping[str, Table] = {
     "duplicates": Table(("duplicates",), duplicates_table),
     "peers": Table(("peers",), peers_table),
     "throughput": Table(("throughput",), throughput_table),
+    "timed": Table(("timed",), case_tables),
     "limit": Table(("throughput",), limit_table),
     "scale": Table(("scale",), scale_table),
-    "word_postings": Table(("word_postings",), word_postings_table),
     "additions": Table(("addition",), additions_table),
-    "plans": Table(("plan",), plan_table),
 }
 
 
@@ -181,7 +167,7 @@ def drawn(text: str, records: Sequence[Record]) -> str:
     default=PAGES,
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Page with tables; may be repeated.  [default: README.md and benchmarks/RESULTS.md]",
+    help="Page with tables; may be repeated.  [default: README.md, RESULTS.md, results/*.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its records, or is missing.")

@@ -158,7 +158,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks/RESULTS.md", ROOT / "benchmarks/README.md"], ids=named)
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "benchmarks").glob("**/*.md"))], ids=named)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target, anchor in LINK.findall(page.read_text()):
         file = (page.parent / target).resolve() if target else page

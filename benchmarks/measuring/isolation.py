@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from engine.errors import EngineError
 
@@ -35,10 +35,6 @@ _SETTINGS = {
 _LONGEST_SECONDS = 24 * 3600.0
 _LAST_CHARACTERS = 300  # of what a process printed, for the message of its failure
 _SAMPLE_SECONDS = 0.01
-_ROOM_BYTES = 4 << 30  # address space that a limited process can use beyond that of its imports
-
-
-Value = TypeVar("Value")
 
 
 class ProcessFailed(EngineError):
@@ -144,53 +140,6 @@ def run_fresh(
         reason = reply.get("reason", f"exit code {process.exitcode}")
         raise ProcessFailed(f"{target.__name__} ended with {reason}{capped}")
     return reply["answer"], Memory(**reply["memory"])
-
-
-def in_child(function: Callable[[], Value], seconds: float = 60.0) -> Value:
-    """Call a function in a fork of this process, which inherits everything that was imported and created.
-
-    Raises:
-        ProcessFailed: the child raised, was killed, or did not end within these seconds.
-    """
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_send_result, args=(function, sender))
-    child.start()
-    sender.close()
-    try:
-        if not receiver.poll(seconds):
-            child.kill()
-            raise ProcessFailed(f"no end after {seconds:.0f} s")
-        is_well, value = receiver.recv()
-    except EOFError:
-        child.join()
-        raise ProcessFailed(f"the process ended with {child.exitcode}") from None
-    finally:
-        child.join()
-        receiver.close()
-    if not is_well:
-        raise ProcessFailed(value)
-    return value  # type: ignore[no-any-return]
-
-
-def described(error: BaseException) -> str:
-    """The kind and the message of an error."""
-    return f"{type(error).__module__}.{type(error).__name__}: {error}"
-
-
-def limit_memory() -> None:
-    """Limit this process to `_ROOM_BYTES` of address space beyond its present size."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * os.sysconf("SC_PAGE_SIZE") + _ROOM_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def _send_result(function: Callable[[], object], sender: Connection) -> None:
-    try:
-        sender.send((True, function()))
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent reports it
-        sender.send((False, described(error)))
-    os._exit(0)  # without flushing the buffers or running the exit handlers of the parent
 
 
 def _run(target: Callable[..., object], arguments: tuple[Any, ...], output: Path | None) -> None:

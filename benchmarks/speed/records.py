@@ -264,29 +264,3 @@ class LoadRecord(Recorded, kind="load", file="load-{index}{quick}"):
     seconds: float
     origin: Origin
     is_quick: bool = False
-
-
-@dataclass(frozen=True)
-class FirstAnswers:
-    """Processes of their own that open an index and search it once; one value a process."""
-
-    open_ms: list[float]  # by the clock, imports left out
-    open_cpu_ms: list[float]  # of the processor
-    open_bytes: list[int]  # read from the disk
-    answer_ms: list[float]  # from the beginning of opening to the first answer
-    answer_cpu_ms: list[float]
-    answer_bytes: list[int]
-
-
-@dataclass(frozen=True)
-class FirstAnswerRecord(Recorded, kind="first_answer", file="first-answer-{index}"):
-    """The time of an index until its first answer."""
-
-    index: str
-    n_documents: int
-    n_chunks: int
-    catalog_bytes: int
-    index_bytes: int  # of the folder
-    cold: FirstAnswers  # no file of the index in the page cache
-    warm: FirstAnswers
-    origin: Origin

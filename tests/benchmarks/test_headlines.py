@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.behaviour.records import DemandRecord, DemandRow, StabilityRecord
-from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Run
@@ -75,13 +74,11 @@ def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
     assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([record])
 
 
-def test_findings_count_what_faults_lost(origin: Origin) -> None:
-    kills = {"kill": InterruptionCounts(1_000, 0, 0, 0, 2), "disk full": InterruptionCounts(200, 0, 0, 0, 0)}
-    interrupted = FaultsRecord(kills, {}, {}, {}, [], 1.0, origin)
-    damaged = FaultsRecord({}, {}, {"words": DamagedCounts(500, 0, 0, 0, 3, *[0] * 6)}, {}, [], 1.0, origin)
-    assert "of 1,200 (kills, " in findings_table([interrupted, damaged])
-    assert "damaged copies with wrong answers, of 500 | 2; 3 |" in findings_table([interrupted, damaged])
-    assert findings_table([interrupted]) == ""
+def test_findings_compare_longmatch_with_the_best_other_program(origin: Origin) -> None:
+    values = {"longmatch": 0.5, "txtai@256": 0.25, "lancedb@256": 0.375}
+    runs = [made_run(name, [value] * 3, origin, task="peers") for name, value in values.items()]
+    assert "difference in nDCG@10 on pets | +0.125 |" in findings_table(runs)
+    assert findings_table(runs[1:]) == ""
 
 
 def test_findings_name_device_and_precision_of_each_speed() -> None:

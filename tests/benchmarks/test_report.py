@@ -11,7 +11,6 @@ from benchmarks.record_file import write_record
 from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
 from benchmarks.runs import Run, write_run
 from benchmarks.speed.recall import RecallRecord
-from benchmarks.store.records import ExactnessRecord
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -61,13 +60,6 @@ def test_splits_for_tuning_are_not_shown(records: list[Run]) -> None:
 def test_quick_parts_are_not_shown(records: list[Run]) -> None:
     assert "No records yet." in drawn(README, [replace(each, dataset="proposals_quick@0") for each in records])
     assert [is_partial(records[0]), is_partial(replace(records[0], dataset="proposals_quick@0"))] == [False, True]
-
-
-def test_promises_stand_above_the_commands_that_test_them(origin: Origin) -> None:
-    exact = ExactnessRecord("pets", "Flat", 4, 10, 4, 9, 1e-8, 4, 0, 1e-8, 1.0, origin)
-    lines = drawn("<!-- results:promises -->\n<!-- /results -->", [exact]).splitlines()
-    assert lines[1].startswith("- `pets` under Flat: 4 queries")
-    assert "- `python -m benchmarks run retrieval pets`" in lines
 
 
 def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:

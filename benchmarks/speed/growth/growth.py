@@ -24,7 +24,6 @@ from benchmarks.options import log, read_numbers
 from benchmarks.prepare import check_vectors
 from benchmarks.program import program
 from benchmarks.record_file import rebuild
-from benchmarks.speed.first_answer import forget_pages
 from benchmarks.speed.growth import folder as growing
 from benchmarks.speed.growth import queries
 from benchmarks.speed.growth.source import COPY_MARK
@@ -41,6 +40,7 @@ from benchmarks.speed.records import (
     ScaleRecord,
     Stage,
 )
+from benchmarks.speed.timed import forget_pages
 from engine.store.ann import AUTO
 from engine.store.snapshot import Snapshot
 from indexer.cli.reading import parse_bytes

@@ -1,1 +1,0 @@
-"""Faults of process, system and disk, injected into small indexes, thousands of times."""

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.measuring.isolation import ProcessFailed
+from benchmarks.runs import read_run, run_files
+from benchmarks.speed.timed import CPU, PEAK, READ, WALL, Command, main, run, time_commands
+
+
+def test_a_command_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+    measured = run(Command("a", "sum", ["-c", "sum(range(10**6)); bytearray(64 << 20)"]), tmp_path)
+    assert list(measured) == [WALL, CPU, PEAK, READ]
+    assert 0 < measured[CPU] <= 2 * measured[WALL] and measured[PEAK] > 64
+
+
+def test_the_smallest_of_all_rounds_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rounds = iter([{WALL: 3.0, CPU: 1.0}, {WALL: 2.0, CPU: 4.0}])
+    monkeypatch.setattr("benchmarks.speed.timed.run", lambda *_: next(rounds))
+    (case,) = time_commands([Command("start", "nothing", ())], tmp_path, 2)["start"]
+    assert (case.id, case.values) == ("nothing", {WALL: 2.0, CPU: 1.0})
+
+
+def test_a_command_that_fails_is_named_with_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(ProcessFailed, match=r"the end ended with 3 \(no more\); mend that first"):
+        run(Command("a", "the end", ["-c", "import sys; print('no more'); sys.exit(3)"]), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_quick_part_writes_a_run_for_each_group(real_folder: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(real_folder), "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    runs = {one.system: one for one in map(read_run, run_files(tmp_path))}
+    assert set(runs) == {"start-up", "indexing", "planning", "first answer"}
+    assert "| papers, 240 documents, " in done.output
+    assert all(case.values[WALL] > 0 for one in runs.values() for case in one.cases)
