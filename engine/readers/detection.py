@@ -37,9 +37,6 @@ def detected_suffix(path: Path) -> str:
     PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
     gzip. Markdown and reStructuredText look like plain text, and are treated as such.
 
-    Args:
-        path: a file; its name does not matter.
-
     Raises:
         DocumentError: it is a damaged archive or gzip file, an archive without a document of these formats, or an
             archive in gzip.

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+import email
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-import docx
-from docx.opc.constants import RELATIONSHIP_TYPE
-from docx.oxml import parse_xml
-from docx.oxml.ns import qn
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level
-from engine.readers.encoding import MAX_CONTAINER_BYTES
-from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
+from engine.readers import html
+from engine.readers import left_out as reasons
+from engine.readers.archive import Archive, member_name
+from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level, qn
+from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
+from engine.readers.formulas import EQUATIONS, equation_text
 from engine.text.blocks import Blocks
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
+from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
 # `blip` and `imagedata` are pictures of current and of older versions of Word; shapes with text are read.
 _NOT_READ = {
-    "blip": FIGURES,
-    "imagedata": FIGURES,
-    "chart": FIGURES,
-    "OLEObject": OBJECTS,
-    "commentReference": COMMENTS,
+    "blip": reasons.FIGURES,
+    "imagedata": reasons.FIGURES,
+    "chart": reasons.FIGURES,
+    "OLEObject": reasons.OBJECTS,
+    "commentReference": reasons.COMMENTS,
 }
 _TEXT_LEVEL = 9  # outline level of body text
-_NOTES = (("footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("endnote", RELATIONSHIP_TYPE.ENDNOTES))
+_MAX_CHUNK_DEPTH = 3  # of imported documents inside imported documents
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
+_RUN, _SIGN, _CHUNK = qn("r"), qn("sym"), qn("altChunk")
+_CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("noBreakHyphen"): "\u2011"}
+_SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"), qn("rt"), _FALLBACK])
+_CONTAINERS = frozenset(qn(name) for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
+_DELETED_ROW = (f"{qn('trPr')}/{qn('del')}", f"{qn('tcPr')}/{qn('cellDel')}")
+_DELETED_MARKS = tuple(f"{qn('pPr')}/{qn('rPr')}/{qn(name)}" for name in ("del", "moveFrom"))
+_MEANING = "longmatch"  # an attribute: what the type of a run means
+_SYMBOL_FONT = dict(
+    zip(range(0x41, 0x5B), "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", strict=True)
+) | dict(zip(range(0x61, 0x7B), "αβχδεφγηιϕκλμνοπθρστυϖωξψζ", strict=True)) | {
+    0xA3: "≤", 0xA5: "∞", 0xAB: "↔", 0xAC: "←", 0xAE: "→", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xB4: "×", 0xB5: "∝",
+    0xB6: "∂", 0xB7: "•", 0xB9: "≠", 0xBA: "≡", 0xBB: "≈", 0xCE: "∈", 0xD1: "∇", 0xD6: "√", 0xD7: "⋅", 0xE5: "∑",
+}  # fmt: skip
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -41,101 +58,240 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     A heading is a paragraph with an outline level, its own or that of its style. The
     title is that of the properties, else the first paragraph of style Title. Footnotes
-    and endnotes follow the paragraph or the table that refers to them.
+    and endnotes follow the paragraph or the table that refers to them. A part that is
+    missing or damaged is counted; only the main part is needed.
 
     Raises:
         DocumentError: not a Word document, too large, or no text.
     """
-    _check_archive(data)
-    try:
-        word = docx.Document(io.BytesIO(data))
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, etree.XMLSyntaxError) as error:
-        raise DocumentError(f"it is a damaged DOCX file ({error}); save it again") from error
-    except (KeyError, ValueError) as error:
-        raise DocumentError("it is a zip file but not a Word document; save it as .docx") from error
-    writer = _Writer(word)
-    for block in blocks_of(word.element.body):
-        writer.write(block)
-    blocks = writer.blocks
-    title = word.core_properties.title or writer.title
+    package, left_out = _Package(data), Counter[str]()
+    blocks = Blocks()
+    writer = _Writer(package, blocks, left_out)
+    writer.write_all()
+    properties = package.related("core-properties", left_out)
+    declared = _property(properties, "title")
     return assemble(
         blocks.text,
         blocks.headings,
         doc_id=doc_id,
         source=source,
-        title=title,
-        metadata=_metadata(word),
-        left_out=elements_left_out([word.element.body], _NOT_READ),
+        title=writer.title if is_made_up_title(declared) else declared,
+        metadata=_metadata(properties),
+        left_out=left_out,
     )
 
 
-def _check_archive(data: bytes) -> None:
-    """Refuse a file that is not an archive, or an archive that unpacks to too much."""
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise DocumentError("it is encrypted, or a .doc of old; save it as .docx without a password")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-    except zipfile.BadZipFile as error:
-        raise DocumentError(f"it is not a whole DOCX file ({error}); save it again") from error
-    size = sum(member.file_size for member in members)
-    if size > MAX_CONTAINER_BYTES:
-        raise too_large("unpacked file", f"{size:,}", MAX_CONTAINER_BYTES)
-    size = sum(member.file_size for member in members if member.filename.endswith((".xml", ".rels")))
-    if size > MAX_XML_BYTES:
-        raise too_large("unpacked text with its marks", f"{size:,}", MAX_XML_BYTES)
+class _Package:
+    """The parts of a Word file, by their relations to the main part."""
+
+    def __init__(self, data: bytes) -> None:
+        """Open it.
+
+        Raises:
+            DocumentError: not a Word document, or too large.
+        """
+        if data.startswith(b"\xd0\xcf\x11\xe0"):
+            raise DocumentError("it is encrypted, or a .doc of old; save it as .docx without a password")
+        self._archive = Archive(data, "DOCX", MAX_CONTAINER_BYTES)
+        if self._archive.size_of((".xml", ".rels")) > MAX_XML_BYTES:
+            size = self._archive.size_of((".xml", ".rels"))
+            raise too_large("unpacked text with its marks", f"{size:,}", MAX_XML_BYTES)
+        self._main = self._targets("").get("officeDocument", ["word/document.xml"])[0]
+        if self._main not in self._archive:
+            raise DocumentError("it is a zip file but not a Word document; save it as .docx")
+        self._relations = self._targets(self._main)
+        try:
+            root = _parse(self._archive.read(self._main, MAX_XML_BYTES))
+        except etree.XMLSyntaxError as error:
+            raise DocumentError(f"it is a damaged DOCX file ({error}); save it again") from error
+        body = root.find(qn("body"))
+        if body is None:
+            raise DocumentError("it is a zip file but not a Word document; save it as .docx")
+        self.body: _Element = body
+
+    def related(self, kind: str, left_out: Counter[str]) -> _Element | None:
+        """The root of the first part of a kind; None where there is none that can be read."""
+        return next(self.all_related(kind, left_out), None)
+
+    def all_related(self, kind: str, left_out: Counter[str]) -> Iterator[_Element]:
+        """The roots of the parts of a kind; damaged ones are counted."""
+        names = self._relations.get(kind, [])
+        if kind == "core-properties":
+            names = self._targets("").get(kind, ["docProps/core.xml"])
+        for name in names:
+            if name not in self._archive:
+                continue
+            try:
+                yield _parse(self._archive.read(name, MAX_XML_BYTES))
+            except (DocumentError, etree.XMLSyntaxError):
+                left_out[reasons.PARTS] += 1
+
+    def part(self, relation: str) -> tuple[str, bytes]:
+        """The name and the bytes of a part by the id of its relation; "" for none that can be read."""
+        name = next((name for name in self._relations.get(f"#{relation}", [])), "")
+        try:
+            return name, self._archive.read(name)
+        except DocumentError:
+            return "", b""
+
+    def _targets(self, part: str) -> dict[str, list[str]]:
+        """Names of the parts to which a part refers, by the kind and by the id of the relation."""
+        folder, name = posixpath.split(part)
+        targets: dict[str, list[str]] = {}
+        try:
+            root = _parse(self._archive.read(posixpath.join(folder, "_rels", f"{name}.rels")))
+        except (DocumentError, etree.XMLSyntaxError):
+            return targets
+        for relation in root.iter("{*}Relationship"):
+            target = relation.get("Target") or ""
+            if relation.get("TargetMode") == "External" or target.startswith("#"):
+                continue
+            member = member_name(target.lstrip("/"), "" if target.startswith("/") else folder)
+            kind = (relation.get("Type") or "").rpartition("/")[2]
+            targets.setdefault(kind, []).append(member)
+            targets.setdefault(f"#{relation.get('Id')}", []).append(member)
+        return targets
 
 
-def _metadata(word: _Element) -> dict[str, MetadataValue]:
-    properties = word.core_properties
+def _parse(data: bytes) -> _Element:
+    """The root of a part; a part in the strict variant of the standard gets the usual namespaces."""
+    if b"purl.oclc.org/ooxml" in data:
+        data = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+    )
+    return etree.fromstring(data, parser)
+
+
+def _property(properties: _Element | None, name: str) -> str:
+    return one_line("" if properties is None else properties.findtext(f"{{*}}{name}") or "")
+
+
+def _metadata(properties: _Element | None) -> dict[str, MetadataValue]:
+    authors = [name.strip() for name in _property(properties, "creator").split(";")]
     fields: dict[str, MetadataValue] = {
-        "authors": [name.strip() for name in (properties.author or "").split(";") if name.strip()],
-        "keywords": properties.keywords,
-        "subject": properties.subject,
-        "language": properties.language,
+        "authors": [name for name in authors if name and name not in ("python-docx", "Un-named")],
+        "keywords": _property(properties, "keywords"),
+        "subject": _property(properties, "subject"),
+        "language": _property(properties, "language"),
     }
     return {field: value for field, value in fields.items() if value}
 
 
-def _related(word: _Element, kind: str) -> _Element | None:
-    """The root of a part to which the document refers; None where there is no readable part."""
-    try:
-        return parse_xml(word.part.part_related_by(kind).blob)
-    except (KeyError, ValueError, etree.XMLSyntaxError):
-        return None
-
-
 class _Writer:
-    def __init__(self, word: _Element) -> None:
-        self.blocks = Blocks()
+    def __init__(self, package: _Package, blocks: Blocks, left_out: Counter[str], depth: int = 0) -> None:
         self.title = ""
-        self._styles = Styles(_related(word, RELATIONSHIP_TYPE.STYLES))
-        self._numbering = Numbering(_related(word, RELATIONSHIP_TYPE.NUMBERING))
+        self._package, self._blocks, self._counts, self._depth = package, blocks, left_out, depth
+        self._styles = Styles(package.related("styles", left_out))
+        self._numbering = Numbering(package.related("numbering", left_out))
         self._notes: dict[tuple[str, str], _Element] = {}
-        for name, kind in _NOTES:
-            root = _related(word, kind)
-            for note in root.iterchildren(qn(f"w:{name}")) if root is not None else ():
-                self._notes[name, note.get(qn("w:id"), "")] = note
+        for kind in ("footnote", "endnote"):
+            root = package.related(f"{kind}s", left_out)
+            for note in root.iterchildren(qn(kind)) if root is not None else ():
+                self._notes[kind, note.get(qn("id"), "")] = note
         self._is_after_item = False
+        self._carried = ""  # the text of a paragraph that the next one continues
 
-    def write(self, block: _Element) -> None:
-        """Write a paragraph or a table, and the notes to which it refers for the first time."""
-        if block.tag == qn("w:tbl"):
-            self.blocks.add("\n".join(rows_of(block)))
+    def write_all(self) -> None:
+        """Write the body; headers and footers are counted."""
+        body = self._package.body
+        self._mark_runs(body)
+        for note in self._notes.values():
+            self._mark_runs(note)
+        for element in body.iter(etree.Element):
+            kind = _NOT_READ.get(etree.QName(element).localname)
+            if kind is not None:
+                self._counts[kind] += 1
+        for kind in ("header", "footer"):
+            for root in self._package.all_related(kind, self._counts):
+                self._counts[reasons.RUNNING_HEADS] += bool(text_of(root).strip())
+        for block in blocks_of(body):
+            self._write(block)
+        self._flush()
+
+    def _mark_runs(self, root: _Element) -> None:
+        """Mark runs that are hidden, struck or raised; count what is not read."""
+        for run in root.iter(_RUN):
+            meaning = self._styles.meaning(run)
+            if meaning:
+                run.set(_MEANING, meaning)
+        for element in root.iter(qn("delText"), qn("rt")):
+            kind = reasons.READINGS if element.tag == qn("rt") else reasons.DELETED
+            self._counts[kind] += len("".join(element.itertext()).split())
+        for run in root.iter(_RUN):
+            kind = {"hidden": reasons.HIDDEN, "deleted": reasons.DELETED}.get(run.get(_MEANING, ""), "")
+            if kind:
+                self._counts[kind] += len("".join(one.text or "" for one in run.iter(_TEXT)).split())
+        for sign in root.iter(_SIGN):
+            self._counts[reasons.UNREADABLE] += not _sign(sign)
+
+    def _write(self, block: _Element) -> None:
+        """Write a paragraph, a table or an imported part, and the notes to which it refers for the first time."""
+        if block.tag == _TABLE:
+            self._flush()
+            self._blocks.add("\n".join(rows_of(block)))
             self._is_after_item = False
-        elif self._styles.name(block.style or "").startswith("toc "):
+        elif block.tag == _CHUNK:
+            self._flush()
+            self._write_chunk(*self._package.part(block.get(_ID, "")))
+        elif self._styles.name(_style_of(block)).startswith("toc "):
+            self._counts[reasons.CONTENTS] += len(text_of(block).split())
             return
         else:
             self._write_paragraph(block)
+        for relations in block.iter("{*}relIds"):
+            self._write_diagram(relations)
         for reference in note_references(block):
             note = self._notes.pop(reference, None)
             if note is not None:
-                self.blocks.add(text_of(note).strip())
+                self._blocks.add(text_of(note).strip())
                 self._is_after_item = False
 
+    def _write_chunk(self, name: str, data: bytes) -> None:
+        """Write an imported document; one of another format is counted."""
+        suffix = posixpath.splitext(name)[1].lower()
+        try:
+            if suffix in (".mht", ".mhtml"):
+                pages = [
+                    part for part in email.message_from_bytes(data).walk() if part.get_content_type() == "text/html"
+                ]
+                data = bytes(pages[0].get_payload(decode=True) or b"") if pages else b""
+                suffix = ".html" if pages else ""
+            if suffix in (".html", ".htm", ".xhtml"):
+                html.add_page(data, self._blocks, self._counts)
+            elif suffix == ".txt":
+                self._blocks.add(decode(data))
+            elif suffix in (".docx", ".docm", ".dotx") and self._depth < _MAX_CHUNK_DEPTH:
+                _Writer(_Package(data), self._blocks, self._counts, self._depth + 1).write_all()
+            else:
+                self._counts[reasons.OBJECTS] += 1
+        except DocumentError:
+            self._counts[reasons.PARTS] += 1
+
+    def _write_diagram(self, relations: _Element) -> None:
+        """Write the labels of a diagram (SmartArt)."""
+        for name, relation in relations.items():
+            if name.endswith("}dm"):
+                try:
+                    root = _parse(self._package.part(relation)[1])
+                except etree.XMLSyntaxError:
+                    self._counts[reasons.PARTS] += 1
+                    continue
+                points = ("".join(text.text or "" for text in point.iter("{*}t")) for point in root.iter("{*}pt"))
+                self._blocks.add("\n".join(filter(None, map(one_line, points))))
+
+    def _flush(self) -> None:
+        """Write the text of a last paragraph that nothing continues."""
+        self._blocks.add(self._carried.strip())
+        self._carried = ""
+
     def _write_paragraph(self, paragraph: _Element) -> None:
-        text = text_of(paragraph)
-        style = paragraph.style or ""
+        text = self._carried + text_of(paragraph)
+        self._carried = ""
+        if _is_continued(paragraph):
+            self._carried = text
+            return
+        style = _style_of(paragraph)
         name = self._styles.name(style)
         if not self.title and name == "title":
             self.title = one_line(text)
@@ -149,10 +305,10 @@ class _Writer:
         is_item = label is not None and not is_heading
         if level is not None and is_heading:
             number = label if label and label != BULLET else ""
-            self.blocks.add_heading(f"{number} {text}", level + 1)
+            self._blocks.add_heading(f"{number} {text}", level + 1)
         elif text.strip():
             separator = "\n" if is_item and self._is_after_item else "\n\n"
-            self.blocks.add(f"{label} {text.strip()}".strip() if is_item else text.rstrip(), separator)
+            self._blocks.add(f"{label} {text.strip()}".strip() if is_item else text.rstrip(), separator)
         self._is_after_item = is_item
 
     def _label(self, paragraph: _Element, style: str) -> str | None:
@@ -167,33 +323,28 @@ class _Writer:
         return self._numbering.label(number.num_id, min(level, N_LEVELS - 1))
 
 
-_TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:t"), qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
-_CHARACTERS = {
-    qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "\u2011",
-}  # fmt: skip
-_SKIPPED = frozenset(
-    [
-        qn("w:del"),
-        qn("w:moveFrom"),
-        qn("w:pPr"),
-        qn("w:rPr"),
-        qn("w:tcPr"),
-        "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-    ]
-)
-_CONTAINERS = frozenset(qn(f"w:{name}") for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
-_DELETED_ROW = (f"{qn('w:trPr')}/{qn('w:del')}", f"{qn('w:tcPr')}/{qn('w:cellDel')}")
+def _style_of(paragraph: _Element) -> str:
+    style = paragraph.find(f"{qn('pPr')}/{qn('pStyle')}")
+    return "" if style is None else str(style.get(qn("val"), ""))
+
+
+def _is_continued(paragraph: _Element) -> bool:
+    """Whether the next paragraph continues this one: it is an initial in a frame, or its mark was deleted."""
+    frame = paragraph.find(f"{qn('pPr')}/{qn('framePr')}")
+    if frame is not None and frame.get(qn("dropCap"), "none") != "none":
+        return True
+    return any(paragraph.find(mark) is not None for mark in _DELETED_MARKS)
 
 
 def blocks_of(body: _Element) -> Iterator[_Element]:
-    """Paragraphs and tables of a body in order; content controls are opened, tables are not."""
-    return _opened(body, frozenset([_PARAGRAPH, _TABLE]))
+    """Paragraphs, tables and imported parts of a body in order; content controls are opened, tables are not."""
+    return _opened(body, frozenset([_PARAGRAPH, _TABLE, _CHUNK]))
 
 
 def rows_of(table: _Element) -> Iterator[str]:
-    """A line for each row of a table; a table in a cell is text of that cell."""
+    """Each row of a table on one line; a table inside a cell is part of the cell."""
     for row in _opened(table, frozenset([_ROW])):
-        if row.find(_DELETED_ROW[0]) is None:
+        if not _is_deleted_row(row):
             cells = (cell for cell in _opened(row, frozenset([_CELL])) if cell.find(_DELETED_ROW[1]) is None)
             yield " | ".join(one_line(text_of(cell)) for cell in cells)
 
@@ -202,20 +353,42 @@ def text_of(root: _Element) -> str:
     """The text of a paragraph, a cell or a note; paragraphs inside it are lines."""
     parts: list[str] = []
     todo = [root]
+    is_raised = False  # whether the last text is a superscript
     while todo:
         node = todo.pop()
         tag = node.tag
+        meaning = node.get(_MEANING) if tag == _RUN else None
         if tag == _TEXT:
             parts.append(node.text or "")
+            is_raised = False
+        elif meaning == "raised" and node is not root:
+            text = text_of(node)
+            parts.append(text if is_raised else raised("".join(parts[-3:])[-8:], text))
+            is_raised = is_raised or bool(text.strip())
         elif tag in _CHARACTERS:
             parts.append(_CHARACTERS[tag])
         elif tag in EQUATIONS:
             parts.append(equation_text(node))
-        elif tag not in _SKIPPED and not _is_deleted_row(node):
+        elif tag == _SIGN:
+            parts.append(_sign(node))
+        elif tag not in _SKIPPED and meaning not in ("hidden", "deleted") and not _is_deleted_row(node):
             if tag == _PARAGRAPH and node is not root and parts:
                 parts.append("\n")
             todo.extend(reversed(node))
     return "".join(parts)
+
+
+def _sign(sign: _Element) -> str:
+    """The character of a `w:sym`; "" where only its font knows it."""
+    try:
+        code = int(sign.get(qn("char"), ""), 16)
+    except ValueError:
+        return ""
+    if 0xF000 <= code < 0xF100 and sign.get(qn("font")) == "Symbol":
+        code -= 0xF000
+        return _SYMBOL_FONT.get(code, chr(code) if 0x20 <= code < 0x7F else "")
+    is_character = 0x20 <= code < 0xD800 or 0xF900 <= code < 0xFFFE
+    return chr(code) if is_character else ""
 
 
 def note_references(block: _Element) -> Iterator[tuple[str, str]]:
@@ -223,10 +396,10 @@ def note_references(block: _Element) -> Iterator[tuple[str, str]]:
     todo = [block]
     while todo:
         node = todo.pop()
-        if node.tag == qn("w:footnoteReference"):
-            yield "footnote", node.get(qn("w:id"), "")
-        elif node.tag == qn("w:endnoteReference"):
-            yield "endnote", node.get(qn("w:id"), "")
+        if node.tag == qn("footnoteReference"):
+            yield "footnote", node.get(qn("id"), "")
+        elif node.tag == qn("endnoteReference"):
+            yield "endnote", node.get(qn("id"), "")
         elif node.tag not in _SKIPPED and not _is_deleted_row(node):
             todo.extend(reversed(node))
 
@@ -243,109 +416,3 @@ def _opened(parent: _Element, wanted: frozenset[str]) -> Iterator[_Element]:
             yield node
         elif node.tag in _CONTAINERS:
             todo.extend(reversed(node))
-
-
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-EQUATIONS = frozenset([f"{_M}oMath", f"{_M}oMathPara"])
-_NOT_IN_EQUATION = frozenset([f"{_W}del", f"{_W}moveFrom", f"{_W}rPr"])
-_MAX_DEPTH = 50  # deeper parts are read without their structure
-
-
-def equation_text(equation: _Element) -> str:
-    """The text of an `m:oMath` or `m:oMathPara`, on one line."""
-    return one_line(_math_text(equation, 0))
-
-
-def _math_text(node: _Element, depth: int) -> str:
-    if not isinstance(node.tag, str) or node.tag in _NOT_IN_EQUATION or node.tag.endswith("Pr"):
-        return ""
-    if node.tag == f"{_M}t":
-        return node.text or ""
-    if depth > _MAX_DEPTH:
-        return "".join(one.text or "" for one in node.iter(f"{_M}t"))
-    write = _WRITERS.get(node.tag.rpartition("}")[2])
-    return write(node, depth + 1) if write else "".join(_math_text(child, depth + 1) for child in node)
-
-
-def _child(node: _Element, name: str, depth: int) -> str:
-    child = node.find(f"{_M}{name}")
-    return _math_text(child, depth).strip() if child is not None else ""
-
-
-def _children(node: _Element, name: str, depth: int) -> list[str]:
-    return [_math_text(child, depth).strip() for child in node.iterchildren(f"{_M}{name}")]
-
-
-def _property(node: _Element, properties: str, name: str, default: str) -> str:
-    """The value of a property; `default` where it is not given."""
-    found = node.find(f"{_M}{properties}/{_M}{name}")
-    value = found.get(f"{_M}val") if found is not None else None
-    return default if value is None else str(value)
-
-
-def _grouped(text: str) -> str:
-    """In parentheses, unless it is one number or name."""
-    return text if len(text) < 2 or text.isalnum() else f"({text})"
-
-
-def _fraction(node: _Element, depth: int) -> str:
-    return f"{_grouped(_child(node, 'num', depth))}/{_grouped(_child(node, 'den', depth))}"
-
-
-def _scripts(node: _Element, depth: int) -> str:
-    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
-    scripts = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
-    base = _child(node, "e", depth)
-    return scripts + base if node.tag == f"{_M}sPre" else base + scripts
-
-
-def _root(node: _Element, depth: int) -> str:
-    degree = _child(node, "deg", depth)
-    return f"{degree}√({_child(node, 'e', depth)})"
-
-
-def _sum(node: _Element, depth: int) -> str:
-    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
-    limits = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
-    return f"{_property(node, 'naryPr', 'chr', '∫')}{limits} {_child(node, 'e', depth)}"
-
-
-def _delimited(node: _Element, depth: int) -> str:
-    separator = _property(node, "dPr", "sepChr", "|")
-    inner = separator.join(_children(node, "e", depth))
-    return f"{_property(node, 'dPr', 'begChr', '(')}{inner}{_property(node, 'dPr', 'endChr', ')')}"
-
-
-def _function(node: _Element, depth: int) -> str:
-    argument = _child(node, "e", depth)
-    space = "" if argument.startswith("(") else " "
-    return f"{_child(node, 'fName', depth)}{space}{argument}"
-
-
-def _limit(node: _Element, depth: int) -> str:
-    mark = "_" if node.tag == f"{_M}limLow" else "^"
-    return f"{_child(node, 'e', depth)}{mark}{_grouped(_child(node, 'lim', depth))}"
-
-
-def _matrix(node: _Element, depth: int) -> str:
-    return "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr"))
-
-
-def _lines(node: _Element, depth: int) -> str:
-    return "; ".join(_children(node, "e", depth))
-
-
-def _accented(node: _Element, depth: int) -> str:
-    return _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302")
-
-
-def _paragraph(node: _Element, depth: int) -> str:
-    return " ".join(_math_text(child, depth) for child in node)
-
-
-_WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
-    "f": _fraction, "sSup": _scripts, "sSub": _scripts, "sSubSup": _scripts, "sPre": _scripts, "rad": _root,
-    "nary": _sum, "d": _delimited, "func": _function, "limLow": _limit, "limUpp": _limit, "m": _matrix,
-    "eqArr": _lines, "acc": _accented, "oMathPara": _paragraph,
-}  # fmt: skip

@@ -7,9 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from docx.oxml.ns import qn
-
 _Element: TypeAlias = Any
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+
+def qn(name: str) -> str:
+    """The tag of an element or an attribute of WordprocessingML."""
+    return f"{_W}{name}"
+
+
 _T = TypeVar("_T")
 
 
@@ -27,6 +33,7 @@ class _Style:
     based_on: str
     level: int | None
     number: NumberOf
+    meaning: str | None  # of the type of its text: "raised", "hidden", "deleted", "" or None where it is not given
 
 
 class Styles:
@@ -34,19 +41,21 @@ class Styles:
 
     def __init__(self, root: _Element | None) -> None:
         self._styles: dict[str, _Style] = {}
-        for style in root.iterchildren(qn("w:style")) if root is not None else ():
-            name = style.find(qn("w:name"))
-            based_on = style.find(qn("w:basedOn"))
-            own_name = (name.get(qn("w:val")) if name is not None else None) or ""
-            self._styles[style.get(qn("w:styleId"), "")] = _Style(
+        for style in root.iterchildren(qn("style")) if root is not None else ():
+            name = style.find(qn("name"))
+            based_on = style.find(qn("basedOn"))
+            own_name = (name.get(qn("val")) if name is not None else None) or ""
+            self._styles[style.get(qn("styleId"), "")] = _Style(
                 own_name.lower(),
-                based_on.get(qn("w:val"), "") if based_on is not None else "",
+                based_on.get(qn("val"), "") if based_on is not None else "",
                 _level_by_name(own_name.lower()) if outline_level(style) is None else outline_level(style),
                 number_of(style),
+                _meaning(style),
             )
         self._levels: dict[str, int | None] = {}
         self._num_ids: dict[str, str | None] = {}
         self._num_levels: dict[str, int | None] = {}
+        self._meanings: dict[str, str | None] = {}
 
     def name(self, style_id: str) -> str:
         """The name of a style, in lower case; its id where there is no such style."""
@@ -66,6 +75,18 @@ class Styles:
             self._inherited(style_id, self._num_levels, lambda style: style.number.level),
         )
 
+    def meaning(self, run: _Element) -> str:
+        """What the type of a run means: "raised", "hidden" or "deleted" (struck); "" for nothing."""
+        properties = run.find(qn("rPr"))
+        if properties is None:
+            return ""
+        own = _meaning(run)
+        if own is not None:
+            return own
+        style = properties.find(qn("rStyle"))
+        style_id = "" if style is None else str(style.get(qn("val"), ""))
+        return self._inherited(style_id, self._meanings, lambda style: style.meaning) or ""
+
     def _inherited(self, style_id: str, known: dict[str, _T | None], own: Callable[[_Style], _T | None]) -> _T | None:
         """A value of a style, or of the styles it is based on; `known` breaks cycles and keeps the time linear."""
         chain = []
@@ -83,21 +104,38 @@ class Styles:
         return value
 
 
+def _meaning(element: _Element) -> str | None:
+    """What the type of a run or a style itself means; None where nothing is given."""
+    properties = element.find(qn("rPr"))
+    meaning = None
+    for part in properties if properties is not None else ():
+        value = part.get(qn("val"), "true") if isinstance(part.tag, str) else ""
+        name = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
+        if name in ("vanish", "strike", "dstrike"):
+            is_on = value not in ("0", "false", "off")
+            if is_on:
+                return "hidden" if name == "vanish" else "deleted"
+            meaning = meaning or ""
+        elif name == "vertAlign":
+            meaning = "raised" if value == "superscript" else ""
+    return meaning
+
+
 def outline_level(element: _Element) -> int | None:
     """The outline level of a paragraph or a style itself, from 0; 9 is body text."""
-    level = element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-    value = level.get(qn("w:val")) if level is not None else None
+    level = element.find(f"{qn('pPr')}/{qn('outlineLvl')}")
+    value = level.get(qn("val")) if level is not None else None
     return int(value) if value and value.isdecimal() and len(value) < 3 else None
 
 
 def number_of(element: _Element) -> NumberOf:
     """The list of a paragraph or a style itself."""
-    found = element.find(f"{qn('w:pPr')}/{qn('w:numPr')}")
-    num_id = found.find(qn("w:numId")) if found is not None else None
-    level = found.find(qn("w:ilvl")) if found is not None else None
-    value = level.get(qn("w:val"), "") if level is not None else ""
+    found = element.find(f"{qn('pPr')}/{qn('numPr')}")
+    num_id = found.find(qn("numId")) if found is not None else None
+    level = found.find(qn("ilvl")) if found is not None else None
+    value = level.get(qn("val"), "") if level is not None else ""
     return NumberOf(
-        num_id.get(qn("w:val")) if num_id is not None else None,
+        num_id.get(qn("val")) if num_id is not None else None,
         int(value) if value.isdecimal() and len(value) < 3 else None,
     )
 
@@ -144,12 +182,12 @@ class Numbering:
         if root is None:
             return
         abstract = {
-            one.get(qn("w:abstractNumId"), ""): _List(_levels(one)) for one in root.iterchildren(qn("w:abstractNum"))
+            one.get(qn("abstractNumId"), ""): _List(_levels(one)) for one in root.iterchildren(qn("abstractNum"))
         }
-        for number in root.iterchildren(qn("w:num")):
-            definition = abstract.get(_value(number, "w:abstractNumId"))
+        for number in root.iterchildren(qn("num")):
+            definition = abstract.get(_value(number, "abstractNumId"))
             if definition is not None:
-                num_id = number.get(qn("w:numId"), "")
+                num_id = number.get(qn("numId"), "")
                 self._lists[num_id] = definition
                 self._starts[num_id] = _overrides(number)
 
@@ -205,18 +243,18 @@ def _roman(number: int) -> str:
 
 def _levels(abstract: _Element) -> dict[int, _Level]:
     levels = {}
-    for element in abstract.iterchildren(qn("w:lvl")):
-        level = _number(element.get(qn("w:ilvl"), ""), 0)
-        form = _value(element, "w:numFmt") or "decimal"
-        start = _number(_value(element, "w:start"), 1)
-        levels[level] = _Level(_value(element, "w:lvlText"), form, start, _value(element, "w:pStyle"))
+    for element in abstract.iterchildren(qn("lvl")):
+        level = _number(element.get(qn("ilvl"), ""), 0)
+        form = _value(element, "numFmt") or "decimal"
+        start = _number(_value(element, "start"), 1)
+        levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"))
     return {level: one for level, one in levels.items() if level < N_LEVELS}
 
 
 def _overrides(number: _Element) -> dict[int, int]:
     starts = {}
-    for override in number.iterchildren(qn("w:lvlOverride")):
-        level, start = _number(override.get(qn("w:ilvl"), ""), 0), _value(override, "w:startOverride")
+    for override in number.iterchildren(qn("lvlOverride")):
+        level, start = _number(override.get(qn("ilvl"), ""), 0), _value(override, "startOverride")
         if start and level < N_LEVELS:
             starts[level] = _number(start, 1)
     return starts
@@ -224,7 +262,7 @@ def _overrides(number: _Element) -> dict[int, int]:
 
 def _value(element: _Element, name: str) -> str:
     child = element.find(qn(name))
-    return str(child.get(qn("w:val"), "")) if child is not None else ""
+    return str(child.get(qn("val"), "")) if child is not None else ""
 
 
 def _number(text: str, default: int) -> int:

@@ -26,13 +26,17 @@ _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _GUESSES = [
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r", "cp437", "mac_roman",
-    "cp932", "euc_jp", "gb18030", "big5", "euc_kr",
+    "cp1252", "cp1250", "iso8859_2", "cp1251", "iso8859_5", "iso8859_7", "iso8859_9", "cp1257", "iso8859_15", "cp1253",
+    "cp1254", "cp1255", "cp1256", "koi8_r", "cp437", "mac_roman", "cp932", "euc_jp", "gb18030", "big5", "euc_kr",
 ]  # fmt: skip
 _CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
 _HIGH = bytes(range(128, 256))
 _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}", re.MULTILINE
+)
+_LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -129,6 +133,22 @@ def _is_western(sample: bytes) -> bool:
     high = [place for place, byte in enumerate(sample) if byte >= 0x80]
     beside = sum(b - a == 1 for a, b in pairwise(high))
     return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)
+
+
+def without_encoded(text: str) -> tuple[str, int]:
+    """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
+    n_chars = 0
+
+    def leave_out(match: re.Match[str]) -> str:
+        nonlocal n_chars
+        run = match.group()
+        if not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
+            return run  # a rule, or a sequence of genes
+        n_chars += len(run)
+        return "\n" if run.endswith("\n") else ""
+
+    text = _ENCODED.sub(leave_out, text)
+    return text, n_chars
 
 
 def read_limited(stream: BinaryIO, limit: int) -> bytes:

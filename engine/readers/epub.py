@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from engine.errors import DocumentError
 from engine.readers import html
+from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
 from engine.readers.markup import Element, parse_safely, words
 from engine.text.blocks import Blocks
@@ -35,13 +36,22 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     package = parse_safely(archive.read(package_name))
     protected = _protected(archive)
     blocks, left_out = Blocks(), Counter[str]()
+    failure: DocumentError | None = None
     for name in _chapters(package, posixpath.dirname(package_name)):
-        if name in protected:
-            raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
-        if name in archive:
+        if name in protected or name not in archive:
+            left_out[reasons.PARTS] += 1
+            continue
+        try:  # one chapter that cannot be read is counted, and the others are read
             html.add_page(archive.read(name), blocks, left_out)
+        except DocumentError as error:
+            failure = error
+            left_out[reasons.PARTS] += 1
         if blocks.size > MAX_DOCUMENT_BYTES:
             raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
+    if failure is not None and not blocks.size:
+        raise failure
+    if protected and not blocks.size:
+        raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
     title = words(package.find(f".//{_DC}title"))
     return assemble(
         blocks.text,

@@ -9,9 +9,21 @@ from dataclasses import dataclass
 from lxml import etree
 
 from engine.errors import DocumentError
+from engine.readers import left_out as reasons
 from engine.readers.encoding import decode
-from engine.readers.left_out import FIGURES, LINK_LISTS, OBJECTS, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, check_tags, local_name, words, write
+from engine.readers.formulas import tex_text
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    check_tags,
+    local_name,
+    n_words,
+    n_words_outside,
+    rendered,
+    words,
+    write,
+)
 from engine.readers.scalars import typed_scalar
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
@@ -23,15 +35,30 @@ _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
 
-_DROPPED = frozenset([
-    "script", "style", "noscript", "template", "nav", "aside", "head", "iframe", "object", "embed", "svg", "canvas",
-    "audio", "video", "map", "button", "select", "input", "textarea", "datalist", "dialog", "annotation",
-    "annotation-xml",
-])  # fmt: skip
-_NOT_READ = dict.fromkeys(["img", "svg", "canvas", "video", "audio"], FIGURES) | dict.fromkeys(
-    ["iframe", "object", "embed"], OBJECTS
-)
-_DROPPED_ROLES = frozenset(["navigation", "banner", "contentinfo", "search", "menu", "toolbar"])
+_SILENT = frozenset(["script", "style", "template", "head", "rp", "datalist"])
+_REASONS = {
+    **dict.fromkeys(["img", "svg", "canvas", "video", "audio", "map"], reasons.FIGURES),
+    **dict.fromkeys(["iframe", "object", "embed"], reasons.OBJECTS),
+    **dict.fromkeys(["button", "select", "textarea"], reasons.FORM),
+    **dict.fromkeys(["del", "s", "strike"], reasons.DELETED),
+    "nav": reasons.NAVIGATION,
+    "noscript": reasons.FALLBACK,
+    "rt": reasons.READINGS,
+    "rtc": reasons.READINGS,
+}
+_ROLES = {
+    **dict.fromkeys(["navigation", "search", "menu", "toolbar"], reasons.NAVIGATION),
+    **dict.fromkeys(["banner", "contentinfo"], reasons.PAGE_FRAME),
+}
+_FRAMES = frozenset(["header", "footer", "aside"])
+_PARTS = frozenset(["main", "article", "section"])
+_NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
+_STRUCK = re.compile(r"text-decoration[\w-]*\s*:[^;]*line-through", re.IGNORECASE)
+_MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
+_EDIT_LINKS = re.compile(r"\bmw-editsection\b")
+_STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no)|pagenum)", re.IGNORECASE)
+_BEFORE_SITE = re.compile(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s")
+_NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
 _META_FIELDS = {
@@ -58,7 +85,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     blocks, left_out = Blocks(), Counter[str]()
     root = add_page(data, blocks, left_out)
-    title = words(root.find(".//head/title")) or words(root.find(".//h1"))
+    title = _title(root)
     return assemble(
         blocks.text,
         blocks.headings,
@@ -70,22 +97,30 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     )
 
 
+def _title(root: Element) -> str:
+    """The title of the page, without the name of the site where a heading shows the title alone."""
+    declared, shown = words(root.find(".//head/title")), rendered(root.find(".//h1"), GRAMMAR)
+    is_without_site = (
+        len(shown) >= 4
+        and declared.startswith(shown)
+        and re.match(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s", declared[len(shown) :])
+    )
+    return shown if is_without_site else declared or shown
+
+
 def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
     """Append the text of a page to `blocks`; returns the root of the page, without its link lists.
-
-    Args:
-        data: the file.
-        blocks: the text read so far.
-        left_out: counts by kind; the counts of the page are added.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
     root = _parse(data)
-    left_out[LINK_LISTS] += remove_link_lists(root)
+    left_out[reasons.LINK_LISTS] += remove_link_lists(root)
     main = _main_part(root)
-    left_out.update(elements_left_out([main], _NOT_READ))
-    write(main, _GRAMMAR, blocks)
+    if main is not root:
+        frame = [main, *root.iter("head", "script", "style", "template")]
+        left_out[reasons.PAGE_FRAME] += n_words_outside(root, frame)
+    write(main, GRAMMAR, blocks, left_out)
     return root
 
 
@@ -122,17 +157,72 @@ def _main_part(root: Element) -> Element:
     return root
 
 
-def _is_dropped(element: Element) -> bool:
+def _left_out(element: Element) -> str | None:
     tag = local_name(element)
-    if tag in _DROPPED or element.get("role") in _DROPPED_ROLES:
+    if tag in _SILENT:
+        return None if tag == "script" and _formula_of(element) else ""
+    if tag == "img" and _MATH.search(element.get("class") or ""):
+        return None if _formula_of(element) else ""
+    reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
+    if reason is not None or not (element.attrib or tag in _FRAMES):
+        return reason
+    if tag == "input":
+        return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
+    if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
+        return ""
+    names = f"{element.get('class') or ''} {element.get('id') or ''}"
+    return _reason_of_looks(element, names) or _frame_reason(element, tag, names)
+
+
+def _reason_of_looks(element: Element, names: str) -> str | None:
+    """The reason to leave out an element by its class, its style and its state; None for none."""
+    if _STAR_PAGE.search(names) and element.tag not in _BLOCKS and n_words(element) <= 3:
+        return reasons.RUNNING_HEADS
+    if _EDIT_LINKS.search(names):
+        return reasons.NAVIGATION
+    style = element.get("style") or ""
+    is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true" or _HIDDEN.search(style)
+    if is_hidden and not (_MATH.search(names) and element.find(".//math") is not None):
+        return reasons.HIDDEN
+    if element.tag == "dialog" and element.get("open") is None:
+        return reasons.HIDDEN
+    return reasons.DELETED if _STRUCK.search(style) else None
+
+
+def _frame_reason(element: Element, tag: str, names: str) -> str | None:
+    """Headers, footers and asides of the page itself; those of its parts are text, and so are notes."""
+    if tag not in _FRAMES or any(above.tag in _PARTS for above in element.iterancestors()):
+        return None
+    kinds = " ".join([names, *(value for name, value in element.items() if name.endswith(("role", "type")))])
+    return None if tag == "aside" and _NOTE.search(kinds) else reasons.PAGE_FRAME
+
+
+def _formula_of(element: Element) -> str:
+    """The text of a formula that is a picture or a script with its source in TeX; "" for anything else."""
+    if element.tag == "img":
+        source = element.get("alt") or ""
+        is_formula = _MATH.search(element.get("class") or "") and not _has_mathml(element)
+        return tex_text(source) if source and is_formula else ""
+    if element.tag == "script" and (element.get("type") or "").startswith("math/tex"):
+        return tex_text(element.text or "")
+    return ""
+
+
+def _has_mathml(picture: Element) -> bool:
+    """Whether the same formula is also there as MathML, as in MediaWiki."""
+    parent = picture.getparent()
+    return parent is not None and parent.find(".//math") is not None
+
+
+def _is_raised(element: Element) -> bool:
+    if element.tag == "sup":
         return True
-    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
-        return True
-    if _HIDDEN.search(element.get("style") or ""):
-        return True
-    if tag in ("header", "footer"):
-        return not any(above.tag in ("main", "article", "section") for above in element.iterancestors())
-    return tag == "a" and (element.text or "").strip() in _PERMALINKS and len(element) == 0
+    if element.tag != "a" or not (element.get("href") or "").startswith("#"):
+        return False
+    return (
+        _NOTE_LINK.match("".join(element.itertext(etree.Element)).strip()) is not None
+        and next(element.iterancestors("sup"), None) is None
+    )
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -145,15 +235,18 @@ _BLOCKS = frozenset([
     "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend", "main", "ol", "p",
     "section", "summary", "table", "tbody", "tfoot", "thead", "ul",
 ])  # fmt: skip
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     blocks=_BLOCKS,
     items=frozenset(["li"]),
     rows=frozenset(["tr"]),
     cells=frozenset(["td", "th"]),
     breaks=frozenset(["br"]),
     verbatim=frozenset(["pre", "listing", "xmp"]),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=_is_raised,
+    sections=frozenset(["section"]),
+    tex=_formula_of,
 )
 
 

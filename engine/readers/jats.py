@@ -2,46 +2,99 @@
 
 from __future__ import annotations
 
-from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+import re
+from collections import Counter
+
+from engine.readers import left_out as reasons
+from engine.readers.formulas import tex_text
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    lift,
+    local_name,
+    n_words,
+    n_words_outside,
+    rendered,
+    words,
+    write,
+)
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
 
-_DROPPED = frozenset([
-    "ref-list", "tex-math", "object-id", "permissions", "counts", "journal-meta", "fn-group", "glossary", "graphic",
+_REASONS = {
+    "ref-list": reasons.REFERENCES,
+    **dict.fromkeys(["graphic", "inline-graphic", "media"], reasons.FIGURES),
+    **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
+    "strike": reasons.DELETED,
+    "rt": reasons.READINGS,
+    "rp": "",
+}
+_HEADED = frozenset([
+    "sec", "app", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes", "bio",
 ])  # fmt: skip
-_NOT_READ = {"ref": REFERENCES, "graphic": FIGURES, "inline-graphic": FIGURES, "media": FIGURES}
-_HEADED = frozenset(["sec", "app", "abstract", "trans-abstract", "ack", "boxed-text"])
+_NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
+_CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
+_NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
-    """Read an article: title, abstracts, body, appendices and captions; not the reference list.
+    """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list.
 
     Raises:
         DocumentError: no text, or too much.
     """
     article = _Article(root)
-    title = words(root.find(".//{*}article-meta/{*}title-group/{*}article-title"))
-    blocks = Blocks()
-    blocks.add(title)
-    for abstract in article.meta_all("abstract"):
+    lift(root, _FLOATS, frozenset(["p"]))
+    blocks, left_out = Blocks(), Counter[str]()
+    blocks.add(article.title)
+    blocks.add(rendered(article.find("title-group/{*}subtitle"), _GRAMMAR))
+    for abstract in (*article.meta_all("abstract"), *article.meta_all("trans-abstract")):
         if abstract.find("{*}title") is None:
             blocks.add_heading("Abstract", 1)
-        write(abstract, _GRAMMAR, blocks)
-    for tag in ("body", "floats-group", "back"):
-        part = root.find(f"{{*}}{tag}")
-        if part is not None:
-            write(part, _GRAMMAR, blocks)
+        write(abstract, _GRAMMAR, blocks, left_out)
+    _write_parts(root, blocks, left_out)
+    notes = [*article.meta_all("author-notes"), *article.meta_all("funding-group")]
+    for note in notes:
+        blocks.resume("", 1)
+        write(note, _GRAMMAR, blocks, left_out)
+    for other in (*root.iterfind("{*}sub-article"), *root.iterfind("{*}response")):
+        _write_sub_article(other, blocks, left_out)
+    front = root.find("{*}front")
+    if front is not None:
+        left_out[reasons.FRONT_MATTER] += n_words_outside(front, [*article.used(), *notes])
     return assemble(
         blocks.text,
         blocks.headings,
         doc_id=doc_id,
         source=source,
-        title=title,
+        title=article.title,
         metadata=article.metadata() | _kinds(root),
-        left_out=elements_left_out([root], _NOT_READ),
+        left_out=left_out,
     )
+
+
+def _write_parts(article: Element, blocks: Blocks, left_out: Counter[str]) -> None:
+    """Write the body and what follows it; its opening is no part of the abstract."""
+    for tag in ("body", "floats-group", "back"):
+        for part in article.iterfind(f"{{*}}{tag}"):
+            blocks.resume("", 1)
+            write(part, _GRAMMAR, blocks, left_out)
+
+
+def _write_sub_article(article: Element, blocks: Blocks, left_out: Counter[str]) -> None:
+    """Write a letter, a response or a translation that is a part of an article, under its own title."""
+    title = article.find(".//{*}title-group/{*}article-title")
+    blocks.add_heading(rendered(title, _GRAMMAR) or "Response", 1)
+    for abstract in article.iterfind(".//{*}front-stub/{*}abstract"):
+        write(abstract, _GRAMMAR, blocks, left_out)
+    stub = article.find("{*}front-stub")
+    if stub is not None:
+        left_out[reasons.FRONT_MATTER] += n_words_outside(stub, [title, *stub.iterfind("{*}abstract")])
+    _write_parts(article, blocks, left_out)
+    for other in (*article.iterfind("{*}sub-article"), *article.iterfind("{*}response")):
+        _write_sub_article(other, blocks, left_out)
 
 
 def _kinds(root: Element) -> dict[str, MetadataValue]:
@@ -55,11 +108,36 @@ def _kinds(root: Element) -> dict[str, MetadataValue]:
     return dict(found)
 
 
-def _is_dropped(element: Element) -> bool:
+def _left_out(element: Element) -> str | None:
+    tag, parent = local_name(element), element.getparent()
+    if parent is not None and local_name(parent) == "alternatives":
+        return None if element is _preferred(parent) else ""
+    if tag == "tex-math" and parent is not None and next(parent.iter("{*}math"), None) is not None:
+        return ""
+    if tag == "label" and parent is not None and local_name(parent) in _HEADED:
+        return ""
+    return _REASONS.get(tag)
+
+
+def _preferred(alternatives: Element) -> Element:
+    """The notation of a formula or a table that is read; the others say the same."""
+    children = list(alternatives.iterchildren("*"))
+    by_tag = {local_name(child): child for child in reversed(children)}
+    with_text = next((child for child in children if n_words(child)), children[0])
+    known = next((by_tag[tag] for tag in _NOTATIONS[:4] if tag in by_tag), None)
+    return with_text if known is None else known
+
+
+def _tex(element: Element) -> str:
+    return tex_text(element.text or "") if local_name(element) == "tex-math" else ""
+
+
+def _is_raised(element: Element) -> bool:
     tag = local_name(element)
-    if tag == "label":
-        return local_name(element.getparent()) in _HEADED
-    return tag in _DROPPED
+    if tag == "sup":
+        return True
+    is_mark = tag == "xref" and element.get("ref-type") in ("bibr", "fn", "table-fn", "aff", "corresp", "author-notes")
+    return is_mark and element.find("{*}sup") is None and local_name(element.getparent()) != "sup"
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -73,11 +151,13 @@ def _heading(element: Element) -> HeadingMark | None:
     return HeadingMark(level, words(parent.find("{*}label")))
 
 
+_FLOATS = frozenset(["fn", "fig", "table-wrap", "boxed-text", "fig-group"])
 _BLOCKS = frozenset([
-    "abstract", "ack", "alternatives", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
+    "abstract", "ack", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
-    "verse-group", "verse-line",
+    "attrib", "author-notes", "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
+    "term", "verse-group", "verse-line",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -86,8 +166,36 @@ _GRAMMAR = Grammar(
     cells=frozenset(["td", "th"]),
     breaks=frozenset(["break"]),
     verbatim=frozenset(["preformat", "code"]),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=_is_raised,
+    sections=_HEADED,
+    words=frozenset(
+        [
+            "article-title",
+            "collab",
+            "conf-name",
+            "day",
+            "fpage",
+            "given-names",
+            "issue",
+            "lpage",
+            "month",
+            "name",
+            "person-group",
+            "pub-id",
+            "publisher-loc",
+            "publisher-name",
+            "source",
+            "string-name",
+            "surname",
+            "title",
+            "uri",
+            "volume",
+            "year",
+        ]
+    ),
+    tex=_tex,
 )
 
 
@@ -95,16 +203,33 @@ class _Article:
     """The front matter of an article."""
 
     def __init__(self, root: Element) -> None:
-        self._journal = words(root.find(".//{*}journal-meta//{*}journal-title"))
-        self._meta = root.find(".//{*}article-meta")
+        self._journal = root.find(".//{*}journal-meta//{*}journal-title")
+        self._meta = root.find("{*}front/{*}article-meta")
+        if self._meta is None:
+            self._meta = root.find(".//{*}article-meta")
+        self._title = self.find("title-group/{*}article-title")
+        self.title = _NOTE_MARK.sub("", rendered(self._title, _GRAMMAR))
+
+    def find(self, path: str) -> Element | None:
+        """The first element below the article's own metadata."""
+        return None if self._meta is None else self._meta.find(f"{{*}}{path}")
 
     def meta_all(self, tag: str) -> list[Element]:
         """Direct children of the article's own metadata."""
         return [] if self._meta is None else self._meta.findall(f"{{*}}{tag}")
 
+    def used(self) -> list[Element | None]:
+        """Elements that are text or metadata."""
+        tags = ("abstract", "trans-abstract", "article-id", "pub-date", "kwd-group")
+        names = [
+            name for group in self.meta_all("contrib-group") for name in group.iter(*(f"{{*}}{tag}" for tag in _NAMES))
+        ]
+        subtitle = self.find("title-group/{*}subtitle")
+        return [self._title, subtitle, self._journal, *names, *(one for tag in tags for one in self.meta_all(tag))]
+
     def metadata(self) -> dict[str, MetadataValue]:
         """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""
-        fields: dict[str, MetadataValue] = {"authors": [*self._authors()], "journal": self._journal}
+        fields: dict[str, MetadataValue] = {"authors": [*self._authors()], "journal": words(self._journal)}
         for identifier in self.meta_all("article-id"):
             if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):
                 fields[kind] = words(identifier)
@@ -114,11 +239,34 @@ class _Article:
         return {field: value for field, value in fields.items() if value}
 
     def _authors(self) -> list[str]:
-        names = []
-        for group in self.meta_all("contrib-group"):
-            for person in group.iterfind("{*}contrib"):
-                name = person.find(".//{*}name")
-                if person.get("contrib-type", "author") != "author" or name is None:
-                    continue
-                names.append(one_line(f"{words(name.find('{*}given-names'))} {words(name.find('{*}surname'))}"))
-        return names
+        people = [
+            person
+            for group in self.meta_all("contrib-group")
+            for person in group.iterfind("{*}contrib")
+            if person.get("contrib-type", "author") == "author"
+        ]
+        names = [person_name(person) for person in people]
+        return [name for name in names if name]
+
+
+_NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_])\^\d{1,2}$")
+
+
+def person_name(person: Element) -> str:
+    """The name of a person or a group, whatever the spelling of the standard."""
+    for tag in _NAMES:
+        name = person.find(f"{{*}}{tag}")
+        if name is None:
+            name = person.find(f"{{*}}name-alternatives/{{*}}{tag}")
+        if name is None:
+            continue
+        given, surname = words(name.find("{*}given-names")), words(name.find("{*}surname"))
+        if surname or given:
+            parts = (surname, given) if name.get("name-style") == "eastern" else (given, surname)
+            return one_line(" ".join((*parts, words(name.find("{*}suffix")))))
+        members = [one for one in name.iterchildren("{*}contrib-group", "{*}xref", "{*}fn")]
+        whole = words(name)
+        for member in members:
+            whole = whole.replace(words(member), "") if words(member) else whole
+        return one_line(whole)
+    return "Anonymous" if person.find("{*}anonymous") is not None else ""

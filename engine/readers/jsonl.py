@@ -170,6 +170,17 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
+def flattened(value: Mapping[str, object]) -> dict[str, MetadataValue]:
+    """Nested values under dotted keys.
+
+    Raises:
+        DocumentError: a value that no filter can compare.
+    """
+    flat: dict[str, MetadataValue] = {}
+    _flatten("", value, flat)
+    return flat
+
+
 def _flatten(prefix: str, value: object, flat: dict[str, MetadataValue]) -> None:
     """Add a value to `flat`; nested objects become dotted keys."""
     if len(prefix) > _MAX_KEY_CHARS:

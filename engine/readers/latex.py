@@ -70,11 +70,6 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
     """Like `read`, with the files that `source` includes from its folder and from folders below.
 
     Files that cannot be included are listed in the metadata, as `missing_files`.
-
-    Args:
-        data: the contents of the file, unpacked.
-        doc_id: the corpus's own name of the document.
-        source: the path of the file.
     """
     return _read(load(data, Path(source)), doc_id, source)
 
@@ -153,6 +148,7 @@ def _parts(body: str) -> Iterator[tuple[str, int, str]]:
 
 _Node: TypeAlias = Any
 
+_DISPLAY_STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits)(?![A-Za-z])")
 _CITED = "\ufdd2"  # a noncharacter: the place of a citation or a reference
 _CITATION = re.compile(
     r"\\(?:[A-Za-z]{0,12}[cC]ite[A-Za-z]{0,12}|(?:eq|auto|page|name|full|v|c|C|th|labelc|cpage)?ref|Autoref)\*?"
@@ -170,6 +166,15 @@ _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matte
 )  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
+
+
+def formula_text(tex: str) -> str:
+    """The text of a formula in the notation of TeX, maybe with a document around it, on one line."""
+    _, begin, body = tex.partition(r"\begin{document}")
+    body = (body if begin else tex).partition(r"\end{document}")[0].strip()
+    if not re.match(r"\$|\\\(|\\\[|\\begin", body):
+        body = f"${body}$"
+    return one_line(plain(without_settings(_DISPLAY_STYLE.sub("", body))))
 
 
 def _converter() -> LatexNodes2Text:

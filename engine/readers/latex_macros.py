@@ -259,10 +259,6 @@ _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"ta
 def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, str]]:
     """Remove the definitions from LaTeX source.
 
-    Args:
-        text: LaTeX without comments.
-        kept: names of macros that keep their meaning, whatever a document defines.
-
     Returns:
         The remaining text, and the body of each macro without arguments; "" for a macro
         that is a program. The last definition of a name counts.

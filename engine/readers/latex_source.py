@@ -66,10 +66,6 @@ class LatexSource:
 def load(data: bytes, path: Path | None = None) -> LatexSource:
     """Decode LaTeX and put included files in the places of their commands.
 
-    Args:
-        data: the main file, unpacked.
-        path: of the main file; without it no file is included.
-
     Raises:
         DocumentError: not decodable, or too large with its included files.
     """

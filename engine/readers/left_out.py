@@ -1,15 +1,10 @@
-"""Counts the parts of a file that a reader leaves out of its text. Removes nothing."""
+"""The reasons for which a reader leaves out a part of a file. A kind of parts is counted by parts, others by words."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from lxml import etree
-
-from engine.readers.markup import Element, local_name
-
-# Kinds, in the words of the counts: "2 figures".
+# Kinds of parts, in the words of the counts: "2 figures".
 FIGURES = "figures"
 REFERENCES = "references"
 LINK_LISTS = "link_lists"
@@ -20,22 +15,24 @@ RUNNING_HEADS = "running_heads"
 LINE_NUMBERS = "line_numbers"
 UNREADABLE = "unreadable_characters"
 PAGES = "damaged_pages"
+PARTS = "damaged_parts"
+ELEMENTS = frozenset([FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, RUNNING_HEADS, LINE_NUMBERS, PARTS])
 
-
-def elements_left_out(roots: Iterable[Element], kinds: Mapping[str, str]) -> Counter[str]:
-    """Count the elements that a format's reader leaves out.
-
-    Args:
-        roots: of the trees that were read.
-        kinds: the kind of each counted element, by local name; elements inside a counted element do not count.
-    """
-    counts: Counter[str] = Counter()
-    for root in roots:
-        for element in root.iter(etree.Element):
-            kind = kinds.get(local_name(element))
-            if kind is not None and not any(local_name(above) in kinds for above in element.iterancestors()):
-                counts[kind] += 1
-    return counts
+# Kinds of words: "12 navigation words".
+NAVIGATION = "navigation_words"
+PAGE_FRAME = "page_frame_words"  # outside of the main part of a web page
+FORM = "form_words"
+FALLBACK = "fallback_words"  # shown where a program or a medium does not run
+HIDDEN = "hidden_words"
+DELETED = "deleted_words"
+READINGS = "reading_words"  # above other words, as ruby
+VARIANTS = "variant_words"  # another reading of a passage
+FRONT_MATTER = "front_matter_words"  # neither text nor metadata
+CONTENTS = "contents_words"  # of a table of contents or an index
+TRANSLATIONS = "translation_words"
+RAW = "raw_words"  # in another notation
+COMMENT_WORDS = "comment_words"
+ENCODED = "encoded_characters"  # bytes of a picture as text
 
 
 def sentence(counts: Mapping[str, int]) -> str:

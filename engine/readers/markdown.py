@@ -1,4 +1,4 @@
-"""Markdown: the text stays as it is in the file, without front matter; headings are found by a block parse."""
+"""Markdown: the text as it is in the file, without front matter and comments; headings are found by a block parse."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from itertools import accumulate, pairwise
 
 from markdown_it import MarkdownIt
 
-from engine.readers.encoding import decode
-from engine.readers.left_out import FIGURES
-from engine.readers.scalars import typed_scalar
+from engine.readers import left_out as reasons
+from engine.readers.encoding import decode, without_encoded
+from engine.readers.front_matter import front_matter
 from engine.text.blocks import MAX_HEADING_CHARS
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, assemble
 from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"([A-Za-z_][\w .-]*?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
+_COMMENT = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*|(?P<ticks>`+)[^`\n]|(?P<comment><!--)", re.MULTILINE)
 _CODE = re.compile(r"(`+)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
@@ -42,26 +41,29 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a Markdown document.
 
     The title is that of the front matter, else the first heading of level 1, else the
-    file's name. Simple `key: value` lines of the front matter are metadata. The front matter is no part of the text.
+    file's name. The fields of the front matter (YAML or TOML) are metadata, and no part of the text.
 
     Raises:
         DocumentError: no text, too much, or not decodable.
     """
-    text = decode(data)
-    match = _FRONT_MATTER.match(text)
-    metadata = dict(_front_matter(match.group(1))) if match else {}
-    text = text[match.end() :] if match else text
+    text, n_encoded = without_encoded(decode(data))
+    fields, text = front_matter(text)
+    text, n_comment_words = _without_comments(text)
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
-    title = metadata.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
+    title = fields.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
     return assemble(
         text,
         headings,
         doc_id=doc_id,
         source=source,
         title=str(title),
-        metadata=metadata,
-        left_out={FIGURES: len(_PICTURE.findall(text))},
+        metadata=fields,
+        left_out={
+            reasons.FIGURES: len(_PICTURE.findall(text)),
+            reasons.COMMENT_WORDS: n_comment_words,
+            reasons.ENCODED: n_encoded,
+        },
     )
 
 
@@ -108,28 +110,25 @@ def _headings_by_line(text: str) -> Iterator[Heading]:
                 yield Heading(title, len(found.group(1)), match.start())
 
 
-def _front_matter(lines: str) -> Iterator[tuple[str, MetadataValue]]:
-    """Fields of one line and lists of `- item` lines; deeper YAML is skipped."""
-    key, items = "", list[str]()
-    for line in [*lines.split("\n"), "end:"]:
-        if len(line) > _MAX_LINE_CHARS:
-            continue
-        if key and (item := re.match(r"\s*-\s+(.*\S)", line)):
-            items.append(item.group(1))
-            continue
-        if items:
-            yield key, [typed_scalar(item) for item in items]
-        key, items = "", []
-        match = _FIELD.match(line)
-        if match is None:
-            continue
-        if match.group(2):
-            yield match.group(1), _value(match.group(2))
+def _without_comments(text: str) -> tuple[str, int]:
+    """Leave out HTML comments, but not in code; returns the rest and the number of their words."""
+    parts: list[str] = []
+    start = place = n_words = 0
+    while "<!--" in text and (match := _COMMENT.search(text, place)) is not None:
+        place = match.end()
+        if match["comment"]:
+            stop = text.find("-->", place)
+            if stop < 0:
+                break
+            n_words += len(text[place:stop].split())
+            parts.append(text[start : match.start()])
+            start = place = stop + 3
+        elif match["ticks"]:
+            stop = text.find(match["ticks"], place, place + _MAX_LINE_CHARS)
+            place = stop + len(match["ticks"]) if stop >= 0 else place
         else:
-            key = match.group(1)
-
-
-def _value(raw: str) -> MetadataValue:
-    if raw.startswith("[") and raw.endswith("]"):
-        return [typed_scalar(item.strip()) for item in raw[1:-1].split(",") if item.strip()]
-    return typed_scalar(raw)
+            closing = re.compile(rf"^ {{0,3}}{match['fence']}[`~]*[ \t]*$", re.MULTILINE).search(text, place)
+            if closing is None:
+                break
+            place = closing.end()
+    return "".join([*parts, text[start:]]), n_words

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lxml import etree
 
 from engine.errors import DocumentError
+from engine.readers.formulas import mathml_text
+from engine.readers.left_out import ELEMENTS, REFERENCES
 from engine.text.blocks import Blocks
-from engine.text.cleaning import one_line
+from engine.text.cleaning import joined_lines, one_line, raised
 
 Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
+_REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,10 @@ class HeadingMark:
 
     level: int
     label: str = ""  # its number, where the format separates it from the text
+
+
+def _is_never(_: Element) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,13 @@ class Grammar:
     cells: frozenset[str]
     breaks: frozenset[str]
     verbatim: frozenset[str]  # white space is kept inside
-    is_dropped: Callable[[Element], bool]
     heading: Callable[[Element], HeadingMark | None]
+    left_out: Callable[[Element], str | None]  # the reason of `left_out`; "" without a count, None for text
+    is_raised: Callable[[Element], bool] = _is_never  # a superscript, or the mark of a note
+    sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
+    words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
+    is_inside_word: Callable[[Element], bool] = _is_never  # a break of a line or a page that a word runs across
+    tex: Callable[[Element], str] | None = field(default=None)  # the text of an element in the notation of TeX
 
 
 def local_name(element: Element) -> str:
@@ -46,9 +59,9 @@ def local_name(element: Element) -> str:
     return tag.rpartition("}")[2]
 
 
-def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
+def write(root: Element, grammar: Grammar, blocks: Blocks, left_out: Counter[str] | None = None) -> None:
     """Append the text under `root` to `blocks`; trees can be deep: the walk is not recursive."""
-    _Walk(grammar, blocks).through(root)
+    _Walk(grammar, blocks, Counter() if left_out is None else left_out).through(root)
 
 
 def words(element: Element | None) -> str:
@@ -56,19 +69,69 @@ def words(element: Element | None) -> str:
     return "" if element is None else one_line("".join(element.itertext(etree.Element)))
 
 
+def rendered(element: Element | None, grammar: Grammar) -> str:
+    """The text under an element as `grammar` writes it, on one line; "" for None."""
+    if element is None:
+        return ""
+    blocks = Blocks()
+    write(element, grammar, blocks)
+    return one_line(blocks.text)
+
+
+def n_words(element: Element) -> int:
+    """The number of words under an element."""
+    return len("".join(element.itertext(etree.Element)).split())
+
+
+def n_words_outside(root: Element, used: Iterable[Element | None]) -> int:
+    """The number of words under `root` that are in none of the used elements."""
+    known = {element for element in used if element is not None}
+    count, todo = 0, [root]
+    while todo:
+        element = todo.pop()
+        if element in known:
+            continue
+        count += len((element.text or "").split())
+        for child in element.iterchildren(etree.Element):
+            count += len((child.tail or "").split())
+            todo.append(child)
+    return count
+
+
+def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> None:
+    """Move notes and floats that interrupt a paragraph behind it, so that its sentences stay whole."""
+    for element in reversed([one for one in root.iter(etree.Element) if local_name(one) in tags]):
+        above = [one for one in element.iterancestors() if local_name(one) in paragraphs]
+        paragraph = above[-1] if above else None
+        if paragraph is None or paragraph.getparent() is None or any(local_name(one) in tags for one in above):
+            continue
+        tail, element.tail = element.tail, None
+        before, parent = element.getprevious(), element.getparent()
+        if before is None:
+            parent.text = (parent.text or "") + (tail or "")
+        else:
+            before.tail = (before.tail or "") + (tail or "")
+        element.tail, paragraph.tail = paragraph.tail, None
+        paragraph.addnext(element)
+
+
 class _Walk:
-    def __init__(self, grammar: Grammar, blocks: Blocks) -> None:
+    def __init__(self, grammar: Grammar, blocks: Blocks, left_out: Counter[str]) -> None:
         self._grammar = grammar
         self._blocks = blocks
+        self._counts = left_out
         self._buffer: list[str] = []
         self._prefix = ""
         self._separator = "\n\n"
         self._heading: HeadingMark | None = None
         self._row: Element | None = None
         self._verbatim = 0
+        self._is_apart = False  # whether the next text does not continue the word before it
+        self._raised: list[int] = []  # where superscripts begin in the buffer
+        self._sections: list[tuple[str, int] | None] = []  # title and level of the open sections
 
     def through(self, root: Element) -> None:
-        if self._grammar.is_dropped(root):
+        if self._is_left_out(root):
             return
         self._open(root)
         path = [(root, iter(root))]  # iterators, because a node can have millions of children
@@ -79,24 +142,62 @@ class _Walk:
                 path.pop()
                 self._close(element)
                 node = element
-            elif isinstance(node.tag, str) and not self._grammar.is_dropped(node):
+            elif isinstance(node.tag, str) and not self._is_left_out(node) and not self._writes_formula(node):
                 self._open(node)
                 path.append((node, iter(node)))
                 continue
             elif node.tag is etree.Entity:
-                self._buffer.append(html.unescape(node.text))
+                self._add(html.unescape(node.text))
             if node is not root and node.tail:
-                self._buffer.append(node.tail)
+                self._add(node.tail)
         self._flush()
+
+    def _is_left_out(self, node: Element) -> bool:
+        """Whether a node is left out, which is counted: elements of some kinds, and words of the others."""
+        reason = self._grammar.left_out(node)
+        if reason is None:
+            return False
+        if reason == REFERENCES:
+            self._counts[reason] += sum(local_name(one) in _REFERENCES for one in node.iter(etree.Element))
+        elif reason:
+            self._counts[reason] += 1 if reason in ELEMENTS else n_words(node) or len((node.get("value") or "").split())
+        return True
+
+    def _writes_formula(self, node: Element) -> bool:
+        """Write a formula as text."""
+        tag = local_name(node)
+        text = mathml_text(node) if tag == "math" else self._grammar.tex(node) if self._grammar.tex else ""
+        if text:
+            self._is_apart = True
+            self._add(text)
+            self._is_apart = True
+        return bool(text) or tag == "math"
+
+    def _add(self, text: str) -> None:
+        if self._is_apart and text:
+            self._is_apart = False
+            last = next((part[-1] for part in reversed(self._buffer) if part), " ")
+            if last.isalnum() and text[0].isalnum():
+                self._buffer.append(" ")
+        self._buffer.append(text)
 
     def _open(self, node: Element) -> None:
         tag, grammar = local_name(node), self._grammar
+        if tag in grammar.sections:
+            self._sections.append(None)
         mark = grammar.heading(node) if self._heading is None else None
         if mark is not None:
             self._flush()
             self._heading = mark
-        elif tag in grammar.breaks:
-            self._buffer.append(_BREAK)
+        else:
+            self._open_part(node, tag)
+        if node.text:
+            self._add(node.text)
+
+    def _open_part(self, node: Element, tag: str) -> None:
+        grammar = self._grammar
+        if tag in grammar.breaks:
+            self._break(node)
         elif tag in grammar.cells:
             self._start_cell()
         elif tag in grammar.items:
@@ -108,16 +209,15 @@ class _Walk:
         elif tag in grammar.blocks or tag in grammar.verbatim:
             self._border()
             self._verbatim += tag in grammar.verbatim
-        if node.text:
-            self._buffer.append(node.text)
+        elif grammar.is_raised(node):
+            self._raised.append(len(self._buffer))
+        elif tag in grammar.words:
+            self._is_apart = True
 
     def _close(self, node: Element) -> None:
         tag, grammar = local_name(node), self._grammar
-        if self._heading is not None:
-            if grammar.heading(node) is not None:
-                self._end_heading()
-            elif tag in grammar.blocks:
-                self._border()
+        if self._heading is not None and grammar.heading(node) is not None:
+            self._end_heading()
         elif node is self._row:
             self._flush()
             self._row = None
@@ -126,6 +226,34 @@ class _Walk:
             self._verbatim -= tag in grammar.verbatim
             if tag in grammar.items:
                 self._prefix = ""
+        elif tag in grammar.words:
+            self._is_apart = True
+        elif grammar.is_raised(node):
+            self._end_raised()
+        if tag in grammar.sections:
+            self._end_section()
+
+    def _break(self, node: Element) -> None:
+        if not self._grammar.is_inside_word(node):
+            self._buffer.append(_BREAK)
+            return
+        text = "".join(self._buffer).rstrip()
+        self._buffer = [text[:-1] if text.endswith(("-", "\u00ad", "¬", "\u2010")) else text]
+
+    def _end_raised(self) -> None:
+        start = self._raised.pop() if self._raised else len(self._buffer)
+        text = "".join(self._buffer[start:])
+        if text.strip():
+            before = "".join(self._buffer[max(0, start - 8) : start])[-8:]
+            self._buffer[start:] = [raised(before, text)]
+
+    def _end_section(self) -> None:
+        """The text that follows belongs to the section around the one that ends."""
+        ended = self._sections.pop() if self._sections else None
+        if ended is not None:
+            self._flush()
+            around = next((section for section in reversed(self._sections) if section is not None), ("", 1))
+            self._blocks.resume(*around)
 
     def _start(self, prefix: str = "") -> None:
         """Start an item or a row: on a line of its own, close to the one before."""
@@ -151,15 +279,20 @@ class _Walk:
 
     def _end_heading(self) -> None:
         if self._heading is not None:
-            title = f"{self._heading.label} {''.join(self._buffer)}".replace(_BREAK, " ")
+            title = one_line(f"{self._heading.label} {joined_lines(''.join(self._buffer))}".replace(_BREAK, " "))
             self._blocks.add_heading(title, self._heading.level)
+            if self._sections and self._sections[-1] is None and title:
+                self._sections[-1] = (title, self._heading.level)
         self._buffer, self._heading, self._separator, self._prefix = [], None, "\n\n", ""
+        self._is_apart, self._raised = False, []
 
     def _flush(self) -> None:
         text = "".join(self._buffer)
-        self._buffer = []
-        if not self._verbatim:
-            text = "\n".join(one_line(line) for line in text.split(_BREAK)).strip()
+        self._buffer, self._is_apart, self._raised = [], False, []
+        if self._verbatim:
+            text = text.replace(_BREAK, "\n")
+        else:
+            text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
         if text.strip():
             self._blocks.add(self._prefix + text.rstrip(), self._separator)
             self._prefix, self._separator = "", "\n\n"
@@ -168,6 +301,11 @@ class _Walk:
 def _is_simple(row: Element, grammar: Grammar) -> bool:
     nested = (node for node in row.iterdescendants(etree.Element))
     return not any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
+
+
+def attributes(element: Element) -> Iterator[tuple[str, str]]:
+    """The attributes of an element by their local names."""
+    return ((name.rpartition("}")[2], value) for name, value in element.items())
 
 
 def parse_safely(data: bytes) -> Element:

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers.archive import Archive
-from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, words, write
+from engine.readers import left_out as reasons
+from engine.readers.archive import Archive, member_name
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    attributes,
+    local_name,
+    n_words,
+    parse_safely,
+    rendered,
+    words,
+    write,
+)
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
 
-_DROPPED = frozenset([
-    "alphabetical-index", "annotation", "annotation-end", "bibliography-source", "forms", "illustration-index",
-    "sequence-decls", "shape", "table-index", "table-of-content", "tracked-changes", "user-index",
-    "variable-decls",
-])  # fmt: skip
+_REASONS = {
+    **dict.fromkeys(
+        ["alphabetical-index", "illustration-index", "object-index", "table-index", "table-of-content", "user-index"],
+        reasons.CONTENTS,
+    ),
+    **dict.fromkeys(["annotation-end", "bibliography-source", "sequence-decls", "shape", "variable-decls"], ""),
+    "annotation": reasons.COMMENTS,
+    "forms": reasons.FORM,
+    "image": reasons.FIGURES,
+    "object": reasons.OBJECTS,
+    "object-ole": reasons.OBJECTS,
+    "ruby-text": reasons.READINGS,
+    "tracked-changes": reasons.DELETED,
+    "hidden-text": reasons.HIDDEN,
+}
 _SPACES = frozenset(["s", "tab"])
 _DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
+_HEADS = ("header", "footer")
+_OWN = "longmatch"  # an attribute: what the style of an element means
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -38,12 +63,21 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     body = root.find("{*}body/{*}text")
     if body is None:
         raise DocumentError("it is not an OpenDocument text; save it as .odt")
+    left_out = Counter[str]()
+    styles = _part(archive, "styles.xml", left_out)
     _space(body)
+    _mark_styles(body, [one for one in (styles, root) if one is not None])
+    _insert_formulas(archive, body)
     _move_notes(body)
     blocks = Blocks()
-    write(body, _GRAMMAR, blocks)
-    meta = parse_safely(archive.read("meta.xml")) if "meta.xml" in archive else None
-    title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body)
+    write(body, _GRAMMAR, blocks, left_out)
+    if styles is not None:
+        parts = styles.iter(
+            *(f"{{*}}{kind}{place}" for kind in ("header", "footer") for place in ("", "-left", "-first"))
+        )
+        left_out[reasons.RUNNING_HEADS] += sum(n_words(part) > 0 for part in parts)
+    meta = _part(archive, "meta.xml", left_out)
+    title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body, root)
     return assemble(
         blocks.text,
         blocks.headings,
@@ -51,8 +85,53 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         source=source,
         title=title,
         metadata=_metadata(meta),
-        left_out=elements_left_out([body], {"image": FIGURES, "object": OBJECTS, "annotation": COMMENTS}),
+        left_out=left_out,
     )
+
+
+def _part(archive: Archive, name: str, left_out: Counter[str]) -> Element | None:
+    """The root of a part that the text can do without; None where it is missing or damaged."""
+    try:
+        return parse_safely(archive.read(name)) if name in archive else None
+    except DocumentError:
+        left_out[reasons.PARTS] += 1
+        return None
+
+
+def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
+    """Mark the elements whose styles raise, hide or strike their text."""
+    meanings: dict[str, str] = {}
+    for sheet in sheets:
+        for style in sheet.iter("{*}style"):
+            values = {
+                name: value for part in style.iterchildren("{*}text-properties") for name, value in attributes(part)
+            }
+            position = values.get("text-position", "").split(" ")[0]
+            if values.get("display") == "none":
+                meaning = "hidden"
+            elif values.get("text-line-through-style", "none") != "none":
+                meaning = "deleted"
+            else:
+                meaning = "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
+            meanings[dict(attributes(style)).get("name", "")] = meaning
+    for element in body.iter("{*}span", "{*}p", "{*}h"):
+        meaning = next((meanings.get(value, "") for name, value in attributes(element) if name == "style-name"), "")
+        if meaning and (meaning != "raised" or local_name(element) == "span"):
+            element.set(_OWN, meaning)
+
+
+def _insert_formulas(archive: Archive, body: Element) -> None:
+    """Put the formulas of embedded objects in their places."""
+    for embedded in list(body.iter("{*}object")):
+        name = f"{member_name(dict(attributes(embedded)).get('href', ''), '')}/content.xml"
+        if len(embedded) or name not in archive:
+            continue
+        try:
+            root = parse_safely(archive.read(name))
+        except DocumentError:
+            continue
+        if local_name(root) == "math":
+            embedded.append(root)
 
 
 def _space(body: Element) -> None:
@@ -82,30 +161,54 @@ def _move_notes(body: Element) -> None:
         paragraph.addnext(text)
 
 
-def _titled(body: Element) -> str:
-    """The first paragraph of style Title."""
-    return words(next((p for p in body.iter("{*}p") if ("style-name", "Title") in _attributes(p)), None))
+def _titled(body: Element, root: Element) -> str:
+    """The first paragraph of style Title, or of one that is based on it."""
+    names = {"Title"}
+    for style in root.iter("{*}style"):
+        values = dict(attributes(style))
+        if values.get("parent-style-name") == "Title":
+            names.add(values.get("name", ""))
+    titled = (p for p in body.iter("{*}p") if dict(attributes(p)).get("style-name") in names)
+    return rendered(next(titled, None), _GRAMMAR)
 
 
-def _attributes(element: Element) -> list[tuple[str, str]]:
-    return [(name.rpartition("}")[2], value) for name, value in element.items()]
+def _left_out(element: Element) -> str | None:
+    tag, parent = local_name(element), element.getparent()
+    if tag == "object" and element.find("{*}math") is not None:
+        return None
+    if tag == "image" and parent is not None and parent.find("{*}object") is not None:
+        return ""  # a picture of the object beside it
+    if tag in _REASONS:
+        return _REASONS[tag]
+    if _DRAWING_WORDS.match(element.tag):
+        return ""
+    values = dict(attributes(element))
+    meaning = values.get(_OWN)
+    if meaning in ("hidden", "deleted"):
+        return reasons.HIDDEN if meaning == "hidden" else reasons.DELETED
+    is_hidden = values.get("display") == "none" or (tag in _PARAGRAPHS and _hides(element))
+    return reasons.HIDDEN if is_hidden else None
 
 
-def _is_dropped(element: Element) -> bool:
-    if local_name(element) in _DROPPED or _DRAWING_WORDS.match(element.tag):
-        return True
-    return ("display", "none") in _attributes(element)
+def _hides(paragraph: Element) -> bool:
+    """Whether a field hides its paragraph."""
+    fields = paragraph.iter("{*}hidden-paragraph")
+    return any(dict(attributes(field)).get("is-hidden") == "true" for field in fields)
+
+
+def _is_raised(element: Element) -> bool:
+    return bool(element.get(_OWN) == "raised")
 
 
 def _heading(element: Element) -> HeadingMark | None:
     if local_name(element) != "h":
         return None
-    level = dict(_attributes(element)).get("outline-level", "1")
+    level = dict(attributes(element)).get("outline-level", "1")
     return HeadingMark(int(level) if re.fullmatch(r"[1-9]|10", level) else 1)
 
 
 _BLOCKS = frozenset([
-    "bibliography", "frame", "index-body", "list", "note", "p", "section", "table", "text", "text-box",
+    "bibliography", "index-body", "list", "note", "p", "section", "table", "text", "text-box",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -114,8 +217,9 @@ _GRAMMAR = Grammar(
     cells=frozenset(["table-cell"]),
     breaks=frozenset(["line-break"]),
     verbatim=frozenset(),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=_is_raised,
 )
 
 

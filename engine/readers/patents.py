@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
-from engine.readers.left_out import FIGURES, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.readers import left_out as reasons
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, n_words, n_words_outside, words, write
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, assemble
 
-_DROPPED = frozenset(["chemistry", "chem", "img", "us-claim-statement", "claim-statement"])
+_REASONS = {
+    **dict.fromkeys(["chemistry", "chem", "img"], reasons.FIGURES),
+    **dict.fromkeys(["us-claim-statement", "claim-statement"], ""),
+}
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
 _PARTS = ("section", "class", "subclass", "main-group", "subgroup")
 
@@ -28,14 +32,18 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """
     bibliography = _European(root) if local_name(root) == "ep-patent-document" else _American(root)
     title = bibliography.title()
-    blocks = Blocks()
+    blocks, left_out = Blocks(), Counter[str]()
     blocks.add(title)
+    _number_claims(root)
     for tag, heading in (("abstract", "Abstract"), ("description", "Description"), ("claims", "Claims")):
-        part = _in_language(root.findall(f"{{*}}{tag}"), root.get("lang"))
+        parts = root.findall(f"{{*}}{tag}")
+        part = _in_language(parts, root.get("lang"))
+        left_out[reasons.TRANSLATIONS] += sum(n_words(other) for other in parts if other is not part)
         if part is None or not words(part):
             continue
         blocks.add_heading(heading, 1)
-        write(part, _GRAMMAR, blocks)
+        write(part, _GRAMMAR, blocks, left_out)
+    _count_bibliography(root, bibliography.used(), left_out)
     return assemble(
         blocks.text,
         blocks.headings,
@@ -43,8 +51,29 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         source=source,
         title=title,
         metadata=_present(bibliography),
-        left_out=elements_left_out([root], {"img": FIGURES, "chemistry": FIGURES}),
+        left_out=left_out,
     )
+
+
+def _count_bibliography(root: Element, used: Iterable[Element], left_out: Counter[str]) -> None:
+    """Count what is neither text nor metadata: cited documents, drawings, and the words of all other fields."""
+    cited = [one for one in root.iter("{*}us-citation", "{*}citation", "{*}B561", "{*}B562")]
+    left_out[reasons.REFERENCES] += len(cited)
+    drawings = [one for one in root.iterfind("{*}drawings")]
+    left_out[reasons.FIGURES] += sum(1 for part in drawings for _ in part.iter("{*}img"))
+    text = [child for tag in ("abstract", "description", "claims") for child in root.iterfind(f"{{*}}{tag}")]
+    statements = root.iter("{*}us-claim-statement", "{*}claim-statement")
+    left_out[reasons.FRONT_MATTER] += n_words_outside(root, [*used, *cited, *drawings, *text, *statements])
+
+
+def _number_claims(root: Element) -> None:
+    """Write the number of a claim before its text where only an attribute has it."""
+    for claim in root.iter("{*}claim"):
+        number = (claim.get("num") or "").lstrip("0")
+        first = claim.find("{*}claim-text")
+        first = claim if first is None else first
+        if number.isdecimal() and not re.match(r"\s*(?:claim\s+)?\d{1,3}\s*[.):]", words(claim), re.IGNORECASE):
+            first.text = f"{number}. {(first.text or '').lstrip()}"
 
 
 def _in_language(parts: list[Element], language: str | None) -> Element | None:
@@ -52,8 +81,12 @@ def _in_language(parts: list[Element], language: str | None) -> Element | None:
     return next((part for part in parts if part.get("lang") == language), parts[0] if parts else None)
 
 
-def _is_dropped(element: Element) -> bool:
-    return local_name(element) in _DROPPED
+def _left_out(element: Element) -> str | None:
+    return _REASONS.get(local_name(element))
+
+
+def _is_raised(element: Element) -> bool:
+    return local_name(element) == "sup"
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -66,7 +99,9 @@ def _heading(element: Element) -> HeadingMark | None:
 
 _BLOCKS = frozenset([
     "abstract", "claim", "claims", "claim-text", "dd", "description", "description-of-drawings", "dl", "doc-page",
-    "dt", "heading", "maths", "ol", "p", "pre", "table", "tables", "tbody", "tgroup", "thead", "ul",
+    "dt", "heading", "maths", "ol", "p", "pre",
+    "program-listing", "sequence-list", "table", "table-external-doc", "tables", "tbody", "tgroup", "thead",
+    "title", "ul",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -75,8 +110,10 @@ _GRAMMAR = Grammar(
     cells=frozenset(["entry"]),
     breaks=frozenset(["br"]),
     verbatim=frozenset(),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=_is_raised,
+    words=frozenset(["doc-number", "country", "kind", "date", "name"]),
 )
 
 
@@ -85,6 +122,12 @@ class _American:
 
     def __init__(self, root: Element) -> None:
         self._data = next((child for child in root if local_name(child).startswith("us-bibliographic-data")), root)
+
+    def used(self) -> list[Element]:
+        """Elements that are metadata."""
+        paths = ("invention-title", "publication-reference", "inventors", "assignees", "classifications-ipcr",
+                 "classifications-cpc", "applicants", "us-applicants")  # fmt: skip
+        return [element for path in paths for element in self._data.iter(f"{{*}}{path}")]
 
     def title(self) -> str:
         return words(self._data.find("{*}invention-title"))
@@ -125,6 +168,12 @@ class _European:
         self._root = root
         data = root.find("{*}SDOBI")
         self._data = root if data is None else data
+
+    def used(self) -> list[Element]:
+        """Elements that are metadata."""
+        return [
+            element for tag in ("B540", "B140", "B721", "B731", "B711") for element in self._data.iter(f"{{*}}{tag}")
+        ]
 
     def title(self) -> str:
         """The title in the language of the document; each B542 follows the code of its language."""

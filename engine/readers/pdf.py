@@ -13,13 +13,13 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from engine.errors import DocumentError
-from engine.readers.left_out import FIGURES, LINE_NUMBERS, PAGES, RUNNING_HEADS, UNREADABLE
+from engine.readers import left_out as reasons
 from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import without_line_numbers, without_running_heads
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 
 _Pdf: TypeAlias = Any
 _ONE_AT_A_TIME = threading.Lock()  # pdfium may not be called from two threads
@@ -29,7 +29,7 @@ _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
-_NO_TITLE = re.compile(r"microsoft |untitled|slide \d|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps)$|\S+$", re.IGNORECASE)
+_NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -63,11 +63,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     rejoined_lines = rejoined(unnumbered)
     lines = without_running_heads(rejoined_lines) or rejoined_lines
     left_out = {
-        FIGURES: extract.n_pictures,
-        LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
-        RUNNING_HEADS: len(rejoined_lines) - len(lines),
-        UNREADABLE: extract.n_unreadable,
-        PAGES: len(extract.damaged_pages),
+        reasons.FIGURES: extract.n_pictures,
+        reasons.LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
+        reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines),
+        reasons.UNREADABLE: extract.n_unreadable,
+        reasons.PAGES: len(extract.damaged_pages),
     }
     title, headings = by_type(lines)
     if outlined := by_outline(lines, extract.outline):
@@ -79,7 +79,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         flow.headings,
         doc_id=doc_id,
         source=source,
-        title=declared if declared and not _NO_TITLE.match(declared) else title,
+        title=title if is_made_up_title(declared) or _NO_TITLE.match(declared) else declared,
         metadata=_metadata(extract),
         pages=flow.pages(extract.n_pages),
         left_out=left_out,

@@ -20,12 +20,7 @@ from engine.text.spans import Heading
 
 
 class Flow:
-    """Text that grows paragraph by paragraph.
-
-    Args:
-        lines: of the whole document, in reading order.
-        headings: by the number of their first line.
-    """
+    """Text that grows paragraph by paragraph."""
 
     def __init__(self, lines: Sequence[Line], headings: Mapping[int, HeadingLines]) -> None:
         self.headings: list[Heading] = []

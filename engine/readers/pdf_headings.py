@@ -91,13 +91,7 @@ def _key(text: str) -> str:
 def with_unnumbered(
     outlined: Sequence[HeadingLines], typed: Sequence[HeadingLines], lines: Sequence[Line]
 ) -> list[HeadingLines]:
-    """The headings of an outline, with headings such as "References", which outlines seldom name.
-
-    Args:
-        outlined: headings from `by_outline`, at least one.
-        typed: headings from `by_type`.
-        lines: all lines.
-    """
+    """The headings of an outline, with headings such as "References", which outlines seldom name."""
     counts = Counter(heading.level for heading in outlined)
     level = min((one for one, n_headings in counts.items() if n_headings > 1), default=min(counts))
     taken = {number for heading in outlined for number in range(heading.first, heading.stop)}
@@ -290,24 +284,13 @@ _NARROW = 0.6  # times the width of body text
 
 
 def body_width(lines: Sequence[Line], size: float) -> float:
-    """The usual width of a line of body text, in points.
-
-    Args:
-        lines: all lines, at least one.
-        size: of body text, in points.
-    """
+    """The usual width of a line of body text, in points."""
     body = [line for line in lines if abs(line.size - size) <= _SAME_SIZE * size] or lines
     return median(line.right - line.left for line in body)
 
 
 def is_label(lines: Sequence[Line], group: range, width: float) -> bool:
-    """Whether only narrow lines are between a group of lines and the caption of a figure below.
-
-    Args:
-        lines: all lines.
-        group: the numbers of neighbouring lines.
-        width: of body text, in points.
-    """
+    """Whether only narrow lines are between a group of lines and the caption of a figure below."""
     last = lines[group.stop - 1]
     for line in lines[group.stop : group.stop + _MAX_LABELS + 1]:
         if line.page != last.page:

@@ -52,14 +52,7 @@ def joined(left: str, right: str, known: frozenset[str]) -> str:
 
 
 def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) -> bool:
-    """Whether a line starts a paragraph after the line before it.
-
-    Args:
-        before: the line before it, in reading order.
-        line: the line.
-        pitch: distance of the lines inside a paragraph, in points.
-        right_edge: of the full lines of its column, in points.
-    """
+    """Whether a line starts a paragraph after the line before it."""
     if line.size != before.size and abs(line.size - before.size) > 0.15 * before.size:
         return True
     is_sentence_end = _SENTENCE_END.search(before.text) is not None
@@ -100,11 +93,7 @@ _FULL = 0.9  # of the lines end at or before the edge
 
 
 def right_edges(lines: Sequence[Line]) -> list[float]:
-    """For each line, the right edge of the full lines of its column, in points.
-
-    Args:
-        lines: lines of one page are neighbours.
-    """
+    """For each line, the right edge of the full lines of its column, in points."""
     edges: list[float] = []
     for _, page in groupby(lines, key=lambda line: line.page):
         edges.extend(_column_edges(list(page)))
@@ -284,11 +273,7 @@ class _Number:
 
 
 def without_line_numbers(lines: Sequence[Line]) -> list[Line]:
-    """Leave out line numbers, if half of the pages of `_MIN_NUMBERED_LINES` or more have a column of them in a margin.
-
-    Args:
-        lines: lines of one page are neighbours.
-    """
+    """Leave out line numbers, if half of the pages of enough lines have a column of them in a margin."""
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
     chains = [_chain(page) if len(page) >= _MIN_NUMBERED_LINES else [] for page in pages]
     n_full = sum(len(page) >= _MIN_NUMBERED_LINES for page in pages)

@@ -47,6 +47,7 @@ _MARKDOWN = Format("Markdown", _named("markdown"))
 _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML (JATS, TEI or a patent)", _named("xml"))
+_DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
 _LINES = Format("JSON lines", None)
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -71,7 +72,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": Format("ODT", _named("odt"), MAX_CONTAINER_BYTES),
-        ".docx": Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES),
+        ".docx": _DOCX,
+        ".docm": _DOCX,
+        ".dotx": _DOCX,
         ".json": Format("JSON", jsonl.read),
         ".jsonl": _LINES,
         ".ndjson": _LINES,

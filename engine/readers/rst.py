@@ -10,9 +10,9 @@ from docutils.parsers.rst import Parser
 from docutils.utils import new_reporter
 from lxml import etree
 
+from engine.readers import left_out as reasons
 from engine.readers import text
-from engine.readers.encoding import decode
-from engine.readers.left_out import FIGURES
+from engine.readers.encoding import decode, without_encoded
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
 from engine.readers.scalars import typed_scalar
@@ -40,7 +40,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     Raises:
         DocumentError: no text, too much, or not decodable.
     """
-    markup = decode(data)
+    markup, n_encoded = without_encoded(decode(data))
     header = text.header_fields(markup)
     tree = _parse(markup, has_header=bool(header))
     if tree is None:
@@ -56,7 +56,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         source=source,
         title=title,
         metadata=_metadata(fields),
-        left_out={FIGURES: sum(1 for _ in tree.findall(nodes.image))},
+        left_out={
+            reasons.FIGURES: sum(1 for _ in tree.findall(nodes.image)),
+            reasons.ENCODED: n_encoded,
+            reasons.RAW: sum(len(raw.astext().split()) for raw in tree.findall(nodes.raw)),
+        },
     )
 
 
@@ -272,8 +276,8 @@ def _tag(node: nodes.Node) -> str:
     return tag
 
 
-def _is_dropped(element: Element) -> bool:
-    return False
+def _left_out(element: Element) -> str | None:
+    return None
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -294,6 +298,7 @@ _GRAMMAR = Grammar(
     cells=frozenset(["entry"]),
     breaks=frozenset(),
     verbatim=frozenset(["doctest_block", "literal_block", "math_block"]),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=lambda element: local_name(element) == "superscript",
 )

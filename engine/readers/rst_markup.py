@@ -20,7 +20,7 @@ _LITERAL = frozenset([
 ])  # fmt: skip
 _WITHOUT_TEXT = frozenset([
     "contents", "currentmodule", "date", "default-domain", "default-role", "footer", "header", "highlight",
-    "highlightlang", "include", "index", "literalinclude", "meta", "raw", "role", "sectnum", "tabularcolumns",
+    "highlightlang", "include", "index", "literalinclude", "meta", "role", "sectnum", "tabularcolumns",
     "target-notes", "testcleanup", "testsetup", "title", "todolist",
 ])  # fmt: skip
 # The argument of these directives is for programs; their body is text.
@@ -132,6 +132,15 @@ class _WithoutText(_Body):
     """A directive whose argument and body are for programs."""
 
 
+class _Raw(_Body):
+    """A directive whose body is in another notation; it is counted."""
+
+    has_short_argument = True
+
+    def nodes(self, argument: str, options: list[str]) -> list[Any]:
+        return [nodes.raw("", "\n".join(self.content), format=argument)]
+
+
 class _Literal(_Body):
     """A directive whose body is not reStructuredText; the argument is a language or a file."""
 
@@ -172,6 +181,7 @@ def _captions(options: list[str]) -> list[Any]:
 _KNOWN: dict[str, type[_Body]] = {
     **dict.fromkeys(_LITERAL, _Literal),
     **dict.fromkeys(_WITHOUT_TEXT, _WithoutText),
+    "raw": _Raw,
     "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument
     "toctree": _Toctree,
 }

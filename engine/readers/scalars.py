@@ -1,8 +1,17 @@
-"""Converts metadata written as text to numbers and booleans, so that filters can compare it."""
+"""Values from text: numbers and booleans that filters can compare, and lists of names."""
 
 from __future__ import annotations
 
 import re
+
+_BORDER = re.compile(r"\s*(?:;|\n|\s(?:and|und|et|y|&)\s)\s*|\s*,\s*(?:and|&)\s+")
+_COMMA = re.compile(r"\s*,\s*")
+_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
+_ORGANISATION = re.compile(
+    r"\b(?:of|the|for|board|bureau|commission|company|consortium|council|department|group|institute|ministry|office"
+    r"|society|team|university)\b",
+    re.IGNORECASE,
+)
 
 
 def typed_scalar(raw: str) -> str | int | float | bool:
@@ -17,3 +26,31 @@ def typed_scalar(raw: str) -> str | int | float | bool:
     if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", raw):
         return float(raw)
     return {"true": True, "false": False}.get(raw.lower(), raw)
+
+
+def split_names(text: str) -> list[str]:
+    """The names in a line; "Vane, Ann" is one name, and so is an organisation with "and" in its name."""
+    text = " ".join(text.split(" ")).strip(" ,;")
+    if ";" in text or "\n" in text:
+        return _distinct(re.split(r"\s*[;\n]\s*", text))
+    parts = [part for border in _BORDER.split(text) for part in _commas(border)]
+    if len(parts) > 1 and _ORGANISATION.search(text) and not all(" " in part for part in parts):
+        return [text]
+    return _distinct(parts)
+
+
+def _commas(text: str) -> list[str]:
+    """The names between commas; "Vane, Ann" and "Vane, Jr." stay whole."""
+    parts = [part for part in _COMMA.split(text) if part]
+    merged: list[str] = []
+    for part in parts:
+        if merged and _SUFFIX.match(part):
+            merged[-1] += f", {part}"
+        else:
+            merged.append(part)
+    are_names = all(len(part.split()) > 1 for part in merged)
+    return merged if are_names else [text]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    return [name for name in dict.fromkeys(name.strip(" ,") for name in names) if name]

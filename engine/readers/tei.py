@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
-from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.readers import left_out as reasons
+from engine.readers.formulas import tex_text
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    lift,
+    local_name,
+    n_words_outside,
+    words,
+    write,
+)
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, assemble
 
 _DIVISION = re.compile(r"div[0-7]?$")
-_DROPPED = frozenset([
-    "listBibl", "teiHeader", "fw", "orig", "sic", "graphic", "facsimile", "sourceDoc", "standOff",
-])  # fmt: skip
-_DROPPED_DIVISIONS = frozenset(["references", "bibliography", "contents", "toc"])
+_REASONS = {
+    "teiHeader": "",
+    "listBibl": reasons.REFERENCES,
+    "fw": reasons.RUNNING_HEADS,
+    "graphic": reasons.FIGURES,
+    "media": reasons.FIGURES,
+    **dict.fromkeys(["facsimile", "sourceDoc", "standOff"], reasons.FRONT_MATTER),
+    **dict.fromkeys(["del", "surplus"], reasons.DELETED),
+    "rt": reasons.READINGS,
+    "rp": "",
+}
+_DROPPED_DIVISIONS = {
+    **dict.fromkeys(["references", "bibliography"], reasons.REFERENCES),
+    **dict.fromkeys(["contents", "toc"], reasons.CONTENTS),
+}
 _NUMBER = re.compile(r"[0-9A-Z]+(?:\.\d+)*\.?$")
+_CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "subst": ("add",)}
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
@@ -24,34 +47,73 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     Raises:
         DocumentError: no text, or too much.
     """
-    title = words(root.find(".//{*}titleStmt/{*}title"))
-    blocks = Blocks()
-    blocks.add(title)
+    title, others = _titles(root)
+    blocks, left_out = Blocks(), Counter[str]()
+    blocks.add(words(title))
+    for other in others:
+        blocks.add(words(other))
     abstract = root.find(".//{*}profileDesc/{*}abstract")
     if words(abstract):
         if abstract.find(".//{*}head") is None:
             blocks.add_heading("Abstract", 1)
-        write(abstract, _GRAMMAR, blocks)
-    text = root.find("{*}text")
-    if text is not None:
-        write(text, _GRAMMAR, blocks)
-    lists = [*root.iter("{*}listBibl")]
-    left_out = elements_left_out(lists, dict.fromkeys(["bibl", "biblStruct", "biblFull"], REFERENCES))
-    left_out.update(elements_left_out([root], {"graphic": FIGURES}))
+        write(abstract, _GRAMMAR, blocks, left_out)
+        blocks.resume("", 1)
+    for text in root.iterfind("{*}text"):
+        lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
+        write(text, _GRAMMAR, blocks, left_out)
+    header = root.find("{*}teiHeader")
+    if header is not None:
+        left_out[reasons.FRONT_MATTER] += n_words_outside(header, [title, *others, abstract, *_used(header)])
     return assemble(
         blocks.text,
         blocks.headings,
         doc_id=doc_id,
         source=source,
-        title=title,
+        title=words(title),
         metadata=_metadata(root),
         left_out=left_out,
     )
 
 
-def _is_dropped(element: Element) -> bool:
+def _titles(root: Element) -> tuple[Element | None, list[Element]]:
+    """The main title, and the others of the title statement."""
+    titles = root.findall(".//{*}titleStmt/{*}title")
+    main = next((title for title in titles if title.get("type") == "main"), None)
+    if main is None:
+        main = next((title for title in titles if title.get("type") not in ("sub", "short", "alt", "desc")), None)
+    if main is None and titles:
+        main = titles[0]
+    return main, [title for title in titles if title is not main and words(title) != words(main)]
+
+
+def _left_out(element: Element) -> str | None:
+    """Of passages with several readings one is text: the editor's, or else the first."""
+    tag, parent = local_name(element), element.getparent()
+    above = "" if parent is None else local_name(parent)
+    if above in _CHOICES:
+        siblings = list(parent.iterchildren("*"))
+        wanted = next((one for one in siblings if local_name(one) in _CHOICES[above]), siblings[0])
+        return None if element is wanted else reasons.DELETED if tag == "del" else reasons.VARIANTS
+    if tag in _REASONS:
+        return _REASONS[tag]
+    return _DROPPED_DIVISIONS.get(element.get("type") or "") if _DIVISION.match(tag) else None
+
+
+def _is_raised(element: Element) -> bool:
     tag = local_name(element)
-    return tag in _DROPPED or (_DIVISION.match(tag) is not None and element.get("type") in _DROPPED_DIVISIONS)
+    if tag == "hi":
+        return re.search(r"sup", element.get("rend") or "") is not None
+    return tag == "ref" and element.get("type") in ("bibr", "foot", "note", "noteAnchor")
+
+
+def _is_inside_word(element: Element) -> bool:
+    return bool(element.get("break") == "no")
+
+
+def _tex(element: Element) -> str:
+    """A formula in TeX; GROBID has formulas as they look."""
+    is_tex = local_name(element) == "formula" and "tex" in (element.get("notation") or "").lower()
+    return tex_text("".join(element.itertext())) if is_tex else ""
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -70,17 +132,37 @@ _BLOCKS = frozenset([
     "ab", "abstract", "argument", "back", "bibl", "body", "byline", "castList", "cit", "closer", "dateline", "div",
     "div0", "div1", "div2", "div3", "div4", "div5", "div6", "div7", "docTitle", "epigraph", "figDesc", "figure",
     "floatingText", "formula", "front", "head", "l", "lg", "list", "note", "opener", "p", "salute", "signed", "sp",
-    "speaker", "stage", "table", "text", "titlePage", "titlePart", "trailer",
+    "docAuthor", "docDate", "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
+    "titlePart", "trailer",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
     items=frozenset(["item", "castItem"]),
     rows=frozenset(["row"]),
     cells=frozenset(["cell"]),
-    breaks=frozenset(["lb"]),
+    breaks=frozenset(["lb", "pb", "cb", "gb"]),
     verbatim=frozenset(["eg", "egXML"]),
-    is_dropped=_is_dropped,
     heading=_heading,
+    left_out=_left_out,
+    is_raised=_is_raised,
+    sections=frozenset(["div", *(f"div{level}" for level in range(8))]),
+    words=frozenset(
+        [
+            "author",
+            "biblScope",
+            "date",
+            "forename",
+            "orgName",
+            "placeName",
+            "publisher",
+            "pubPlace",
+            "surname",
+            "title",
+            "w",
+        ]
+    ),
+    is_inside_word=_is_inside_word,
+    tex=_tex,
 )
 
 
@@ -96,18 +178,34 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "doi": words(header.find(".//{*}idno[@type='DOI']")),
         "year": years[0] if years else None,
         "keywords": [words(term) for term in header.iterfind(".//{*}keywords//{*}term")],
+        "editors": [words(editor) for editor in header.iterfind(".//{*}titleStmt/{*}editor")],
+        "subtitle": "; ".join(words(title) for title in _titles(root)[1]),
     }
     return {field: value for field, value in fields.items() if value}
 
 
+def _used(header: Element) -> list[Element | None]:
+    """Elements of the header that are metadata."""
+    paths = ("keywords", "idno[@type='DOI']", "monogr/{*}title", "titleStmt/{*}author", "titleStmt/{*}editor", "date")
+    names = [name for author in header.iter("{*}author") for name in author.iter("{*}persName", "{*}orgName")]
+    return [*names, *(element for path in paths for element in header.iterfind(f".//{{*}}{path}"))]
+
+
 def _authors(header: Element) -> list[str]:
     authors = header.findall(".//{*}analytic/{*}author") or header.findall(".//{*}titleStmt/{*}author")
-    names = []
-    for author in authors:
-        person = author.find("{*}persName")
+    return [name for author in authors if (name := _name(author))]
+
+
+def _name(author: Element) -> str:
+    """The name of an author, without the affiliation and the address."""
+    for tag in ("persName", "name", "orgName"):
+        person = author.find(f"{{*}}{tag}")
         if person is None:
-            names.append(words(author))
-        else:
-            forenames = " ".join(words(name) for name in person.iterfind("{*}forename"))
-            names.append(one_line(f"{forenames} {words(person.find('{*}surname'))}") or words(person))
-    return [name for name in names if name]
+            continue
+        forenames = " ".join(words(name) for name in person.iterfind("{*}forename"))
+        return one_line(f"{forenames} {words(person.find('{*}surname'))}") or words(person)
+    parts = [author.text or ""]
+    for child in author.iterchildren("*"):
+        is_name = local_name(child) not in ("affiliation", "email", "idno", "address", "note", "ptr")
+        parts += [words(child) if is_name else " ", child.tail or ""]
+    return one_line(" ".join(parts) if len(author) else parts[0]).strip(" ,;")

@@ -1,10 +1,16 @@
-"""Plain text: the text stays as it is in the file; headings are recognised by the form of their lines."""
+"""Plain text: the lines of the file, without what the pages that it once was had around and inside its words."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from engine.readers.encoding import decode
+from engine.readers import left_out as reasons
+from engine.readers.encoding import decode, without_encoded
+from engine.readers.opinions import case_name
 from engine.readers.scalars import typed_scalar
 from engine.text.document import Document, assemble
 from engine.text.headings import find_headings
@@ -12,12 +18,29 @@ from engine.text.numbering import could_be_title
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
+_PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+_ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
+_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNSPACED_LINES = re.compile(
+    "(?<=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff、，])[ \\t]*\\n[ \\t]*(?=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff])"
+)
+_MIN_PAGES = 3  # repetition on fewer pages is not counted
+_EDGE_LINES = 4  # at the top and at the bottom of a page
+_MAX_HEAD_CHARS = 150
+_SHARE_OF_PAGES = 0.6  # for heads without a number that counts
+_SHARE_COUNTING = 0.3
+_SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
+_LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
+_SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read plain text; a form feed ends a page.
 
-    A first block of `Name: value` lines, as PEPs and mails have, is metadata under
+    Running heads and page numbers are left out, and words that a line break cuts are
+    joined. A first block of `Name: value` lines, as PEPs and mails have, is metadata under
     names in lower case, and stays in the text. The title is its Title or Subject, or
     the first block of one or two short lines without the marks of a sentence, else
     the file's name.
@@ -25,14 +48,211 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     Raises:
         DocumentError: no text, too much, or not decodable.
     """
-    text = decode(data)
-    pages = (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else ()
+    decoded, n_encoded = without_encoded(decode(data))
+    running = running_text(decoded)
+    text = running.text
     fields = header_fields(text)
     metadata = {name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject")}
-    title = fields.get("title") or fields.get("subject") or _title(text)
+    title = fields.get("title") or fields.get("subject") or case_name(text) or _title(text)
     return assemble(
-        text, find_headings(text), doc_id=doc_id, source=source, title=title, metadata=metadata, pages=pages
+        text,
+        find_headings(text),
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=metadata,
+        pages=running.pages,
+        left_out={reasons.RUNNING_HEADS: running.n_heads, reasons.ENCODED: n_encoded},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RunningText:
+    """A text without the furniture of its pages."""
+
+    text: str
+    pages: tuple[int, ...]  # where each begins; empty without form feeds
+    n_heads: int  # lines that were left out
+
+
+def running_text(text: str) -> RunningText:
+    """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
+    pages = [page.split("\n") for page in text.split("\f")]
+    n_lines = sum(map(len, pages))
+    pages = _without_heads(pages) if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
+    n_heads = n_lines - sum(map(len, pages))
+    joined, starts = "", [0]
+    parts: list[str] = []
+    size = 0
+    for number, page in enumerate(pages):
+        part = _joined("\n".join(page))
+        if number:
+            before = parts[-1].rstrip() if parts else ""
+            following = part.lstrip()
+            if n_heads and before and _ENDS_OPEN.search(before) and following[:1].islower():
+                size -= len(parts[-1]) - len(before)
+                parts[-1] = before
+                part = "\n" + following
+            else:
+                part = "\f" + part
+            starts.append(size + 1)
+        parts.append(part)
+        size += len(part)
+    joined = "".join(parts)
+    if len(pages) > 1 and n_heads:
+        whole = _joined(joined)
+        if len(whole) != len(joined):  # words that a page cuts
+            starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
+            joined = whole
+    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads)
+
+
+def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
+    """Leave out lines at the edges of pages that count with the pages, or that repeat on most of them beside such."""
+    tops = [_edge(page, range(len(page))) for page in pages]
+    feet = [_edge(page, range(len(page) - 1, -1, -1)) for page in pages]
+    repeated = [_repeated(pages, edges) for edges in (tops, feet)]
+    kept = []
+    for number, page in enumerate(pages):
+        dropped: set[int] = set()
+        for edge, masks in ((tops[number], repeated[0]), (feet[number], repeated[1])):
+            last = max((at for at, place in enumerate(edge) if _mask(page[place]) in masks), default=-1)
+            dropped |= {place for at, place in enumerate(edge) if _mask(page[place]) in masks or (
+                at <= last and _PAGE_NUMBER.match(page[place]) is not None)}  # fmt: skip
+            if edge and _is_page_number(page, edge[0], number):
+                dropped.add(edge[0])
+        kept.append([line for place, line in enumerate(page) if place not in dropped])
+    return kept
+
+
+def _edge(page: Sequence[str], places: range) -> list[int]:
+    """The outermost lines that are not blank."""
+    return [place for place in places if page[place].strip()][:_EDGE_LINES] if len(page) > 1 else []
+
+
+def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
+    line = page[place].strip()
+    values = [int(value) for value in _NUMBER.findall(line) if len(value) < 5]
+    return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
+
+
+def _repeated(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) -> frozenset[str]:
+    """Masks of the lines at one edge that are furniture: by their numbers, or by their places on most pages."""
+    counts: Counter[str] = Counter()
+    counting: Counter[tuple[str, int]] = Counter()
+    apart: Counter[str] = Counter()
+    for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
+        for mask in {_mask(page[place]) for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS}:
+            counts[mask] += 1
+        for place in edge:
+            mask = _mask(page[place])
+            values = {int(value) - number for value in _NUMBER.findall(page[place]) if len(value) < 6}
+            counting.update((mask, value) for value in values)
+            beside = (page[other].strip() for other in (place - 1, place + 1) if 0 <= other < len(page))
+            apart[mask] += not all(beside)
+    n_full = sum(1 for edge in edges if edge)
+    enough = max(_MIN_PAGES, n_full * _SHARE_COUNTING)
+    by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
+    most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
+    by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
+    return frozenset(by_number | by_place)
+
+
+def _mask(line: str) -> str:
+    return _NUMBER.sub("0", " ".join(line.split())).casefold()
+
+
+def _without_interruptions(lines: Sequence[str]) -> list[str]:
+    """Leave out the running heads of a text without form feeds: they count up, and they interrupt sentences."""
+    places: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        if len(line) <= _MAX_HEAD_CHARS and _NUMBER.search(line) and any(char.isalpha() for char in line):
+            places.setdefault(_mask(line), []).append(place)
+    dropped: set[int] = set()
+    for found in places.values():
+        if len(found) >= _MIN_PAGES and _counts_up([lines[place] for place in found]):
+            blocks = [_furniture_around(lines, place, found) for place in found]
+            n_inside = sum(_interrupts(lines, block) for block in blocks)
+            if n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
+                dropped.update(place for block in blocks for place in block)
+    return _closed_up(lines, dropped) if dropped else list(lines)
+
+
+def _closed_up(lines: Sequence[str], dropped: set[int]) -> list[str]:
+    """The lines that stay; of the blank lines around a dropped one, none stay inside a sentence and one elsewhere."""
+    kept: list[str] = []
+    is_gap = False
+    for place, line in enumerate(lines):
+        if place in dropped:
+            is_gap = True
+            while kept and not kept[-1].strip():
+                kept.pop()
+        elif is_gap and line.strip():
+            is_gap = False
+            is_inside = bool(kept) and _ENDS_OPEN.search(kept[-1].rstrip()) and line.lstrip()[:1].islower()
+            kept += [line] if is_inside or not kept else ["", line]
+        elif not is_gap:
+            kept.append(line)
+    return kept
+
+
+def _counts_up(lines: Sequence[str]) -> bool:
+    """Whether one number of the lines rises by one or two from line to line."""
+    rows = [[int(value) for value in _NUMBER.findall(line) if len(value) < 6] for line in lines]
+    n_columns = min(map(len, rows), default=0)
+    for column in [*range(n_columns), -1]:
+        values = [row[column] for row in rows if row]
+        n_rising = sum(0 < b - a <= 2 for a, b in pairwise(values))
+        if len(values) >= _MIN_PAGES and n_rising >= 0.8 * (len(values) - 1):
+            return True
+    return False
+
+
+def _furniture_around(lines: Sequence[str], place: int, found: Sequence[int]) -> list[int]:
+    """A counting line with the lines beside it that repeat beside the others, blank lines between them aside."""
+    block = [place]
+    for step in (-1, 1):
+        offset = step
+        while abs(offset) <= 2 * _EDGE_LINES and 0 <= place + offset < len(lines):
+            mask = _mask(lines[place + offset])
+            n_beside = sum(0 <= other + offset < len(lines) and _mask(lines[other + offset]) == mask for other in found)
+            if mask and n_beside < _SHARE_OF_PAGES * len(found):
+                break
+            if mask:
+                block.append(place + offset)
+            offset += step
+    return sorted(block)
+
+
+def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
+    before = next((lines[place].rstrip() for place in range(block[0] - 1, -1, -1) if lines[place].strip()), "")
+    after = next((lines[place].lstrip() for place in range(block[-1] + 1, len(lines)) if lines[place].strip()), "")
+    return _ENDS_OPEN.search(before) is not None and after[:1].islower()
+
+
+def _joined(text: str) -> str:
+    """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces."""
+    if not text.isascii():
+        text = _UNSPACED_LINES.sub(_full_line, text)
+    n_lines = text.count("\n") + 1
+    if len(_HYPHENATED.findall(text)) < max(1, _SHARE_HYPHENATED * n_lines):
+        return text
+    known = frozenset(word.lower() for word in _WORD.findall(text))
+    return _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
+
+
+def _full_line(match: re.Match[str]) -> str:
+    """ "" where the line before is long enough to be full; a short line ends where its author ended it."""
+    start = match.string.rfind("\n", max(0, match.start() - 200), match.start()) + 1
+    return "" if match.start() - start >= _LEAST_UNSPACED else match.group()
+
+
+def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
+    head, tail, rest = match[1], match[2], match[3]
+    compound = f"{head}-{tail}".lower()
+    if tail[0].isupper() or (compound in known and f"{head}{tail}".lower() not in known):
+        return f"{head}-{tail}{rest}\n"
+    return f"{head}{tail}{rest}\n"
 
 
 def header_fields(text: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ class Blocks:
         self.headings: list[Heading] = []
         self._parts: list[str] = []
         self._size = 0
+        self._resumed: tuple[str, int] | None = None  # title and level of the section that the next block continues
 
     @property
     def text(self) -> str:
@@ -34,14 +35,22 @@ class Blocks:
         if self._size:
             self._append(separator)
         start = self._size
+        if self._resumed is not None and start:
+            self.headings.append(Heading(*self._resumed, start))
+        self._resumed = None
         self._append(block)
         return start
+
+    def resume(self, title: str, level: int) -> None:
+        """Let the next block, if no heading precedes it, belong to a section again; "" for one without a heading."""
+        self._resumed = (title, level)
 
     def add_heading(self, title: str, level: int) -> None:
         """Append a heading line; a title over `MAX_HEADING_CHARS` is appended as a paragraph."""
         title = one_line(title)
         if not title:
             return
+        self._resumed = None
         start = self.add(title)
         if len(title) <= MAX_HEADING_CHARS:
             self.headings.append(Heading(title, level, start))

@@ -27,6 +27,31 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
+# Han, kana and their signs.
+_UNSPACED = "\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
+_UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
+_ROMAN = re.compile(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
+
+
+def joined_lines(text: str) -> str:
+    """Join lines that break between two characters of a script without spaces."""
+    return text if text.isascii() else _UNSPACED_BREAK.sub("", text)
+
+
+def raised(before: str, text: str) -> str:
+    """A superscript behind other text: "^12", but the letters of "1st" as they are."""
+    mark = text.strip()
+    if not before.strip():
+        return f"{text} " if mark.isalnum() else text
+    if before[-1].isspace() or not mark[:1].isalnum():
+        return text
+    if mark.isalpha() and (
+        (len(mark) > 1 and not mark.isupper()) or before[-1].isdigit() or (mark in "aeo" and _ROMAN.search(before))
+    ):
+        return text
+    return f"^{text.lstrip()}"
+
+
 def check_text(text: str) -> None:
     """Refuse a text over `MAX_DOCUMENT_BYTES`.
 

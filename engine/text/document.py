@@ -7,6 +7,7 @@ so `document.text[start:stop]` is always exactly the text shown.
 from __future__ import annotations
 
 import hashlib
+import re
 import textwrap
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,12 @@ Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
+_MADE_UP_TITLE = re.compile(
+    r"(?:microsoft (?:word|powerpoint|excel) - .*|word document|powerpoint presentation"
+    r"|(?:untitled|document|unbenannt|dokument|title|titel|no title|unspecified|\(anonymous\)|slide)[\s_-]*\d*"
+    r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
+    re.IGNORECASE,
+)
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
 
 
@@ -170,6 +177,11 @@ def text_title(text: str) -> str:
         return line
     cut = line.rfind(" ", _TITLE_CHARS // 2, _TITLE_CHARS)
     return line[: cut if cut > 0 else _TITLE_CHARS - 1] + "…"
+
+
+def is_made_up_title(title: str) -> bool:
+    """Whether a title in the properties of a file is empty, or was made by a program and not by the author."""
+    return not title.strip() or _MADE_UP_TITLE.match(title.strip()) is not None
 
 
 def stem(source: str) -> str:

@@ -49,7 +49,7 @@ def _headed_parts(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
         start = 0 if number == 0 and not preamble else heading.start
         stop = ordered[number + 1].start if number + 1 < len(ordered) else len(text)
         if stop > start:
-            yield Section(heading.title, tuple(above.title for above in open_levels), start, stop)
+            yield Section(heading.title, tuple(above.title for above in open_levels if above.title), start, stop)
 
 
 def _join_tiny(parts: list[Section], text: str) -> list[Section]:

@@ -357,13 +357,7 @@ class _Progress:
 
 
 def _after_end(files: Batch, n_begun: int, answer: bytes | _End) -> list[Batch | Unreadable]:
-    """Batches to read again, and failures, from the files without a result after the end of their process.
-
-    Args:
-        files: the files without a result, at least one.
-        n_begun: number of these files that the process began to read; the last of them ended it.
-        answer: the end of the process, or a message that cannot be unpacked.
-    """
+    """Batches to read again, and failures, from the files without a result after the end of their process."""
     if isinstance(answer, _End) and answer.has_retired:
         return [files]
     if isinstance(answer, bytes) or n_begun < 1:

@@ -177,12 +177,7 @@ def unpack_requests(message: bytes) -> list[Request]:
 
 
 def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
-    """Results as bytes; a document that holds anything but plain values becomes `Unreadable`.
-
-    Args:
-        results: of one batch of requests.
-        is_last: whether no more results of the batch follow.
-    """
+    """Results as bytes; a document that holds anything but plain values becomes `Unreadable`."""
     rows = [_row(result) for result in results]
     try:
         message = _message(rows)

@@ -44,7 +44,8 @@ def test_names_do_not_leave_the_archive() -> None:
 
 
 def test_a_protected_book_is_refused() -> None:
-    encryption = "<encryption><CipherReference URI='OEBPS/a.xhtml'/></encryption>"
+    links = "".join(f"<CipherReference URI='OEBPS/{name}'/>" for name in PAGES)
+    encryption = f"<encryption>{links}</encryption>"
     with pytest.raises(DocumentError, match="encrypted"):
         read(epub_bytes(PAGES, **{"META-INF/encryption.xml": encryption}), "a", "a.epub")
 

@@ -33,11 +33,11 @@ BOMB = '<!DOCTYPE article [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c 
 
 def test_a_jats_article_has_its_sections() -> None:
     document = read(JATS.encode(), "a", "a.nxml")
-    assert document.title == "On E. coli"
+    assert document.title == "On E. coli β"
     assert [section.path for section in document.sections] == [
         ("Abstract",), ("1 Introduction",), ("1 Introduction", "Aim"),
     ]  # fmt: skip
-    assert document.text.startswith("On E. coli\n\nAbstract\n\nWe study β. A sentence")
+    assert document.text.startswith("On E. coli β\n\nAbstract\n\nWe study β. A sentence")
     assert document.text.endswith("Data\n\nRates.\n1 | 2\n- one\n- two")
     assert document.metadata == {
         "authors": ["Ann Lee"], "journal": "J Test", "doi": "10.1/x", "year": 2020, "left_out_references": 1,

@@ -1,0 +1,112 @@
+"""The front matter of a text file: fields in YAML or TOML between two marks at its start."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from engine.errors import DocumentError
+from engine.readers.jsonl import flattened
+from engine.readers.scalars import split_names, typed_scalar
+from engine.text.document import MetadataValue
+
+_MAX_CHARS = 100_000
+_MAX_VALUES = 10_000
+_YAML = re.compile(
+    r"\A---[ \t]*\n(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+[a-z_]{1,20})?|\.\.\.)[ \t]*$\n?",
+    re.MULTILINE,
+)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
+_LINE = re.compile(r"[A-Za-z_][\w .-]{0,100}:(?:\s|$)|[ \t#]|-\s|$")  # of fields that a parser of YAML may refuse
+_FIELD = re.compile(r"([A-Za-z_][\w .-]{0,100}?)[ \t]*:(?:[ \t]+(.*))?$")
+_AUTHORS = ("authors", "author", "by", "creator")
+
+
+def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
+    """The fields before a text, and the text after them; no fields where it starts with a mere rule."""
+    for pattern, parse in ((_YAML, _yaml), (_TOML, _toml)):
+        match = pattern.match(text, 0, _MAX_CHARS)
+        fields = parse(match["fields"]) if match else None
+        if match is not None and fields is not None:
+            return _with_authors(fields), text[match.end() :]
+    return {}, text
+
+
+def _toml(lines: str) -> dict[str, MetadataValue] | None:
+    try:
+        return _flat(tomllib.loads(lines))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _yaml(lines: str) -> dict[str, MetadataValue] | None:
+    """The fields; None where the lines are no fields but text."""
+    import yaml  # slow to import
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Values as the filters compare them: no dates, and "no" is a word."""
+
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    def scalar(loader: Any, node: Any) -> object:  # noqa: ANN401
+        plain = not node.style
+        if plain and node.value in ("", "~", "null"):
+            return None
+        return typed_scalar(node.value) if plain else node.value.rstrip("\n")
+
+    Loader.add_constructor("tag:yaml.org,2002:str", scalar)
+    try:
+        return _flat(yaml.load(lines, Loader))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        rows = lines.split("\n")
+        return (
+            dict(_by_line(rows))
+            if all(map(_LINE.match, rows)) and _FIELD.match(lines.lstrip().partition("\n")[0])
+            else None
+        )
+
+
+def _by_line(rows: list[str]) -> Iterator[tuple[str, MetadataValue]]:
+    """The fields of one line."""
+    for row in rows:
+        match = _FIELD.match(row)
+        if match is not None and match[2]:
+            yield match[1], typed_scalar(match[2].strip())
+
+
+def _flat(fields: object) -> dict[str, MetadataValue] | None:
+    """The fields with dotted names; None where they are no fields, or too many."""
+    if not isinstance(fields, dict) or not fields or _n_values(fields) > _MAX_VALUES:
+        return None
+    flat: dict[str, MetadataValue] = {}
+    for key, value in fields.items():
+        try:
+            flat |= flattened({str(key): value})
+        except DocumentError:
+            continue  # a value that no filter can compare
+    return {key: value for key, value in flat.items() if value is not None}
+
+
+def _n_values(value: object) -> int:
+    """The number of values; an alias counts each time, and the count ends above `_MAX_VALUES`."""
+    count, todo = 0, [value]
+    while todo and count <= _MAX_VALUES:
+        count += 1
+        one = todo.pop()
+        todo.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+    return count
+
+
+def _with_authors(fields: dict[str, MetadataValue]) -> dict[str, MetadataValue]:
+    """Add the names of the authors as `authors`, however the fields spell them."""
+    for field in _AUTHORS:
+        given, family = (fields.get(f"{field}.{part}") for part in ("given", "family"))
+        value = fields.get(f"{field}.name") or fields.get(f"{field}.literal") or fields.get(field)
+        if isinstance(given, list) and isinstance(family, list) and not value:
+            value = [f"{first or ''} {last or ''}".strip() for first, last in zip(given, family, strict=False)]
+        if value:
+            names = value if isinstance(value, list) else split_names(str(value))
+            return {key: one for key, one in fields.items() if key != field} | {"authors": [*names]}
+    return fields
