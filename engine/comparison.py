@@ -22,7 +22,7 @@ from engine.scoring.evidence import Components, Scoring, chunk_component, combin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.section_weights import with_section_weights
-from engine.store.coarse import coarse
+from engine.store.precision import coarse
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits

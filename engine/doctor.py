@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+from engine.extras import installed_faiss, require_one_faiss
 
 if TYPE_CHECKING:
     from engine.gpu.gpus import Gpus

@@ -30,9 +30,8 @@ from engine.search.searcher import Searcher
 from engine.search.section_weights import with_section_weights
 from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
-from engine.store.facts import index_facts
-from engine.store.fields import check_fields
-from engine.store.partitioned import open_snapshot
+from engine.store.lookup import check_fields
+from engine.store.partitioned import index_facts, open_snapshot
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.errors import IndexMismatch, QueryError
-from engine.store.where_mapping import where_text
+from engine.store.where import where_text
 
 Where: TypeAlias = str | Mapping[str, Any]
 

@@ -241,7 +241,7 @@ class Index:
             k: number of hits.
             offset: number of hits to skip, for pages.
             where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
-                `engine.store.where_mapping`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
+                `engine.store.where`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
             without: doc_id of a document to leave out, or several.
             skip: kinds of sections that take no part in the score, of the query and of all documents: "references",

@@ -12,12 +12,12 @@ from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
-from engine.store.presence import stored_hashes
+from engine.store.lookup import stored_hashes
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow
 from indexer.building.builder import build as build_index
+from indexer.building.creation import has_only_failures, is_free, without_stub
 from indexer.building.report import BuildReport, Progress
-from indexer.building.stub import has_only_failures, is_free, without_stub
 from longmatch.progress import listening
 from longmatch.sources import Stream
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+from engine.extras import installed_faiss, require_one_faiss
 
 require_one_faiss()
 import faiss  # noqa: E402

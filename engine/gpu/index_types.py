@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.encoder import Vectors
+from engine.extras import require_one_faiss
 from engine.gpu.gpus import Gpus
 from engine.store.ann import Ids, inverted_lists
-from engine.store.faiss_distribution import require_one_faiss
 from engine.store.replica import Part
 
 require_one_faiss()

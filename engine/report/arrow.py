@@ -20,7 +20,7 @@ from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import Result
 from engine.store.documents import content_hash
-from engine.store.fields import stored_types
+from engine.store.lookup import stored_types
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds

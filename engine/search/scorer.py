@@ -16,7 +16,7 @@ from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_compo
 from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, cosines, no_matches
 from engine.search.pool import Pool, chosen
 from engine.search.query import Prepared
-from engine.store.kept import TargetChunks, target_chunks, target_words
+from engine.store.gathering import TargetChunks
 from engine.store.snapshot import Positions, Snapshot
 from engine.words.inverted import scores_of_many
 
@@ -128,7 +128,7 @@ class Scorer:
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
             for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
                 block = positions[first : first + SCAN_BLOCK_DOCUMENTS]
-                places, words_of_block, pairs_of_block = target_words(self._snapshot, block, skip)
+                places, words_of_block, pairs_of_block = self._snapshot.target_words(block, skip)
                 at = np.ix_(np.array(rows), first + places)
                 words[at] = scores_of_many(of_words, words_of_block)
                 pairs[at] = scores_of_many(of_pairs, pairs_of_block)
@@ -205,7 +205,7 @@ class Scorer:
     def _targets(self, positions: Positions, skip: int) -> Iterator[tuple[NDArray[np.int64], TargetChunks]]:
         """The chunks to compare, some documents at a time: places in `positions`, and the chunks of these documents."""
         for at in self._blocks(positions):
-            targets = target_chunks(self._snapshot, positions[at], skip)
+            targets = self._snapshot.target_chunks(positions[at], skip)
             if len(targets.places):
                 yield at[targets.places], targets
 

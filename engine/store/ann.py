@@ -1,6 +1,9 @@
-"""FAISS over chunk vectors: choosing a factory string, building, opening, searching. Reads no catalog.
+"""FAISS over chunk vectors and document vectors: building, opening, searching. Reads no catalog.
 
-Letters in shapes: I query chunks, K results each, D width.
+Document vectors stay float16, as shards hold them, and FAISS compares queries with them directly. That is half the
+memory of float32 and half the bytes read for each query, and just as exact.
+
+Letters in shapes: I query chunks, K results each, N documents, R documents of a list, D width.
 """
 
 from __future__ import annotations
@@ -16,102 +19,19 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged, IndexMismatch
+from engine.extras import require_one_faiss
+from engine.scoring.lists import RankedLists
 from engine.store.durable import Checksum, check_file, write_durably
-from engine.store.faiss_distribution import require_one_faiss
+from engine.store.factory import TRAINING_POINTS_PER_LIST
+from engine.store.precision import as_float32
 
 require_one_faiss()
 import faiss  # noqa: E402
 
 Ids = NDArray[np.int64]
 
-AUTO = "auto"
-ANN_FOLDER = "ann"
-FLAT_LIMIT = 50_000  # vectors up to which an exact index is quick enough and needs no training
-TRAINING_POINTS_PER_LIST = 64
 KMEANS_ROUNDS = 10
-MIN_POINTS_PER_LIST = 39  # below this, FAISS warns
-# Searching a shorter list costs nearly as much: one of 58 codes took as long as one of 117 (PQ32x4fs, 64 wide).
-LONG_LIST = 200
-_EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
-_UNTRAINED = (*_EXACT, "SQbf16")
 _SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.DOTALL)  # in errors of FAISS
-
-
-def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
-    """The factory string that `auto` stands for: the first of `factory_ladder` that fits, or else the last.
-
-    Args:
-        n_vectors: chunks to be covered.
-        width: D.
-        memory_bytes: limit on the size of the index; None for the quickest type.
-    """
-    ladder = factory_ladder(n_vectors, width)
-    fitting = [
-        factory for factory in ladder if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes
-    ]
-    return fitting[0] if fitting else ladder[-1]
-
-
-def n_lists_for(n_vectors: int) -> int:
-    """The number of inverted lists for `n_vectors`, a power of two.
-
-    Near 4 sqrt(n) if lists are then at least `LONG_LIST` long on average, else near 2 sqrt(n); never so many
-    that FAISS lacks training points.
-    """
-    n_lists = _power_of_two(4 * np.sqrt(n_vectors))
-    if n_vectors < LONG_LIST * n_lists:
-        n_lists = _power_of_two(2 * np.sqrt(n_vectors))
-    while n_lists > max(1, n_vectors // MIN_POINTS_PER_LIST):
-        n_lists //= 2
-    return max(1, n_lists)
-
-
-def factory_ladder(n_vectors: int, width: int) -> list[str]:
-    """Factory strings for `n_vectors`, best first, each for a smaller index than the one before.
-
-    Few vectors are searched exactly, in float32 or float16, or nearly so in 8 bits.
-    Many go to inverted lists of 4-bit product codes, the quickest type at equal recall,
-    because their exact similarities are read from the shards afterwards; coarser codes
-    where memory is short.
-    """
-    lists = f"IVF{n_lists_for(n_vectors)}"
-    coded = [f"{lists},PQ{m}x4fs" for m in (width // 2, width // 4, width // 8) if m and width % m == 0]
-    return [*(["Flat", "SQfp16", "SQ8"] if n_vectors <= FLAT_LIMIT else []), *coded]
-
-
-def _power_of_two(number: float) -> int:
-    """The nearest power of two, by ratio."""
-    power = round(float(np.log2(max(number, 1))))
-    return 1 << power
-
-
-def is_exact_factory(factory: str) -> bool:
-    """Whether every vector is compared, at the precision at which the shards hold it."""
-    return _without_ids(factory) in _EXACT
-
-
-def index_bytes(factory: str, n_vectors: int, width: int) -> int:
-    """Estimated memory of an index of a common type: Flat, SQ, PQ or RaBitQ codes, with or without lists."""
-    code = 4 * width
-    for part in factory.split(","):
-        if match := re.fullmatch(r"PQ(\d+)(?:x(\d+)(?:fsr?)?)?", part):
-            code = -(-int(match[1]) * int(match[2] or 8) // 8)
-        elif match := re.fullmatch(r"SQ(?:fp|bf)?(\d+)", part):
-            code = width * int(match[1]) // 8
-        elif part.startswith("RaBitQ"):
-            code = width // 8 + 8
-    return n_vectors * (code + 8) + n_lists_of(factory) * 4 * width
-
-
-def n_lists_of(factory: str) -> int:
-    """The number of inverted lists in a factory string; 0 without lists."""
-    match = re.search(r"IVF(\d+)", factory)
-    return int(match[1]) if match else 0
-
-
-def training_size(factory: str, points_per_list: int = TRAINING_POINTS_PER_LIST) -> int:
-    """The most training vectors that a factory string uses; 0 for a type without training."""
-    return 0 if _without_ids(factory) in _UNTRAINED else max(n_lists_of(factory), 1024) * points_per_list
 
 
 def check_factory(factory: str, width: int) -> None:
@@ -304,10 +224,6 @@ def _with_ids(factory: str) -> str:
     return factory if has_own_ids else f"IDMap,{factory}"
 
 
-def _without_ids(factory: str) -> str:
-    return re.sub(r"^IDMap2?,", "", factory)
-
-
 def _reserve(index: Any, n_vectors: int) -> None:  # noqa: ANN401
     """Allocate memory for all codes at once: growing by doubling holds the old and the new array at the same time."""
     codes = faiss.downcast_index(getattr(index, "index", index))
@@ -322,3 +238,47 @@ def inverted_lists(index: Any) -> Any:  # noqa: ANN401
         return faiss.extract_index_ivf(index)
     except RuntimeError:
         return None
+
+
+class DocumentIndex:
+    """The document vectors of one snapshot, by position."""
+
+    def __init__(self, rows: NDArray[np.float16]) -> None:
+        """Take over (N, D) unit rows."""
+        self.rows = rows
+        self._index = faiss.IndexScalarQuantizer(
+            rows.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        )
+        if len(rows):
+            self._index.add_sa_codes(np.ascontiguousarray(rows).view(np.uint8))
+            # Keep one copy: `rows` becomes a view of the codes in FAISS.
+            held = faiss.rev_swig_ptr(self._index.codes.data(), rows.nbytes)
+            self.rows = held.view(np.float16).reshape(rows.shape)
+
+    def similarities(self, vector: Vectors, positions: NDArray[np.int64]) -> Vectors:
+        """Cosines (R,) float32 of a query's vector (D,) with R documents."""
+        found: Vectors = as_float32(self.rows[positions]) @ vector
+        return found
+
+    def nearest(self, vector: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
+        """One exact list of the nearest documents.
+
+        Args:
+            vector: (D,) float32.
+            allowed: (N,) the documents that may be found.
+            length: R, reduced if fewer documents are allowed.
+
+        Returns:
+            Lists (1, R), their similarities those of `similarities`.
+        """
+        n_allowed = int(np.count_nonzero(allowed))
+        length = min(length, n_allowed)
+        if not length:
+            return RankedLists(np.empty((1, 0), np.int64), np.empty((1, 0), np.float32))
+        parameters = None
+        if n_allowed < len(allowed):
+            parameters = faiss.SearchParameters(sel=selector(allowed))  # type: ignore[call-arg]
+        _, I = self._index.search(vector[None], length, params=parameters)  # noqa: E741
+        similarities = self.similarities(vector, I[0])
+        order = np.lexsort((I[0], -similarities))
+        return RankedLists(I[:, order], similarities[None, order])

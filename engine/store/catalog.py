@@ -1,14 +1,22 @@
-"""The tables of `catalog.sqlite`, the only source of truth of an index, and how they are opened. Holds no vectors."""
+"""The tables of `catalog.sqlite`, the only source of truth of an index, how they are opened, and raw rows.
+
+Tables that do not grow with the documents are read whole by every reader on opening: once, compared with their
+checksums (`engine.store.checks`), and then used. They are read through SQLite's own connection, because SQLAlchemy
+would compile its statements again for each opened catalog.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from collections import namedtuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, create_engine, event
+from sqlalchemy import JSON, URL, Boolean, Connection, Engine, ForeignKey, LargeBinary, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -19,6 +27,7 @@ from engine.faults import fault
 
 FORMAT = 1  # of an index on disk, the rules of terms and of kinds of sections included; no other is read
 CATALOG_FILE = "catalog.sqlite"
+ANN_FOLDER = "ann"
 BUSY_SECONDS = 30  # limit on the time that a statement waits for another process
 
 
@@ -238,6 +247,25 @@ def _refuse_log(catalog: Path) -> None:
         )
 
 
+def check_file_names(names: Iterable[str], place: str) -> None:
+    """Refuse a file outside of the index folder; checksums do not help against a forged catalog.
+
+    Args:
+        names: of files that the catalog names.
+        place: the catalog, for messages.
+
+    Raises:
+        IndexDamaged: a name leads out of the folder.
+    """
+    for name in names:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or len(path.parts) < 2:
+            raise IndexDamaged(
+                f"{place} names the file {name!r}, which lies outside of the index; restore a backup, or index the "
+                "corpus again"
+            )
+
+
 def memory_catalog() -> Connection:
     """An empty catalog in memory, usable from any thread; it is deleted when it is closed."""
     engine = create_engine(
@@ -256,3 +284,53 @@ def write_meta(connection: Connection, values: dict[str, Any]) -> None:
     for key, value in values.items():
         statement = insert(MetaRow).values(key=key, value=value)
         connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+
+
+OPENED_TABLES: tuple[type[Table], ...] = (  # they grow only with the shards
+    MetaRow,
+    ShardRow,
+    GenerationRow,
+    PostingsRow,
+    WordPostingsRow,
+    ReferenceRow,
+)
+StoredRows: TypeAlias = Mapping[type[Table], Sequence[Sequence[Any]]]  # by rising key, values as SQLite holds them
+NamedRow: TypeAlias = Any  # a tuple whose values have the names of their columns
+
+
+def read_opened(connection: Connection) -> StoredRows:
+    """All rows of `OPENED_TABLES`, as the open transaction sees them."""
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    return {table: driver.execute(all_rows(table)).fetchall() for table in OPENED_TABLES}
+
+
+def named_rows(stored: StoredRows, table: type[Table]) -> list[NamedRow]:
+    """The rows of one table with names, JSON as text."""
+    made, booleans = _names(table)
+    rows = [made(*row) for row in stored[table]]
+    if not booleans:
+        return rows
+    return [row._replace(**{name: bool(getattr(row, name)) for name in booleans}) for row in rows]
+
+
+def newest(stored: StoredRows, table: type[Table]) -> NamedRow | None:
+    """The row of the highest key; None if the table is empty."""
+    rows = named_rows(stored, table)
+    return rows[-1] if rows else None
+
+
+@cache
+def all_rows(table: type[Table]) -> str:
+    """The statement that reads all columns of a table, by rising key."""
+    names = ", ".join(f'"{column.name}"' for column in table.__table__.columns)
+    keys = ", ".join(column.name for column in table.__table__.primary_key)
+    return f"SELECT {names} FROM {table.__tablename__} ORDER BY {keys}"
+
+
+@cache
+def _names(table: type[Table]) -> tuple[Any, list[str]]:
+    """A class of named rows, and the columns that are true or false, which SQLite holds as numbers."""
+    columns = list(table.__table__.columns)
+    made = namedtuple(table.__name__, [column.name for column in columns])  # type: ignore[misc]
+    return made, [column.name for column in columns if isinstance(column.type, Boolean)]

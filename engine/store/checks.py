@@ -21,16 +21,18 @@ from sqlalchemy.orm import Mapped, mapped_column
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import (
     FORMAT,
+    OPENED_TABLES,
     DocumentRow,
     FailureRow,
     MetaRow,
     SectionRow,
     StagedShardRow,
+    StoredRows,
     Table,
     TextRow,
+    all_rows,
 )
-from engine.store.opened import OPENED_TABLES, StoredRows, all_rows
-from engine.store.roster_blocks import RosterBlockRow, check_blocks, write_blocks
+from engine.store.locations import RosterBlockRow, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
 _TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, RosterBlockRow, StagedShardRow)

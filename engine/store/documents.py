@@ -17,13 +17,13 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
 from engine.lazy import deferred
-from engine.store.bounds import MAX_TEXT_BYTES
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 from engine.store.checks import content_check, stored_rows
-from engine.store.roster_blocks import write_blocks
+from engine.store.locations import write_blocks
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
 
+MAX_TEXT_BYTES = 1 << 30  # of one document; SQLite holds no larger value
 _IDS_PER_STATEMENT = 500
 # Built once: building these statements for each search would cost more than reading their rows.
 _TEXTS = select(TextRow.document_id, TextRow.deflated).where(TextRow.document_id.in_(bindparam("ids", expanding=True)))

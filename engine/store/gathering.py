@@ -5,19 +5,41 @@ Letters in shapes: N documents, R requested documents, C chunks of these, D widt
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.store.document_index import DocumentIndex
-from engine.store.halves import as_float32
-from engine.store.roster import Roster
+from engine.scoring.similarity import Matches
+from engine.store.locations import Roster
+from engine.store.precision import as_float32
 from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
-from engine.words.counts import WordTables
+from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
 from engine.words.packing import PackedWords, gather, unpacked
+
+if TYPE_CHECKING:
+    from engine.store.ann import DocumentIndex
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChunks:
+    """The chunks of documents, one document after another."""
+
+    vectors: Vectors  # (C, D)
+    starts: NDArray[np.int64]  # (P,) first row of each document, rising
+    places: NDArray[np.int64]  # (P,) the documents, as places among the R
+    numbers: NDArray[np.int64] | None  # (C,) number of each chunk in its document; None if all chunks remain
+
+    def numbered(self, found: Matches) -> Matches:
+        """Matches in the P documents, with each chunk numbered among all chunks of its document."""
+        if self.numbers is None:
+            return found
+        at = np.maximum(self.starts + found.chunks, 0)
+        return Matches(found.similarities, np.where(found.chunks < 0, -1, self.numbers[at]))
 
 
 class Gathering:
@@ -61,6 +83,8 @@ class Gathering:
     @cached_property
     def document_index(self) -> DocumentIndex:
         """The document vectors, read from the shards at first use."""
+        from engine.store.ann import DocumentIndex  # loads FAISS, which an index without vectors does not need
+
         return DocumentIndex(self.document_rows(np.arange(len(self.roster))))
 
     def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
@@ -139,6 +163,38 @@ class Gathering:
             sections = np.repeat(first, counts[members]) + self._shards.spans(number)[chunks, 0]
             found[ranges(starts[members], counts[members])] = apart.kinds[sections]
         return found
+
+    def target_chunks(self, positions: NDArray[np.int64], skip: int) -> TargetChunks:
+        """The chunks of documents that a search compares.
+
+        Args:
+            positions: R documents with vectors.
+            skip: bits of the kinds of sections that are left out, see `engine.text.section_kinds`.
+        """
+        vectors, starts = self.chunk_vectors(positions)
+        every = np.arange(len(positions))
+        left = (self.chunk_bits(positions) & skip) == 0 if skip else np.ones(len(vectors), bool)
+        if left.all():
+            return TargetChunks(vectors, starts, every, None)
+        counts = self.roster.n_chunks[positions]
+        n_left = np.bincount(np.repeat(every, counts)[left], minlength=len(positions))
+        places = np.flatnonzero(n_left)
+        numbers = (np.arange(len(vectors)) - np.repeat(starts, counts))[left]
+        return TargetChunks(vectors[left], (np.cumsum(n_left) - n_left)[places], places, numbers)
+
+    def target_words(
+        self, positions: NDArray[np.int64], skip: int
+    ) -> tuple[NDArray[np.int64], TermCounts | KeptTable, TermCounts | KeptTable]:
+        """The term counts that a search compares: places among R documents, and their counts of words and of pairs.
+
+        The arguments are those of `target_chunks`, with at least one document.
+        """
+        places, counts = self.packed_words(positions, apart=bool(skip))
+        apart = counts.apart
+        if apart is None:
+            return places, counts.words, counts.pairs
+        words = kept_table(counts.words, apart.counts.words, apart, skip)
+        return places, words, kept_table(counts.pairs, apart.counts.pairs, apart, skip)
 
     def section_vectors(self, position: int) -> Vectors:
         """(S, D) float32 section vectors of one document."""

@@ -15,13 +15,11 @@ from sqlalchemy import Connection, func, select
 
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
-from engine.store.catalog import DocumentRow, FailureRow, SectionRow
+from engine.store.catalog import DocumentRow, FailureRow, NamedRow, SectionRow
 from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
-from engine.store.opened import NamedRow
+from engine.store.locations import Listed, Roster, name_key
 from engine.store.reference import content_key
-from engine.store.roster import Roster
-from engine.store.roster_blocks import Listed, name_key
 from engine.store.where import parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage

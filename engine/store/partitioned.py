@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
+from engine.store.catalog import NamedRow
+from engine.store.locations import Roster
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
-from engine.store.opened import NamedRow
-from engine.store.roster import Roster
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Positions, Snapshot
 from engine.text.document import Document
@@ -265,3 +265,32 @@ def _name(partition: Any) -> str:  # noqa: ANN401
 
 def _fingerprint(encoder: Mapping[str, Any] | None) -> str:
     return "none" if encoder is None else str(encoder["fingerprint"])
+
+
+def index_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """The values that `longmatch show --json` prints."""
+    rows = [(part, part.generation_row) for part in snapshot.parts]
+    generations = [None if row is None else row._asdict() for _, row in rows]
+    n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
+    return {
+        **snapshot.totals(),
+        "encoder": snapshot.meta.get("encoder"),
+        "language": snapshot.language,
+        "reference": None if snapshot.reference_row is None else asdict(snapshot.reference_row),
+        "generation": generations[0] if len(rows) == 1 else None,
+        "fresh_documents": n_fresh,
+        **({} if len(rows) == 1 else {"partitions": _partitions(snapshot.parts, generations)}),
+        "format": snapshot.meta["format"],
+    }
+
+
+def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    return [
+        {
+            "folder": part.folder.name,
+            "documents": part.n_documents,
+            "chunks": part.n_chunks,
+            "generation": generation,
+        }
+        for part, generation in zip(parts, generations, strict=True)
+    ]

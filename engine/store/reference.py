@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
-from engine.store.coarse import CoarseRows
 from engine.store.durable import Checksum, check_mapped, write_durably
+from engine.store.precision import CoarseRows
 from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.statistics import Statistics, TermStatistics
 

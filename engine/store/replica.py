@@ -9,18 +9,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
-from engine.store.ann import Ids
-from engine.store.faiss_distribution import require_one_faiss
 
-require_one_faiss()
-import faiss  # noqa: E402
+if TYPE_CHECKING:
+    from engine.store.ann import Ids
 
 MOST = 2_048  # limit of GPU FAISS on the vectors of a query, and on the lists that it searches
 
@@ -77,6 +75,8 @@ class Replica:
         k = min(k, self.most_k, self.n_vectors)
         rows = np.ascontiguousarray(queries, np.float32)
         probed = min(nprobe or self.nprobe, self.n_lists, self.most_nprobe)
+        import faiss  # here, so that a search without a GPU does not load it
+
         parameters: Any = faiss.SearchParametersIVF(nprobe=probed) if probed else None  # type: ignore[call-arg]
 
         def ask(gpu: int) -> list[tuple[Ids, Vectors]]:

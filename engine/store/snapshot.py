@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,26 +25,30 @@ from sqlalchemy.exc import DatabaseError
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged, IndexMismatch
 from engine.faults import faults_named
-from engine.store.ann import AnnIndex
-from engine.store.bounds import check_file_names, check_roster
 from engine.store.catalog import (
     CATALOG_FILE,
     GenerationRow,
+    NamedRow,
     PostingsRow,
     ReferenceRow,
     ShardRow,
+    StoredRows,
     WordPostingsRow,
+    check_file_names,
     connect,
+    named_rows,
+    newest,
+    read_opened,
 )
 from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state, read_meta
-from engine.store.coarse import coarse
 from engine.store.durable import Checksum
-from engine.store.fields import field_names, has_field
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
+from engine.store.locations import Listed, Roster, check_roster, read_blocks
+from engine.store.lookup import field_names, has_field
 from engine.store.manifest import ReferenceFile, read_manifest
-from engine.store.opened import NamedRow, StoredRows, named_rows, newest, read_opened
 from engine.store.postings import Postings
+from engine.store.precision import coarse
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
@@ -54,8 +58,6 @@ from engine.store.reference import (
     sample_order,
     sample_size,
 )
-from engine.store.roster import Roster
-from engine.store.roster_blocks import Listed, read_blocks
 from engine.store.seal import check_seal, check_sealed_size
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import map_file
@@ -63,6 +65,9 @@ from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences
 from engine.words.statistics import Statistics, TermStatistics, collect
+
+if TYPE_CHECKING:
+    from engine.store.ann import AnnIndex
 
 Positions = NDArray[np.int64]
 OPENINGS = 3  # attempts, if a writer replaces files meanwhile
@@ -273,7 +278,7 @@ class Snapshot(Listing, Gathering):
         return bool(self.has_vectors[position])
 
     def has_field(self, key: str) -> bool:
-        """Whether any document has a value for a key that a filter compares; see `engine.store.fields`."""
+        """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
         self._check_all()
         return has_field(self.folder, key)
 
@@ -332,6 +337,8 @@ class Snapshot(Listing, Gathering):
         row = self.generation_row
         if row is None:
             return None
+        from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
+
         written = Checksum(row.size_bytes, row.digest)
         files = [row.file, *([] if self.postings_row is None else [self.postings_row.file])]
         try:

@@ -1,4 +1,4 @@
-"""The limits of a run, and the batch sizes that follow from them. Measures and encodes nothing.
+"""The limits of a run on memory, disk and GPU, and the batch sizes that follow from them. Encodes nothing.
 
 When memory is short, a run first looks up fewer documents together, then encodes smaller batches; last it falls back
 to a smaller type of FAISS index, see `indexer.generation.index_choice`.
@@ -6,11 +6,14 @@ to a smaller type of FAISS index, see `indexer.generation.index_choice`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from engine.encoders.encoder import Encoder
 from engine.errors import BudgetExceeded
 from indexer.building.pipeline import BATCH_CHARS, LOOKUP_CHARS, BatchSizes
-from indexer.generation.footprint import Footprint
+from indexer.generation.resources import Footprint
 
 USUAL = BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
 SMALLEST = BatchSizes(1 << 15, 1 << 18)
@@ -28,7 +31,7 @@ _ENCODED_BYTES = 12
 class Budget:
     """The limits of a run; None is no limit."""
 
-    memory_bytes: int | None = None  # own memory of the whole process, see `indexer.generation.footprint`
+    memory_bytes: int | None = None  # own memory of the whole process, see `indexer.generation.resources`
     vram_bytes: int | None = None  # parameters and batches on the GPU
     disk_bytes: int | None = None  # the index folder, both generations while one replaces the other
 
@@ -93,3 +96,59 @@ def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: b
 
 def _rounded_up(size: int) -> int:
     return -(-size // 1_000_000)
+
+
+def is_on_gpu(encoder: Encoder) -> bool:
+    """Whether an encoder works on a GPU."""
+    return encoder.device.startswith("cuda")
+
+
+def weights_bytes(encoder: Encoder) -> int:
+    """Memory of the parameters, on the CPU or a GPU; 0 for an encoder without parameters."""
+    from engine.encoders.trainable import TrainableEncoder  # loads torch
+
+    return encoder.weights_bytes if isinstance(encoder, TrainableEncoder) else 0
+
+
+def peak_vram(encoder: Encoder) -> int:
+    """The most bytes that torch held on the encoder's GPU since `forget_peak`, parameters included."""
+    import torch
+
+    return int(torch.cuda.max_memory_reserved(encoder.device))
+
+
+def forget_peak(encoder: Encoder) -> None:
+    """Reset the peak to the memory that is held now."""
+    import torch
+
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(encoder.device)
+
+
+@contextmanager
+def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
+    """Limit the memory of torch on the encoder's GPU inside the context.
+
+    A batch beyond the limit fails with an out-of-memory error and is made smaller; see
+    `engine.encoders.backbone.batching.BatchReader`. Memory of the driver itself is not counted.
+
+    Raises:
+        BudgetExceeded: not even the parameters fit.
+    """
+    if vram_bytes is None or not is_on_gpu(encoder):
+        yield
+        return
+    import torch
+
+    weights = weights_bytes(encoder)
+    if weights >= vram_bytes:
+        raise BudgetExceeded(
+            f"the parameters of {encoder.name} take {weights / 1e6:,.0f} MB, --vram allows {vram_bytes / 1e6:,.0f} MB; "
+            f"allow more than {-(-weights // 1_000_000):,}M, take a smaller --encoder, or use --device cpu"
+        )
+    total = torch.cuda.get_device_properties(encoder.device).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, vram_bytes / total), encoder.device)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, encoder.device)

@@ -1,10 +1,10 @@
-"""`build`: make or update an index from documents; the order of the steps, nothing more."""
+"""`build`: make or update an index from documents; the order of the steps, and which partition takes which document."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,35 +13,94 @@ from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.ann import AUTO
-from engine.store.mounts import network_note
+from engine.store.factory import AUTO
+from engine.store.lookup import stored_meta
+from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.presence import stored_meta
 from engine.store.snapshot import Snapshot
+from engine.store.writable import network_note
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.activity import Activity
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
-from indexer.building.partition_creation import begin_partitions
-from indexer.building.pipeline import Pipeline
-from indexer.building.report import BuildReport, Progress
+from indexer.building.creation import begin_partitions, has_only_failures, is_free, remove_stub, without_stub
+from indexer.building.pipeline import Pipeline, ahead
+from indexer.building.report import Activity, BuildReport, Progress
 from indexer.building.reuse import Reuse, can_reuse
-from indexer.building.routing import run_routed
-from indexer.building.stub import has_only_failures, is_free, remove_stub, without_stub
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.disk import DiskGuard
-from indexer.generation.extension import can_extend, extend_generation
-from indexer.generation.footprint import Footprint, Watch, folder_bytes
-from indexer.generation.index_choice import SCAN, check_factory_option, describe_ladder
-from indexer.generation.new_generation import (
+from indexer.generation.generations import (
+    can_extend,
+    extend_generation,
     needs_generation,
     publish_generation,
     refresh_word_postings,
     rungs_for,
 )
+from indexer.generation.index_choice import SCAN, check_factory_option, describe_ladder
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
+from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
+
+_BLOCK_CHARS = 1 << 25  # read before partitions commit their share, at most; held in memory twice
+
+
+def run_routed(
+    pipelines: Sequence[Pipeline], documents: Iterable[Document | Unreadable], *, prune: bool = False
+) -> BuildReport:
+    """Index new and changed documents, see `Pipeline.run`.
+
+    Documents are read one block ahead; a block has about a batch for each partition. Documents of the same doc_id
+    always go to the same pipeline.
+
+    Args:
+        pipelines: of the partitions, by number; they share one activity.
+        documents: a stream.
+        prune: remove documents of the index that are not in `documents`.
+    """
+    if len(pipelines) == 1:
+        return pipelines[0].run(documents, prune=prune)
+    activity = pipelines[0].activity
+    for pipeline in pipelines:
+        pipeline.begin()
+    try:
+        block_chars = min(len(pipelines) * pipelines[0].sizes.batch_chars, _BLOCK_CHARS)
+        with closing(ahead(_blocks(documents, block_chars))) as blocks:
+            for block in blocks:
+                _feed(pipelines, block)
+        for pipeline in pipelines:
+            pipeline.finish(prune=prune)
+    finally:
+        activity.take_time()
+    return activity.report
+
+
+def _feed(pipelines: Sequence[Pipeline], block: Iterable[Document | Unreadable]) -> None:
+    groups: list[list[Document | Unreadable]] = [[] for _ in pipelines]
+    for one in block:
+        # A file that was never read has no doc_id; its failure stays with its own name.
+        groups[partition_of(_name(one), len(pipelines))].append(one)
+    for pipeline, group in zip(pipelines, groups, strict=True):
+        if group:
+            pipeline.feed(group)
+
+
+def _name(one: Document | Unreadable) -> str:
+    name = one.doc_id or one.source
+    return name.encode(errors="replace").decode()  # what cannot be stored fails in the pipeline
+
+
+def _blocks(documents: Iterable[Document | Unreadable], most_chars: int) -> Iterator[list[Document | Unreadable]]:
+    block: list[Document | Unreadable] = []
+    n_chars = 0
+    for one in documents:
+        block.append(one)
+        n_chars += len(one.text) if isinstance(one, Document) else len(one.reason)
+        if n_chars >= most_chars:
+            yield block
+            block, n_chars = [], 0
+    if block:
+        yield block
+
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
@@ -80,7 +139,7 @@ def build(
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
         factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
-        memory_bytes: limit on the memory of the process, see `indexer.generation.footprint`; batches and the type
+        memory_bytes: limit on the memory of the process, see `indexer.generation.resources`; batches and the type
             of the FAISS index follow from it.
         vram_bytes: limit on parameters and batches on a GPU.
         disk_bytes: limit on the index folder.
@@ -247,7 +306,7 @@ def _limit_of(encoder: Encoder | None, vram_bytes: int | None) -> AbstractContex
     """The limit on GPU memory; nothing without an encoder."""
     if encoder is None:
         return nullcontext()
-    from indexer.building.accelerator import limited_vram
+    from indexer.building.budget import limited_vram
 
     return limited_vram(encoder, vram_bytes)
 
@@ -296,7 +355,7 @@ def refresh_generation(
 ) -> None:
     """Publish a generation if the documents have outgrown the published one, and some type of index fits.
 
-    New documents are added to the published generation where it can take them, see `indexer.generation.extension`;
+    New documents are added to the published generation where it can take them, see `indexer.generation.generations`;
     otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
     Arguments and errors as in `publish_generation`.
     """

@@ -1,22 +1,49 @@
-"""Paths, folders, globs and standard input as one stream of documents, in an order that never changes."""
+"""What a run reads: paths, folders, globs and standard input as one stream in a fixed order, and earlier failures.
+
+Files that are parts of other documents, as the chapters of a LaTeX document are, are left out. A failed document can be
+read again if its file exists and its doc_id is known.
+"""
 
 from __future__ import annotations
 
 import glob
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, is_readable, jsonl
+from engine.readers.reader import included_files
+from engine.store.lookup import stored_failures
+from engine.store.manifest import holds_index
 from engine.text.document import Document
 from indexer.building.doc_ids import FileIds, absolute
-from indexer.building.inclusion import without_included
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines
+
+
+def without_included(files: Collection[Path]) -> list[Path]:
+    """Leave out files that another of these files includes, so that no text is indexed twice.
+
+    Of files that include each other, one stays.
+    """
+    parts = {file: included_files(file) for file in files}
+    included = {part for one in parts.values() for part in one}
+    if not included:
+        return list(files)
+    resolved = {file: file.resolve() for file in files}
+    kept: list[Path] = []
+    covered: set[Path] = set()
+    # Files that no other includes come first: what they include is read as a part of them.
+    for file in sorted(files, key=lambda file: (resolved[file] in included, len(file.parts), str(file))):
+        if resolved[file] not in covered:
+            kept.append(file)
+            covered.update(part for part in parts[file] if part != resolved[file])
+    return kept
+
 
 STDIN = "-"
 NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
@@ -142,3 +169,45 @@ def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iter
     """Put a prefix in front of each doc_id."""
     for one in documents:
         yield replace(one, doc_id=prefix + one.doc_id) if prefix and one.doc_id else one
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The failures of an index: requests to read again, and the other failures with a reason each."""
+
+    requests: list[Request] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)  # source and reason
+
+
+def find_failed(index: Path) -> Retry:
+    """Look up the documents that could not be indexed.
+
+    Raises:
+        IndexMismatch: there is no index.
+    """
+    if not holds_index(index):
+        raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")
+    retry = Retry()
+    for source, doc_id in stored_failures(index):
+        reason = _obstacle(index, source, doc_id)
+        if reason:
+            retry.left_out.append((source, reason))
+        else:
+            retry.requests.append(Request(source, doc_id))
+    return retry
+
+
+def _obstacle(index: Path, source: str, doc_id: str) -> str:
+    """Why a document cannot be read by itself; empty where it can."""
+    file, _, line = source.rpartition(":")
+    if line.isdecimal() and is_json_lines(file):
+        if file == "stdin" or not Path(file).is_file():
+            return "it is a line of a file that is no longer there; index that file again"
+        return f"it is a line of {file}; index that file again, its unchanged lines are skipped: " + (
+            f"longmatch index {index} {file}"
+        )
+    if not Path(source).is_file():
+        return "it is no longer there; bring it back, or forget it by indexing its folder again with --prune"
+    if not doc_id:
+        return "its doc_id is not known; index its folder again"
+    return ""

@@ -9,12 +9,14 @@ alone, and `encode_missing` gives them vectors later.
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
@@ -23,10 +25,8 @@ from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
-from indexer.building.activity import Activity, LiveProgress
-from indexer.building.collisions import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
-from indexer.building.prefetch import ahead
-from indexer.building.report import BuildReport, Progress
+from indexer.building.doc_ids import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
+from indexer.building.report import Activity, BuildReport, LiveProgress, Progress
 from indexer.building.reuse import ChangedDocument, Reuse, encode_changes
 from indexer.building.stored import (
     LOOKUP_DOCUMENTS,
@@ -36,7 +36,7 @@ from indexer.building.stored import (
     encode_batch,
     stored_batches,
 )
-from indexer.generation.disk import DiskGuard, commit_bytes
+from indexer.generation.resources import DiskGuard, commit_bytes
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
 LOOKUP_CHARS = 1 << 23  # text of the documents that are compared with the catalog together, held in memory
@@ -403,3 +403,44 @@ def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:
             group, n_chars = [], 0
     if group:
         yield group
+
+
+Item = TypeVar("Item")
+
+
+def ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Draw from an iterator in a thread, one item ahead of the consumer; its errors are raised here."""
+    waiting: queue.Queue[Callable[[], Item] | None] = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def offer(result: Callable[[], Item] | None) -> None:
+        while not stopped.is_set():
+            try:
+                waiting.put(result, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def draw() -> None:
+        try:
+            for item in items:
+                offer(lambda item=item: item)  # type: ignore[misc]
+                if stopped.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again in the consumer's thread
+            offer(lambda error=error: _raise(error))  # type: ignore[misc]
+        else:
+            offer(None)
+
+    thread = threading.Thread(target=draw, name="longmatch-read", daemon=True)
+    thread.start()
+    try:
+        while (result := waiting.get()) is not None:
+            yield result()
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

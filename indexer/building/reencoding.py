@@ -17,8 +17,8 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch
 from engine.faults import named_faults
 from engine.report.durations import duration
-from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow
+from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned
 from engine.store.staging import drop_staged, stage, staged_ids, switch
 from engine.store.writer import Writer
@@ -30,10 +30,10 @@ from indexer.building.pipeline import Pipeline, estimated_tokens
 from indexer.building.report import BuildReport, Progress
 from indexer.building.stored import stored_batches
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.disk import DiskGuard
-from indexer.generation.new_generation import refresh_word_postings
+from indexer.generation.generations import refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
+from indexer.generation.resources import DiskGuard
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 

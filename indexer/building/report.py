@@ -1,10 +1,14 @@
-"""Counters of an indexing run, and its progress callback."""
+"""Counters of an indexing run, what it does between two commits, and its progress callbacks."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.readers import Unreadable
 
 
@@ -25,7 +29,7 @@ class BuildReport:
     encode_seconds: float = 0.0
     seconds: float = 0.0  # reading, encoding and storing
     generation_seconds: float = 0.0
-    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.footprint`; 0 if not measured
+    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.resources`; 0 if not measured
     disk_bytes: int = 0  # of the index folder afterwards; 0 if not measured
     n_missing: int = 0  # documents of the index that have no vectors afterwards
     tokens_missing: int = 0  # tokens of those documents, estimated
@@ -42,3 +46,55 @@ class Progress(Protocol):
 
     def __call__(self, report: BuildReport) -> None:
         """Called after each commit."""
+
+
+class Activity:
+    """The state of a run, which changes while the run goes on; another thread can read it."""
+
+    def __init__(self, report: BuildReport) -> None:
+        """Track a run.
+
+        Args:
+            report: of the run; counts committed documents.
+        """
+        self.report = report
+        self._started = time.perf_counter()
+        self.n_read = 0  # documents that were read and are new or changed
+        self.n_to_encode = 0  # documents that the run encodes once all are indexed; 0 before
+        # Encoder, documents and chunks of the batch, and chunks that the encoder had read before.
+        self._batch: tuple[Encoder, int, int, int] | None = None
+
+    def begin(self) -> None:
+        """Reading begins now."""
+        self._started = time.perf_counter()
+
+    def take_time(self) -> None:
+        """Note in the report how long the run takes so far."""
+        self.report.seconds = time.perf_counter() - self._started
+
+    @contextmanager
+    def encoding(self, encoder: Encoder, documents: Sequence[SegmentedDocument]) -> Iterator[None]:
+        """Track a batch that is encoded inside the context."""
+        n_chunks = sum(len(one.chunks) for one in documents)
+        self._batch = encoder, len(documents), n_chunks, encoder.n_read
+        try:
+            yield
+        finally:
+            self._batch = None
+
+    @property
+    def n_being_encoded(self) -> float:
+        """Documents of the batch at hand that are encoded, by the share of its chunks."""
+        batch = self._batch  # another thread may end the batch meanwhile
+        if batch is None:
+            return 0.0
+        encoder, n_documents, n_chunks, n_before = batch
+        return n_documents * min(1.0, (encoder.n_read - n_before) / max(1, n_chunks))
+
+
+@runtime_checkable
+class LiveProgress(Protocol):
+    """Progress that is shown between commits too."""
+
+    def begin(self, activity: Activity) -> None:
+        """A run begins; `activity` changes until it ends."""

@@ -98,7 +98,7 @@ def print_build(
 
 def _missing_line(index: Path, report: BuildReport) -> str:
     """Documents and tokens left to encode, the time if this run encoded any, and the command that encodes them."""
-    from engine.store.presence import stored_meta
+    from engine.store.lookup import stored_meta
 
     some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"
     left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"

@@ -12,7 +12,7 @@ import numpy as np
 from engine.errors import QueryError
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
-from engine.store.fields import stored_fields
+from engine.store.lookup import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from engine.text.outside import json_text
 from engine.text.spans import Span

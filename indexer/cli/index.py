@@ -258,7 +258,7 @@ def _named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpu
 
 
 def _failed_corpus(index: Path) -> _Corpus:
-    from indexer.building.retrying import find_failed
+    from indexer.building.corpus import find_failed
 
     retry = find_failed(index)
     if not retry.requests and not retry.left_out:
@@ -275,7 +275,7 @@ def _echo_left_out(corpus: _Corpus) -> int:
 
 def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
     """The default of --encode; an index of words alone stays one when documents are added."""
-    from engine.store.presence import stored_meta
+    from engine.store.lookup import stored_meta
 
     if not corpus.sources:
         return "all"
@@ -353,8 +353,8 @@ def _built(
 def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device: str | None) -> Iterator[None]:
     """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
+    from engine.store.lookup import stored_meta
     from engine.store.manifest import is_partitioned
-    from engine.store.presence import stored_meta
 
     try:
         yield

@@ -82,7 +82,7 @@ def _read(document: str, seconds: float, memory: int) -> Document:
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
     # Loads matplotlib, which only pictures need.
     from engine.plots.corpus_map import corpus_map, plot_map
-    from engine.store.fields import check_field
+    from engine.store.lookup import check_field
 
     if by is not None:
         check_field(index.snapshot.folder, by)

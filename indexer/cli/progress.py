@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from engine.text.outside import safe
 
 if TYPE_CHECKING:
-    from indexer.building.activity import Activity
-    from indexer.building.report import BuildReport
+    from indexer.building.report import Activity, BuildReport
     from indexer.plan.estimate import Way
     from indexer.training import Step
 
@@ -150,7 +149,7 @@ class BuildProgress(_Progress):
         super().__exit__(kind, error, trace)
 
     def begin(self, activity: Activity) -> None:
-        """Follow the activity of the run between commits; see `indexer.building.activity.LiveProgress`."""
+        """Follow the activity of the run between commits; see `indexer.building.report.LiveProgress`."""
         self._activity = activity
         if self._bar is not None and self._ticker is None:
             self._ticker = _Ticker(self._draw)

@@ -19,7 +19,7 @@ import ray
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
 from indexer.building.stored import EncodedBatch, StoredBatch, encode_batch
-from indexer.cluster.failures import fetched
+from indexer.cluster.session import fetched
 
 if TYPE_CHECKING:
     Pending: TypeAlias = ray.ObjectRef[Any]

@@ -20,18 +20,16 @@ from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.ann import AUTO
+from engine.store.factory import AUTO
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
 from engine.store.partitioned import open_snapshot
 from engine.text.document import Document
-from indexer.building.activity import Activity, LiveProgress
 from indexer.building.builder import bind_encoder, build
-from indexer.building.report import BuildReport, Progress
+from indexer.building.report import Activity, BuildReport, LiveProgress, Progress
 from indexer.cluster.encoders import EncoderSettings
 from indexer.cluster.session import Cluster
-from indexer.cluster.writer_pool import writer_pool
-from indexer.cluster.writers import BATCH_CHARS, Commit
+from indexer.cluster.writers import BATCH_CHARS, Commit, writer_pool
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 

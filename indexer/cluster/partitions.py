@@ -24,7 +24,7 @@ from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.store.snapshot import Positions, Snapshot
-from indexer.cluster.failures import first_line
+from indexer.cluster.session import first_line
 
 if TYPE_CHECKING:
     Actor: TypeAlias = Any  # Ray makes its class

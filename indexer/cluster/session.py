@@ -12,8 +12,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from engine.errors import ClusterError
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RayTaskError
+
+from engine.errors import ClusterError, EngineError
 
 LOCAL, AUTO = "local", "auto"
 _ADDRESS = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)
@@ -74,7 +78,7 @@ def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
 def _connect(address: str, n_cpus: int | None) -> None:
     import ray
 
-    from indexer.cluster.failures import first_line
+    from indexer.cluster.session import first_line
 
     own = {"num_cpus": n_cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
     options = {"log_to_driver": False, "logging_level": logging.ERROR, **(own if address == LOCAL else {})}
@@ -87,3 +91,38 @@ def _connect(address: str, n_cpus: int | None) -> None:
             if not tries_left:
                 step = "read the logs in its folder session_latest" if address == LOCAL else "start it: ray start"
                 raise ClusterError(f"Ray at {address} does not answer ({first_line(error)}); {step}") from error
+
+
+DIED = (ActorDiedError, ActorUnavailableError)  # of the process of an actor: a new one takes over
+
+
+def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
+    """The value of a task or a call of an actor.
+
+    Raises:
+        EngineError: raised in the task or the call.
+        ClusterError: the process of a task ended repeatedly.
+        ActorDiedError: the process of the actor ended.
+        ActorUnavailableError: the process of the actor cannot be reached.
+    """
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        cause = error.cause
+        while isinstance(cause, RayTaskError):
+            cause = cause.cause
+        if isinstance(cause, EngineError):
+            raise cause from None
+        raise
+    except DIED:
+        raise
+    except RayError as error:
+        raise ClusterError(
+            f"a process on the Ray cluster failed again and again ({first_line(error)}); what was committed is safe: "
+            "look into the logs of Ray for the memory of its machine, then run the same command again to go on"
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

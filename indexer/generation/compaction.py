@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import case, func, select
 
 from engine.faults import named_faults
-from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
+from engine.store.factory import AUTO
 from engine.store.gathering import ranges
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
@@ -22,8 +22,8 @@ from engine.store.staging import staged_shards
 from engine.store.writer import Replacement, Writer
 from engine.words.counts import join
 from engine.words.packing import pack, unpacked
-from indexer.generation.disk import DiskGuard
-from indexer.generation.new_generation import publish_generation
+from indexer.generation.generations import publish_generation
+from indexer.generation.resources import DiskGuard
 
 SHARD_CHUNKS = 65_536  # most chunks of a joined shard; 50 MB at width 384
 WORDS_CHUNKS = 12  # the term counts of a document take about the room of this number of chunks

@@ -16,11 +16,10 @@ from engine.errors import BudgetExceeded
 from engine.scoring.similarity import QUERY_BLOCK
 from engine.search.scorer import SCAN_BLOCK_CHUNKS
 from engine.search.searcher import PASS_CHUNKS
-from engine.store.ann import (
+from engine.store.factory import (
     AUTO,
     MIN_POINTS_PER_LIST,
     TRAINING_POINTS_PER_LIST,
-    check_factory,
     choose_factory,
     factory_ladder,
     index_bytes,
@@ -108,6 +107,8 @@ def check_factory_option(factory: str, width: int) -> None:
         IndexMismatch: FAISS does not know the factory string, or cannot build it at this width.
     """
     if factory not in (AUTO, SCAN):
+        from engine.store.ann import check_factory  # loads FAISS
+
         check_factory(factory, width)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from engine.errors import QueryError
 from engine.index import Index
 from engine.readers import Unreadable
-from engine.store.fields import stored_fields
+from engine.store.lookup import stored_fields
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.views import Hit, Result

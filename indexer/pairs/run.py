@@ -26,7 +26,7 @@ from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
 from engine.search.searcher import Searcher
-from engine.store.fields import check_fields
+from engine.store.lookup import check_fields
 from engine.store.snapshot import Positions
 from engine.views import Pairs
 from indexer.pairs.journal import Journal

@@ -15,21 +15,19 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow
 from engine.faults import named_faults
-from engine.store.ann import AUTO
+from engine.store.factory import AUTO
+from engine.store.lookup import stored_failures
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.presence import stored_failures
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.unfinished import appearing
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
-from indexer.building.partition_creation import check_number, write_empty
-from indexer.building.stub import is_free
-from indexer.generation.disk import DiskGuard
-from indexer.generation.footprint import folder_bytes
-from indexer.generation.new_generation import refresh_word_postings
+from indexer.building.creation import check_number, is_free, write_empty
+from indexer.generation.generations import refresh_word_postings
+from indexer.generation.resources import DiskGuard, folder_bytes
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
 _DOCUMENTS_AT_ONCE = 1_024

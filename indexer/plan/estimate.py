@@ -21,26 +21,34 @@ from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.ann import ANN_FOLDER, AUTO, is_exact_factory
+from engine.store.catalog import ANN_FOLDER
 from engine.store.documents import content_hash
+from engine.store.factory import AUTO, is_exact_factory
+from engine.store.lookup import stored_meta
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
-from engine.store.presence import stored_meta
 from engine.store.reference import FEWEST_DOCUMENTS, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram
-from indexer.building.budget import Budget, batch_bytes, fit_batches, refuse_memory
+from indexer.building.budget import (
+    Budget,
+    batch_bytes,
+    fit_batches,
+    forget_peak,
+    is_on_gpu,
+    limited_vram,
+    peak_vram,
+    refuse_memory,
+)
 from indexer.building.doc_ids import FileIds
 from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import BatchSizes
 from indexer.building.stored import LOOKUP_DOCUMENTS
-from indexer.generation.disk import DiskGuard
-from indexer.generation.footprint import Footprint, Watch, folder_bytes
+from indexer.generation.generations import is_outgrown
 from indexer.generation.index_choice import SCAN, Rung, Size, check_factory_option, climb_down
-from indexer.generation.new_generation import is_outgrown
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
+from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
 from indexer.plan.sample import Drawn, draw, units_of
 from indexer.reading.reader import DocumentReader, ReadLimits
 
@@ -214,7 +222,7 @@ def _existing(path: Path) -> _Existing:
 
 
 def _is_due(existing: _Existing, counts: _Counts, factory: str) -> bool:
-    """Whether the run will build a generation; see `indexer.generation.new_generation.needs_generation`."""
+    """Whether the run will build a generation; see `indexer.generation.generations.needs_generation`."""
     if not existing.factory:
         return existing.n_chunks + round(counts.n_chunks) > 0
     n_covered = existing.n_chunks - existing.n_fresh - round(counts.n_chunks_replaced)

@@ -13,7 +13,7 @@ from engine.index import Index
 from engine.report.contract import envelope
 from engine.result import Provenance
 from engine.search.allowance import Allowance
-from engine.store.fields import check_fields
+from engine.store.lookup import check_fields
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
 from engine.views import Novelty, Result, SectionMatrix

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from engine.errors import QueryError
 from engine.search.allowance import CANDIDATES
 from engine.search.section_weights import parse_weights
-from engine.store.where_mapping import where_text
+from engine.store.where import where_text
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]

@@ -13,9 +13,9 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, RecallTooLow
 from engine.faults import named_faults
-from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
+from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
 from engine.store.partition_writers import PartitionWriters
 from engine.store.seal import SEAL_SUFFIX
@@ -23,7 +23,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline
-from indexer.generation.new_generation import refresh_word_postings
+from indexer.generation.generations import refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.upkeep.verify import Damage, Finding, verify

@@ -25,6 +25,8 @@ from engine.store.catalog import (
 from engine.store.checks import damaged_documents, damaged_table, read_meta
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
+from engine.store.locations import check_blocks
+from engine.store.lookup import stored_meta, stored_sources
 from engine.store.manifest import (
     MANIFEST_FILE,
     ReferenceFile,
@@ -33,9 +35,7 @@ from engine.store.manifest import (
     read_manifest,
 )
 from engine.store.postings import Postings
-from engine.store.presence import stored_meta, stored_sources
 from engine.store.reference import open_reference
-from engine.store.roster_blocks import check_blocks
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
 from engine.store.writable import index_files, named_files

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from engine.encoders.mean import MeanEncoder
 from engine.errors import BudgetExceeded
-from indexer.building.budget import SMALLEST, USUAL, Budget, batch_bytes, fit_batches, refuse_memory
+from indexer.building.budget import (
+    SMALLEST,
+    USUAL,
+    Budget,
+    batch_bytes,
+    fit_batches,
+    is_on_gpu,
+    limited_vram,
+    refuse_memory,
+    weights_bytes,
+)
+from tests.fakes import FakeEncoder
 
 
 def test_without_a_limit_batches_have_the_usual_size() -> None:
@@ -47,3 +59,26 @@ def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_th
     )
     refuse_memory(Budget(memory_bytes=502_000_000), 500_000_000, 384)
     refuse_memory(Budget(), 500_000_000, 384)
+
+
+def test_the_bytes_of_all_parameters_of_the_model_are_counted(mean_encoder: MeanEncoder) -> None:
+    assert weights_bytes(mean_encoder) >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
+    assert weights_bytes(FakeEncoder()) == 0
+
+
+def test_on_the_cpu_a_limit_of_gpu_memory_has_no_effect(mean_encoder: MeanEncoder) -> None:
+    assert not is_on_gpu(mean_encoder)
+    with limited_vram(mean_encoder, 1):
+        pass
+
+
+def test_parameters_that_do_not_fit_are_refused_with_the_limit_and_the_next_step(
+    mean_encoder: MeanEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mean_encoder, "device", "cuda:1")
+    assert is_on_gpu(mean_encoder)
+    with pytest.raises(BudgetExceeded) as raised, limited_vram(mean_encoder, 1000):
+        pytest.fail("it was begun")
+    assert str(raised.value).endswith(
+        "MB, --vram allows 0 MB; allow more than 1M, take a smaller --encoder, or use --device cpu"
+    )

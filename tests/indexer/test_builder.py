@@ -14,7 +14,7 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.generation.footprint import folder_bytes
+from indexer.generation.resources import folder_bytes
 from tests.fakes import FakeEncoder, make_document
 
 

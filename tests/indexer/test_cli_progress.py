@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import indexer.cli.progress as progress_module
-from indexer.building.activity import Activity
 from indexer.building.builder import build
-from indexer.building.report import BuildReport
+from indexer.building.report import Activity, BuildReport
 from indexer.cli.build_report import describe_outcome, describe_plan
 from indexer.cli.progress import BuildProgress
 from indexer.plan.estimate import Plan, Way

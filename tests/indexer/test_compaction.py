@@ -15,7 +15,7 @@ from indexer.building.builder import build
 from indexer.building.pipeline import BatchSizes
 from indexer.generation import compaction
 from indexer.generation.compaction import compact, join_small_shards
-from indexer.generation.disk import DiskGuard
+from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
 

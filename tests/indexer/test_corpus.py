@@ -10,12 +10,24 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner, Result
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable
+from engine.store.lookup import stored_failures, stored_sources
+from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, corpus_files, read_corpus, unsupported_files
+from indexer.building.corpus import (
+    BROKEN_LINK,
+    NO_SUFFIX,
+    corpus_files,
+    find_failed,
+    read_corpus,
+    unsupported_files,
+    without_included,
+)
+from indexer.cli import main
 from tests.fakes import FakeEncoder
 
 
@@ -125,3 +137,110 @@ def test_a_file_name_that_is_not_utf8_does_not_end_a_run(tmp_path: Path) -> None
     report = build(tmp_path / "x.lm", read_corpus([str(tmp_path / "in")]), encoder=FakeEncoder())
     assert report.n_added + len(report.failures) == 2
     assert report.n_added >= 1
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.tex"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+def names_in(folder: Path) -> list[str]:
+    return [doc_id for _, doc_id in corpus_files([str(folder)])]
+
+
+def test_an_included_file_is_no_document_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, main=r"one \input{parts/a}", parts__a=r"two \input{parts/b}", parts__b="three", other="four")
+    (tmp_path / "notes.txt").write_text("five")
+    assert names_in(tmp_path) == ["main.tex", "notes.txt", "other.tex"]
+    texts = [one.text.split() for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
+    assert texts == [["one", "two", "three"], ["five"], ["four"]]
+
+
+def test_an_included_file_that_is_named_is_read(tmp_path: Path) -> None:
+    write(tmp_path, main=r"one \input{a}", a="two")
+    assert [doc_id for _, doc_id in corpus_files([str(tmp_path / "a.tex")])] == ["a.tex"]
+
+
+def test_a_file_included_in_a_comment_or_from_another_folder_is_a_document(tmp_path: Path) -> None:
+    write(tmp_path, main="one %\\input{a}\n\\input{../up}", a="two", sub__main=r"three \input{../a}")
+    assert names_in(tmp_path) == ["a.tex", "main.tex", "sub/main.tex"]
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_of_files_that_include_each_other_one_stays(tmp_path: Path, first: str) -> None:
+    write(tmp_path, a=r"one \input{b}", b=r"two \input{a}", self=r"three \input{self}")
+    files = sorted(tmp_path.glob("*.tex"), reverse=first == "b")
+    assert sorted(file.name for file in without_included(files)) == ["a.tex", "self.tex"]
+
+
+def test_other_formats_are_left_as_they_are(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("b.txt", "a.pdf", "c.md")]
+    assert without_included(files) == files
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """One document that is indexed, three whose files are empty, and a line that is not JSON."""
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "well.txt").write_text("foxes and rivers")
+    for name in ("a.txt", "sub/b.txt", "c.txt"):
+        (tmp_path / "in" / name).touch()
+    (tmp_path / "lines.jsonl").write_text("no json\n")
+    made = run("index", tmp_path / "x.lm", tmp_path / "in", tmp_path / "lines.jsonl", "--encode", "none")
+    assert made.exit_code == 3
+    return tmp_path / "x.lm"
+
+
+def test_only_what_failed_is_read_again_under_its_doc_id(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub" / "b.txt").write_text("dogs and houses")
+    (tmp_path / "in" / "well.txt").write_text("this change waits for a run over the folder")
+    (tmp_path / "in" / "c.txt").unlink()
+    again = run("index", index, "--retry-failures", "--encode", "none", "--json")
+    assert again.exit_code == 3
+    report = json.loads(again.stdout)
+    assert (report["n_added"], report["n_replaced"], report["n_unchanged"], len(report["failures"])) == (1, 0, 0, 1)
+    assert f"not read again: {tmp_path}/in/c.txt: it is no longer there; bring it back" in again.stderr
+    assert f"not read again: {tmp_path}/lines.jsonl:1: it is a line of {tmp_path}/lines.jsonl" in again.stderr
+    assert sorted(doc_id for doc_id, _ in stored_sources(index)) == ["sub/b.txt", "well.txt"]
+    assert [Path(source).name for source, _ in stored_failures(index)] == ["a.txt", "c.txt", "lines.jsonl:1"]
+
+
+def test_a_retry_without_remaining_failures_exits_with_0(index: Path, tmp_path: Path) -> None:
+    for name in ("a.txt", "sub/b.txt", "c.txt"):
+        (tmp_path / "in" / name).write_text(f"words of {name}")
+    with Writer(index) as writer:
+        writer.forget_failures([f"{tmp_path}/lines.jsonl:1"])
+    again = run("index", index, "--retry-failures", "--encode", "none")
+    assert again.exit_code == 0 and again.stdout.startswith("3 added")
+    none = run("index", index, "--retry-failures")
+    assert (none.exit_code, none.stdout) == (0, f"no document of {index} has failed\n")
+
+
+def test_a_retry_adds_no_vectors_to_an_index_of_words(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a.txt").write_text("dogs and houses")
+    again = run("index", index, "--retry-failures", "--json")
+    report = json.loads(again.stdout)
+    assert (report["n_added"], report["n_encoded"], report["n_missing"]) == (1, 0, 2)
+
+
+def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, tmp_path: Path) -> None:
+    with Writer(index) as writer:
+        writer.record_failure(str(tmp_path / "in" / "a.txt"), "it holds no text")
+    reasons = dict(find_failed(index).left_out)
+    assert reasons[str(tmp_path / "in" / "a.txt")].startswith("its doc_id is not known")
+
+
+def test_a_folder_without_index_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IndexMismatch, match="holds no index; make one"):
+        find_failed(tmp_path)
+
+
+def test_a_retry_with_paths_is_refused(index: Path, tmp_path: Path) -> None:
+    wrong = run("index", index, tmp_path / "in", "--retry-failures")
+    assert wrong.exit_code == 2 and f"leave out {tmp_path / 'in'}" in wrong.stderr

@@ -10,7 +10,7 @@ from sqlalchemy import func, update
 from engine.readers import Unreadable
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
 from engine.store.checks import record_documents, record_tables
-from engine.store.presence import stored_sources
+from engine.store.lookup import stored_sources
 from engine.store.seal import seal
 from indexer.building.builder import build
 from indexer.building.corpus import corpus_files, read_corpus

@@ -7,9 +7,10 @@ import pytest
 
 from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
-from engine.store.ann import AnnIndex, factory_ladder, training_size
-from indexer.generation.footprint import Footprint, Watch
+from engine.store.ann import AnnIndex
+from engine.store.factory import factory_ladder, training_size
 from indexer.generation.index_choice import SCAN, SMALL, BuildSizes, Rung, Size, climb_down, describe_ladder
+from indexer.generation.resources import Footprint, Watch
 
 FEW, MANY, HUGE = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384), Size(2_500_000, 100_000_000, 384)
 

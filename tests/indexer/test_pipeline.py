@@ -19,8 +19,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import BatchSizes, Pipeline
 from indexer.building.report import BuildReport
-from indexer.generation.disk import DiskGuard
-from indexer.generation.footprint import folder_bytes
+from indexer.generation.resources import DiskGuard, folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)

@@ -17,7 +17,7 @@ from indexer.building.budget import Budget
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline
-from indexer.generation.footprint import Footprint
+from indexer.generation.resources import Footprint
 from indexer.plan.estimate import Plan, make_plan, read_sample
 from indexer.plan.sample import Drawn, Unit
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import indexer.generation.new_generation as generation_module
+import indexer.generation.generations as generation_module
 import indexer.generation.reference as reference_module
 from engine.index import Index
 from engine.result import Status

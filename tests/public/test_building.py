@@ -14,8 +14,8 @@ import longmatch
 from engine.errors import DocumentError, IndexBusy, IndexMismatch
 from engine.store.writer import Writer
 from engine.text.document import Document
+from indexer.building.creation import remove_stub
 from indexer.building.report import BuildReport
-from indexer.building.stub import remove_stub
 from tests.fakes import FakeEncoder
 
 TEXTS = ["The fox hunts at night.", "A dog sleeps all day.", "Rivers run to the sea."]

@@ -13,10 +13,10 @@ from sqlalchemy import text
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
-from engine.store import roster_blocks
+from engine.store import locations
 from engine.store.catalog import CATALOG_FILE, connect
-from engine.store.presence import stored_meta
-from engine.store.roster_blocks import check_blocks, read_blocks
+from engine.store.locations import check_blocks, read_blocks
+from engine.store.lookup import stored_meta
 from engine.store.seal import is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -206,7 +206,7 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
 
 
 def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roster_blocks, "BLOCK_IDS", 4)
+    monkeypatch.setattr(locations, "BLOCK_IDS", 4)
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim(ENCODER)
         commit(writer, *make_corpus(12))

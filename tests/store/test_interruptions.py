@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
 from engine.errors import EngineError
-from engine.store.presence import stored_sources
+from engine.store.lookup import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.reencoding import reencode

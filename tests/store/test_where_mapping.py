@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from engine.errors import QueryError
 from engine.store.snapshot import Snapshot
-from engine.store.where import parse_where
-from engine.store.where_mapping import where_text
+from engine.store.where import parse_where, where_text
 from engine.store.writer import Writer
 from engine.text.document import MetadataValue
 from tests.fakes import FakeEncoder, make_document

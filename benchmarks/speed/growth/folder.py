@@ -31,9 +31,9 @@ from engine.text.spans import Chunk, Coverage, Section
 from indexer.building.budget import left_beside
 from indexer.building.builder import refresh_generation
 from indexer.generation.compaction import SHARD_CHUNKS
-from indexer.generation.footprint import Footprint
-from indexer.generation.new_generation import publish_generation, rungs_for
+from indexer.generation.generations import publish_generation, rungs_for
 from indexer.generation.reference import refresh_reference
+from indexer.generation.resources import Footprint
 
 RECIPE_SUFFIX = ".grown.json"
 _WORD = "word "  # the text of a chunk

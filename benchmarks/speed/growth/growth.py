@@ -41,7 +41,7 @@ from benchmarks.speed.records import (
     Stage,
 )
 from benchmarks.speed.timed import forget_pages
-from engine.store.ann import AUTO
+from engine.store.factory import AUTO
 from engine.store.snapshot import Snapshot
 from indexer.cli.reading import parse_bytes
 from indexer.generation.recall import RECALL_FLOOR

@@ -27,7 +27,7 @@ from engine.search.query import Query
 from engine.search.searcher import Searcher
 from engine.store.shards import term_count_bytes
 from engine.store.snapshot import Snapshot
-from indexer.generation.new_generation import POSTINGS_FILE
+from indexer.generation.generations import POSTINGS_FILE
 
 BY_VECTORS = Scoring(word_weight=0, pair_weight=0)
 WARM_UP = 10  # queries that are searched with, and not counted

@@ -24,9 +24,9 @@ from benchmarks.speed.growth.texts import TextModel
 from engine.errors import BudgetExceeded, IndexMismatch
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from engine.store.ann import AUTO
+from engine.store.factory import AUTO
 from engine.store.snapshot import Snapshot
-from indexer.generation.new_generation import FRESH_CHUNKS
+from indexer.generation.generations import FRESH_CHUNKS
 from indexer.upkeep.verify import verify
 
 N_CHUNKS = 400
@@ -175,7 +175,7 @@ def test_the_next_documents_of_the_stream_are_added(real_folder: Path, copied: P
 def test_few_documents_are_scanned_more_join_the_generation_and_very_many_have_it_rebuilt(
     real_folder: Path, copied: Path, monkeypatch: pytest.MonkeyPatch, n_documents: int, fresh_chunks: int, outcome: str
 ) -> None:
-    monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", fresh_chunks)
+    monkeypatch.setattr("indexer.generation.generations.FRESH_CHUNKS", fresh_chunks)
     add(Real(real_folder, 60, 0), copied, n_documents)
     joined = join(copied, AUTO, None, 0.0)
     assert joined["outcome"] == outcome and joined["seconds"] > 0

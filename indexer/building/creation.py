@@ -1,33 +1,96 @@
-"""Makes the empty partitions of a new index. Commits no document.
+"""New index folders: the empty partitions of a new index, and folders into which nothing was ever committed.
 
-They are written beside their place and appear there by one rename, so that a run that was killed finds all or none.
+Partitions are written beside their place and appear there by one rename, so that a run that was killed finds all or
+none. A run that fails before its first commit leaves no folder behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from engine.errors import DocumentError, IndexMismatch, QueryError
+from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError
 from engine.readers import Unreadable
+from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
 from engine.store.manifest import (
+    MANIFEST_FILE,
     MOST_PARTITIONS,
     Entry,
     Manifest,
     holds_index,
+    index_folders,
     is_partitioned,
     partition_folder,
     read_manifest,
     write_manifest,
 )
+from engine.store.reference import REFERENCE_FOLDER
+from engine.store.shards import SHARD_FOLDER
 from engine.store.unfinished import appearing
+from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
 from indexer.building.pipeline import BATCH_CHARS
-from indexer.building.stub import is_free
+from indexer.building.report import BuildReport
+
+
+@contextmanager
+def without_stub(folder: Path) -> Iterator[None]:
+    """Remove a folder that is made inside, if an error or Ctrl-C comes before the first commit."""
+    is_new = is_free(folder)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            remove_stub(folder)
+        raise
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a new index can be made here: no folder or an empty one."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def has_only_failures(report: BuildReport) -> bool:
+    """Whether every document of a run failed, and there was one."""
+    return bool(report.failures) and report.n_seen == len(report.failures)
+
+
+def remove_stub(folder: Path) -> None:
+    """Remove an index folder into which nothing was ever committed; any other folder stays.
+
+    A folder that another process writes stays too, as do files that are not of an index.
+    """
+    with suppress(EngineError, OSError):
+        folders = index_folders(folder)
+        with ExitStack() as held:
+            writers = [held.enter_context(Writer(path)) for path in folders]
+            if any(map(_has_committed, writers)):
+                return
+            (folder / MANIFEST_FILE).unlink(missing_ok=True)
+            for writer in writers:
+                _remove_files(writer.folder)
+        for path in dict.fromkeys([*folders, folder]):  # the folder of partitions last
+            path.rmdir()
+
+
+def _has_committed(writer: Writer) -> bool:
+    """Whether a document was ever committed; the counter starts at 1, also in empty partitions."""
+    return bool(writer.meta.get("counters", {}).get("document", 1) > 1)
+
+
+def _remove_files(folder: Path) -> None:
+    """Remove the files of an index that holds nothing."""
+    for file in folder.glob(f"{CATALOG_FILE}*"):
+        file.unlink()
+    for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    (folder / LOCK_FILE).unlink()
 
 
 def check_number(n_partitions: int) -> None:

@@ -1,4 +1,4 @@
-"""The roster as the catalog stores it: runs of documents as arrays, so that opening an index reads no document.
+"""Where the vectors of each document are, which every query needs, and how the catalog stores it: blocks of arrays.
 
 The blocks are written in the transaction that changes the rows. Each has a checksum, and there is one over all of
 them (`engine.store.checks`), so a document that is in no block is not in the index. Names and contents are there as
@@ -9,20 +9,49 @@ Letters in shapes: N documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, insert
+from sqlalchemy import Connection, Row, delete, insert
 from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.errors import IndexDamaged
 from engine.store.catalog import DocumentRow, Table
 from engine.store.reference import content_key
-from engine.store.roster import Roster
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Where the vectors of each document are; all arrays are (N,), in the order of catalog ids."""
+
+    ids: NDArray[np.int64]
+    shard: NDArray[np.int64]
+    document_row: NDArray[np.int64]
+    section_row: NDArray[np.int64]
+    n_sections: NDArray[np.int64]
+    chunk_row: NDArray[np.int64]
+    first_chunk: NDArray[np.int64]
+    n_chunks: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Roster:
+        """A copy with other values in some columns of some documents.
+
+        Args:
+            positions: (R,) documents.
+            columns: (R,) new values, by the name of the column.
+        """
+        changed = {name: getattr(self, name).copy() for name in columns}
+        for name, values in columns.items():
+            changed[name][positions] = values
+        return replace(self, **changed)
+
 
 BLOCK_IDS = 512  # catalog ids of one block
 _PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Roster`
@@ -146,3 +175,42 @@ def _driver(connection: Connection) -> Any:  # noqa: ANN401
     driver = connection.connection.driver_connection
     assert driver is not None
     return driver
+
+
+def check_roster(roster: Roster, shards: Mapping[int, Row[Any]], place: str) -> None:
+    """Refuse documents whose vectors would lie outside of their shard.
+
+    Args:
+        roster: of all documents.
+        shards: rows of the catalog, by number.
+        place: the catalog, for messages.
+
+    Raises:
+        IndexDamaged: a document has a row that its shard does not have.
+    """
+    if not len(roster):
+        return
+    numbers = np.array(sorted(shards), np.int64)
+    at = np.minimum(np.searchsorted(numbers, roster.shard), max(0, len(numbers) - 1))
+    is_there = numbers[at] == roster.shard if len(numbers) else np.zeros(len(roster), bool)
+    n_documents, n_chunks = (
+        np.array([getattr(shards[number], column) for number in numbers.tolist()] or [0], np.int64)[at]
+        for column in ("n_documents", "n_chunks")
+    )
+    # Differences, because a sum of two forged numbers can overflow.
+    fits = (
+        is_there
+        & (roster.document_row >= 0)
+        & (roster.document_row < n_documents)
+        & (roster.n_chunks >= 0)
+        & (roster.chunk_row >= 0)
+        & (roster.chunk_row <= n_chunks - np.minimum(roster.n_chunks, n_chunks))
+        & (roster.n_chunks <= n_chunks)
+        & (roster.section_row >= 0)
+        & (roster.n_sections >= 0)
+    )
+    if not fits.all():
+        wrong = int(roster.ids[int(np.argmin(fits))])
+        raise IndexDamaged(
+            f"{place} places document number {wrong} outside of its shard; check it: longmatch upkeep verify INDEX"
+        )

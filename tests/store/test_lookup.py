@@ -1,4 +1,4 @@
-"""Metadata fields: what an index has, and what a filter may name."""
+"""Documents that are looked up by name while a writer is open."""
 
 from __future__ import annotations
 
@@ -8,11 +8,28 @@ import pytest
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.store.fields import Field, check_fields, stored_fields, stored_values
+from engine.store.documents import content_hash
+from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
+from engine.store.seal import is_sealed
 from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
 from engine.text.document import MetadataValue
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
+
+
+def test_documents_are_there_once_they_are_committed(tmp_path: Path) -> None:
+    fox, dog = make_document("fox", "a fox"), make_document("dog", "a dog")
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
+        assert stored_hashes(writer.folder, ["fox", "dog"]) == {}
+        writer.commit(list(zip([fox], FakeEncoder().encode([fox]), strict=True)))
+        assert stored_hashes(writer.folder, ["fox", "dog"]) == {"fox": content_hash(fox)}
+        writer.commit(list(zip([dog], FakeEncoder().encode([dog]), strict=True)))
+        assert stored_hashes(writer.folder, ["dog", "fox"]) == {"fox": content_hash(fox), "dog": content_hash(dog)}
+        assert stored_hashes(writer.folder, []) == {}
+    assert is_sealed(tmp_path / "x.lm" / "catalog.sqlite")
+
 
 METADATA: list[dict[str, MetadataValue]] = [
     {"year": 2019, "venue": "ACL", "authors": ["Ann", "Ben"], "open": True},

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from engine import extras
 from engine.errors import EngineError, MissingExtra
-from engine.store import faiss_distribution
-from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+from engine.extras import installed_faiss, require_one_faiss
 
 
 def _installed(monkeypatch: pytest.MonkeyPatch, found: dict[str, str]) -> None:
-    monkeypatch.setattr(faiss_distribution, "installed_faiss", lambda: found)
+    monkeypatch.setattr(extras, "installed_faiss", lambda: found)
 
 
 @pytest.mark.parametrize("name", ["faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs"])

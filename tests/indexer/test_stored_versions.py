@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine.errors import IndexDamaged
-from engine.store.stored_versions import StoredVersions
 from engine.store.writer import Writer
 from indexer.building.builder import build
+from indexer.building.reuse import StoredVersions
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(5)
