@@ -523,7 +523,7 @@ class Index:
         return report
 
     def _release(self) -> None:
-        """Close the snapshot before writing: while a snapshot is open, a writer cannot seal the catalog."""
+        """Close the snapshot before writing: while a snapshot is open, a writer cannot empty the log."""
         self.opened.close()
 
 

@@ -215,7 +215,7 @@ def connect(path: Path, *, read_only: bool) -> Engine:
 
     @event.listens_for(engine, "handle_error")
     def _name(context: ExceptionContext) -> None:
-        # No checksum covers an unsealed catalog as a whole, so SQLite can find damage at any statement.
+        # No checksum covers the catalog as a whole, so SQLite can find damage at any statement.
         error = context.original_exception
         if isinstance(error, UnicodeDecodeError):  # names of tables and columns are text too
             raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch upkeep verify INDEX") from error
@@ -232,18 +232,23 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     return engine
 
 
+def has_log(folder: Path) -> bool:
+    """Whether a writer is at work in an index folder, or was killed there."""
+    log = folder / f"{CATALOG_FILE}-wal"
+    return log.exists() and log.stat().st_size > 0
+
+
 def _refuse_log(catalog: Path) -> None:
     """Refuse a catalog whose newest commits are in a log that cannot be read: SQLite would ignore them.
 
     Raises:
         StorageError: a writer is at work or was killed, and the folder cannot be written.
     """
-    log = catalog.with_name(f"{catalog.name}-wal")
-    if log.exists() and log.stat().st_size:
+    if has_log(catalog.parent):
         raise StorageError(
-            f"{catalog.parent} cannot be written, and {log.name} holds commits that are not in the catalog yet; open "
-            "the index once where its folder can be written (longmatch show INDEX), or back it up there and restore "
-            "the backup here: longmatch upkeep backup INDEX FILE"
+            f"{catalog.parent} cannot be written, and {catalog.name}-wal holds commits that are not in the catalog; "
+            "open the index once where its folder can be written (longmatch show INDEX), or back it up there and "
+            "restore the backup here: longmatch upkeep backup INDEX FILE"
         )
 
 

@@ -4,8 +4,7 @@ A document has two checksums, one of its row and one of its text and sections; e
 is read. The other tables have one checksum each. All are written in the transaction that changes the rows.
 
 A reader compares the tables that it needs when it opens the catalog, and all rows before an operation that reads all
-of them, such as a filter. A writer compares all rows of an unsealed catalog. For a sealed catalog it compares the
-seal instead, which covers every page and is checked at the speed of the disk.
+of them, such as a filter. A writer compares all rows when it opens.
 """
 
 from __future__ import annotations
@@ -173,6 +172,16 @@ def check_catalog(connection: Connection, place: str) -> None:
     for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
+
+
+def check_contents(connection: Connection, place: str) -> None:
+    """Compare the texts and sections of all documents with their checksums; errors as in `check_catalog`."""
+    stored = _driver(connection).execute("SELECT document_id, content_check FROM document_checks").fetchall()
+    for first in range(0, len(stored), _IDS_PER_STATEMENT):
+        block = stored[first : first + _IDS_PER_STATEMENT]
+        contents = _content_checks(connection, ",".join("?" * len(block)), [one for one, _ in block])
+        if any(contents.get(one) != check for one, check in block):
+            raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
 
 
 def committed_state(connection: Connection) -> list[tuple[str, int, int]]:

@@ -34,7 +34,7 @@ def checksum(path: Path) -> Checksum:
     digest = xxhash.xxh3_128()
     size = 0
     block = memoryview(bytearray(_BLOCK))
-    # Read into one block that stays in the processor's cache: a writer reads a sealed catalog whole before opening it.
+    # Read into one block that stays in the processor's cache.
     with path.open("rb", buffering=0) as stream:
         while n_read := stream.readinto(block):
             digest.update(block[:n_read])

@@ -58,7 +58,6 @@ from engine.store.reference import (
     sample_order,
     sample_size,
 )
-from engine.store.seal import check_seal, check_sealed_size
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.text.document import Document
@@ -100,7 +99,6 @@ class Snapshot(Listing, Gathering):
         catalog = folder / CATALOG_FILE
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
-        self._sealed = check_sealed_size(catalog)
         self._is_checked = False  # whether all rows were compared with their checksums
         self._pin(catalog)
         for _ in range(OPENINGS - 1):
@@ -125,8 +123,6 @@ class Snapshot(Listing, Gathering):
             ) from error
         except EngineError:
             self._connection.close()
-            if self._sealed is not None:
-                check_seal(catalog)  # raises if the catalog is damaged, which is then the cause
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
         self._shards = ShardSet(
@@ -155,9 +151,6 @@ class Snapshot(Listing, Gathering):
 
     def _check_all(self) -> None:
         """Compare all rows with their checksums, once.
-
-        The seal is not used: reading the file through another handle would release the locks that SQLite holds for
-        this process, and a writer could then remove the log that the open transaction reads.
 
         Raises:
             IndexDamaged: a row is not what was written.

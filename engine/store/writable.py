@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, inspect, select
@@ -24,6 +24,7 @@ from engine.store.catalog import (
     CATALOG_FILE,
     FORMAT,
     GenerationRow,
+    MetaRow,
     PostingsRow,
     ReferenceRow,
     ShardRow,
@@ -35,7 +36,6 @@ from engine.store.catalog import (
 from engine.store.checks import check_catalog, committed_state, read_meta, record_documents, record_tables
 from engine.store.durable import fsync_folder
 from engine.store.reference import REFERENCE_FOLDER
-from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER
 
 MOUNTS = Path("/proc/self/mounts")
@@ -101,6 +101,11 @@ def refuse_read_only(path: Path, mounts: Path = MOUNTS) -> None:
 
 
 LOCK_FILE = "writer.lock"
+FIRST_IDS = {"shard": 1, "document": 1, "chunk": 1}
+_LOST = (
+    "{catalog} {what}, and writing would delete shards of committed documents; restore a copy of the catalog, or move "
+    "those shards away to go on without their documents"
+)
 FILE_TABLES = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)  # their rows name files
 
 
@@ -113,7 +118,7 @@ class WritableIndex:
 
         Args:
             folder: the index.
-            trust_catalog: do not compare the catalog with its seal; for a repair that checked it in another way.
+            trust_catalog: do not compare rows with their checksums; for a repair that checked them itself.
 
         Raises:
             IndexBusy: another process holds the lock.
@@ -147,16 +152,14 @@ class WritableIndex:
     def _open(self, *, trust_catalog: bool) -> None:
         for subfolder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
             (self.folder / subfolder).mkdir(exist_ok=True)
-        # A sealed catalog that is missing is damage; starting a new one would delete the shards that it named.
-        is_checked = trust_catalog
-        if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
-            is_checked = check_seal(self.catalog)
+        newest = newest_shard(self.folder)
+        if newest and not self.catalog.exists():
+            raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is missing"))
         try:
-            if self.catalog.exists() and not is_unsealed(self.catalog):
+            if self.catalog.exists():
                 with connect(self.catalog, read_only=True).connect() as reader:
-                    # Raises before an index of another format, or its seal, is changed.
-                    read_meta(reader, str(self.catalog))
-            break_seal(self.catalog)
+                    if inspect(reader).has_table(MetaRow.__tablename__):
+                        read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
             self._engine = connect(self.catalog, read_only=False)
             # Kept open until `close`: closing the last connection moves the log into the catalog.
             self._held = self._engine.connect()
@@ -164,8 +167,10 @@ class WritableIndex:
             with self._transaction() as connection:
                 self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
-                if is_begun and not is_checked:  # left by a killed writer; this writer will seal it
+                if is_begun and not trust_catalog:
                     check_catalog(connection, str(self.catalog))
+                if newest > (next_shard(self.meta) if is_begun else 0):
+                    raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is older than the shards beside it"))
                 if trust_catalog:
                     record_documents(connection)
                 write_meta(connection, {"format": FORMAT})
@@ -207,14 +212,21 @@ class WritableIndex:
         self.close()
 
     def close(self) -> None:
-        """Seal the catalog and release the lock."""
+        """Move the log into the catalog, if no reader needs it, and release the lock."""
         try:
             self._held.close()
             if _file_id(self.catalog) == self._file:
-                seal(self.catalog, self._engine)
+                self._empty_log()
             self._engine.dispose()
         finally:
             self._lock.release()
+
+    def _empty_log(self) -> None:
+        with self._engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            driver.execute("PRAGMA busy_timeout=0")  # a reader may stay for hours
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def read(self) -> Connection:
         """A connection for reading, for use as a context manager."""
@@ -239,6 +251,17 @@ class WritableIndex:
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("VACUUM")
+
+
+def newest_shard(folder: Path) -> int:
+    """The highest number of a shard in an index folder, named or not; 0 without shards."""
+    names = [path.stem for path in (folder / SHARD_FOLDER).glob("*.safetensors")]
+    return max((int(name) for name in names if name.isdecimal()), default=0)
+
+
+def next_shard(meta: Mapping[str, Any]) -> int:
+    """The number of the next shard. A killed writer can leave a file of that number, and none above."""
+    return int(meta.get("counters", FIRST_IDS)["shard"])
 
 
 def named_files(connection: Connection) -> set[str]:

@@ -33,6 +33,7 @@ from engine.store.documents import (
 )
 from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
+from engine.store.writable import FIRST_IDS
 from engine.text.document import Document, MetadataValue
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
@@ -279,7 +280,7 @@ class Writer(Publisher):
 
     def _counters(self) -> dict[str, int]:
         """The next ids; they only grow, and no id is used twice."""
-        counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
+        counters: dict[str, int] = self.meta.get("counters", FIRST_IDS)
         return counters
 
     def replace_shards(self, replacement: Replacement) -> None:

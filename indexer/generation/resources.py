@@ -82,7 +82,7 @@ def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-_SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed and sealed whatever happens
+_SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed whatever happens
 
 
 class DiskGuard:

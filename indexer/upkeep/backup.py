@@ -1,7 +1,7 @@
 """Backs up an index, as of one commit, into one file, also while a writer is running; and restores it.
 
 The file is a tar archive. Its first member lists the others with size and checksum; the catalog and
-the files that the catalog names follow. The seal is not kept: a restored catalog is sealed again.
+the files that the catalog names follow.
 Backups of the same commit are equal byte for byte.
 """
 
@@ -24,10 +24,9 @@ from sqlalchemy import inspect, select
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
-from engine.store.checks import read_meta
+from engine.store.checks import check_catalog, check_contents, read_meta
 from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
 from engine.store.manifest import is_partitioned
-from engine.store.seal import check_seal, write_seal
 from engine.store.unfinished import appearing, unfinished_folder
 from engine.store.writable import FILE_TABLES
 
@@ -80,7 +79,6 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
         raise QueryError(f"{target} is there already; name another file, or delete it first")
     if not target.parent.is_dir():
         raise QueryError(f"there is no folder {target.parent} for the backup; make it first: mkdir -p {target.parent}")
-    check_seal(catalog)
     for _ in range(_ATTEMPTS):
         try:
             return _backup_once(folder, target)
@@ -123,6 +121,8 @@ def _contents(catalog: Path) -> tuple[dict[str, Checksum], int]:
     try:
         with engine.connect() as connection:
             read_meta(connection, str(catalog))
+            check_catalog(connection, str(catalog))
+            check_contents(connection, str(catalog))
             tables = [table for table in FILE_TABLES if inspect(connection).has_table(table.__tablename__)]
             named = {
                 row.file: Checksum(row.size_bytes, row.digest)
@@ -187,7 +187,7 @@ class _Summed:
 
 @named_faults
 def restore(file: str | Path, index: str | Path) -> BackupReport:
-    """Unpack a backup into a new folder. The folder appears complete, sealed and on disk, or not at all.
+    """Unpack a backup into a new folder. The folder appears complete and on disk, or not at all.
 
     Args:
         file: written by `backup`.
@@ -209,7 +209,6 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         named, n_documents = _contents(unfinished / CATALOG_FILE)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
-        write_seal(unfinished / CATALOG_FILE)
     return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 
 

@@ -18,7 +18,6 @@ from engine.store.documents import load_documents
 from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
 from engine.store.partition_writers import PartitionWriters
-from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import refresh_generation
@@ -52,10 +51,9 @@ def repair(
 ) -> RepairReport:
     """Bring an index back to a state in which every query is correct.
 
-    FAISS files are rebuilt from shards, and the seal from an undamaged catalog, without
-    encoding. With `encode`, documents whose shard is damaged are encoded again from their
-    stored text; otherwise they are removed and reported as lost. Documents without
-    vectors keep their text, and their words are counted again.
+    FAISS files are rebuilt from shards without encoding. With `encode`, documents whose shard is damaged are encoded
+    again from their stored text; otherwise they are removed and reported as lost. Documents without vectors keep their
+    text, and their words are counted again.
 
     Raises:
         IndexDamaged: SQLite cannot read the catalog; index the corpus again or restore a copy.
@@ -73,8 +71,6 @@ def repair(
             "or delete it and index the corpus again"
         )
     with Writer(Path(path), trust_catalog=True) as writer:
-        if Damage.SEAL in kinds:
-            report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
         _drop_reference(writer, report)

@@ -21,6 +21,7 @@ from engine.store.catalog import (
     ShardRow,
     WordPostingsRow,
     connect,
+    has_log,
 )
 from engine.store.checks import damaged_documents, damaged_table, read_meta
 from engine.store.documents import content_hash, load_documents
@@ -36,9 +37,8 @@ from engine.store.manifest import (
 )
 from engine.store.postings import Postings
 from engine.store.reference import open_reference
-from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
-from engine.store.writable import index_files, named_files
+from engine.store.writable import index_files, named_files, newest_shard, next_shard
 from engine.text.document import Document
 
 _ROWS = 256
@@ -48,8 +48,7 @@ class Damage(StrEnum):
     """Kinds of damage, worst first."""
 
     MANIFEST = "manifest"  # the manifest of partitions cannot be read, or a partition is missing or is another index
-    CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it; it cannot be repaired
-    SEAL = "seal"  # the seal is damaged or missing; the catalog may be undamaged
+    CATALOG = "catalog"  # its tables are not what was written, or SQLite cannot read it; it cannot be repaired
     DOCUMENT = "document"  # a document's text is not the one that was indexed
     CONTENT = "content"  # vectors or term counts are not those of the text, see `indexer.upkeep.deep`
     SHARD = "shard"  # vectors are lost; the texts can be encoded again
@@ -74,7 +73,7 @@ class Finding:
 
 @named_faults
 def verify(path: str | Path) -> list[Finding]:
-    """Check an index completely: seal, SQLite pages, every checksum, every text; in every partition.
+    """Check an index completely: SQLite pages, every checksum, every text; in every partition.
 
     Returns:
         The findings, worst first; empty if the index is undamaged.
@@ -121,9 +120,9 @@ def _check_place(folder: Path, number: int, n_partitions: int) -> list[Finding]:
 
 def _check_index(folder: Path) -> list[Finding]:
     catalog = folder / CATALOG_FILE
-    if not catalog.exists() and not is_sealed(catalog):
+    if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
-    findings = _check_seal(catalog)
+    findings: list[Finding] = []
     engine = connect(catalog, read_only=True)
     try:
         findings += _check_pages(engine)
@@ -135,6 +134,8 @@ def _check_index(folder: Path) -> list[Finding]:
             findings += _check_reference(connection, folder)
             findings += _check_generations(connection, folder, (meta.get("encoder") or {}).get("width", 0))
             findings += _find_leftovers(connection, folder)
+            if newest_shard(folder) > next_shard(meta):
+                findings.append(Finding(Damage.CATALOG, CATALOG_FILE, "it is older than the shards beside it"))
     except IndexMismatch as error:
         if not findings:
             raise
@@ -145,18 +146,6 @@ def _check_index(folder: Path) -> list[Finding]:
     finally:
         engine.dispose()
     return findings
-
-
-def _check_seal(catalog: Path) -> list[Finding]:
-    try:
-        read_seal(catalog)
-    except IndexDamaged as error:
-        return [Finding(Damage.SEAL, CATALOG_FILE + SEAL_SUFFIX, str(error))]
-    try:
-        check_seal(catalog)
-    except IndexDamaged as error:
-        return [Finding(Damage.CATALOG, CATALOG_FILE, str(error))]
-    return []
 
 
 def _check_pages(engine: Engine) -> list[Finding]:
@@ -261,7 +250,7 @@ def _check_generations(connection: Connection, folder: Path, width: int) -> list
 
 
 def _find_leftovers(connection: Connection, folder: Path) -> list[Finding]:
-    if is_unsealed(folder / CATALOG_FILE):
+    if has_log(folder):
         return []  # a writer may be at work on them
     named = named_files(connection)
     return [

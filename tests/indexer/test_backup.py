@@ -180,7 +180,7 @@ def test_a_run_that_is_interrupted_leaves_nothing(saved: Path, tmp_path: Path, m
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("indexer.upkeep.backup.write_seal", interrupt)
+    monkeypatch.setattr("indexer.upkeep.backup._contents", interrupt)
     with pytest.raises(KeyboardInterrupt):
         restore(saved, tmp_path / "x.lm")
     assert list(tmp_path.iterdir()) == [saved]

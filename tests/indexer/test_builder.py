@@ -9,12 +9,12 @@ import pytest
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
-from engine.store.seal import check_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.resources import folder_bytes
+from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_document
 
 
@@ -71,7 +71,7 @@ def test_scan_makes_no_generation(tmp_path: Path, corpus: list[Document]) -> Non
 def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
     with pytest.raises(RecallTooLow):
         build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=1.5)
-    check_seal(tmp_path / "x.lm" / "catalog.sqlite")
+    assert not verify(tmp_path / "x.lm")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.snapshot.generation is None
         assert index.search(corpus[7]).hits[0].doc_id == "doc007"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from engine.errors import IndexDamaged
+from engine.errors import IndexDamaged, IndexMismatch
 from engine.index import Index
 from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer import build, repair, verify
 from indexer.upkeep.verify import Damage
-from tests.fakes import FakeEncoder
+from tests.fakes import FakeEncoder, make_document
 
 
 @pytest.fixture
@@ -32,29 +32,26 @@ def ranked(folder: Path, doc_id: str = "doc003") -> list[tuple[str, float]]:
         return [(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits]
 
 
-def test_a_lost_seal_is_written_again(folder: Path) -> None:
-    before = ranked(folder)
-    (folder / "catalog.sqlite.seal").unlink()
-    assert found(folder) == [(Damage.SEAL, "catalog.sqlite.seal")]
-    assert repair(folder).mended == ["catalog.sqlite.seal: every page and text was checked; sealed again"]
-    assert (found(folder), ranked(folder)) == ([], before)
-
-
-def test_a_readable_catalog_that_differs_from_its_seal_is_refused(folder: Path) -> None:
-    """A bit of a name, a row number or a filter's value is under no checksum but the seal's."""
-    path = folder / "catalog.sqlite"
-    path.write_bytes(path.read_bytes().replace(b"doc059", b"doc259"))  # the last name, so that the index stays sorted
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+def test_an_older_catalog_is_found_and_its_shards_stay(folder: Path, tmp_path: Path) -> None:
+    catalog = folder / "catalog.sqlite"
+    older = catalog.read_bytes()
+    for name in ("a", "b"):
+        build(folder, [make_document(name, f"words of {name}")], encoder=FakeEncoder(), publish=False)
+    shards = sorted((folder / "shards").iterdir())
+    catalog.write_bytes(older)
     assert (Damage.CATALOG, "catalog.sqlite") in found(folder)
-    with pytest.raises(IndexDamaged, match="damaged beyond repair"):
-        repair(folder)
-
-
-def test_a_missing_catalog_is_found_and_repair_is_refused(folder: Path) -> None:
-    (folder / "catalog.sqlite").unlink()
-    assert (Damage.CATALOG, "catalog.sqlite") in found(folder)
-    with pytest.raises(IndexDamaged, match="restore a copy"):
-        repair(folder)
+    for read in (repair, Writer):
+        with pytest.raises(IndexDamaged, match="older than the shards beside it"):
+            read(folder)
+    catalog.unlink()
+    with pytest.raises(IndexMismatch, match="holds no index"):
+        verify(folder)
+    for content in (None, b""):
+        if content is not None:
+            catalog.write_bytes(content)
+        with pytest.raises(IndexDamaged, match="would delete shards of committed documents"):
+            Writer(folder)
+    assert sorted((folder / "shards").iterdir()) == shards
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from engine.store import documents
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
-from engine.store.seal import seal
 from engine.store.shards import part_digests
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -42,7 +41,6 @@ def forge(folder: Path, change: Callable[[Connection], object]) -> None:
         change(connection)
         record_documents(connection)
         record_tables(connection)
-    assert seal(folder / CATALOG_FILE, engine)
     engine.dispose()
 
 

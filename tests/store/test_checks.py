@@ -1,4 +1,4 @@
-"""Rows of a catalog, sealed or not: each flipped bit is refused, found by `verify`, or changes nothing."""
+"""Rows of a catalog: each flipped bit is refused, found by `verify`, or changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from engine.store import locations
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.locations import check_blocks, read_blocks
 from engine.store.lookup import stored_meta
-from engine.store.seal import is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.upkeep.verify import verify
@@ -28,9 +27,9 @@ N_FLIPS = 40
 
 
 @pytest.fixture(scope="module")
-def unsealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index as a killed writer leaves it, with everything moved out of the write-ahead log."""
-    folder = tmp_path_factory.mktemp("unsealed") / "x.lm"
+    folder = tmp_path_factory.mktemp("killed") / "x.lm"
     with Writer(folder) as writer:
         writer.claim(ENCODER)
         commit(writer, *make_corpus(12))
@@ -38,13 +37,12 @@ def unsealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.remove([3])
         writer.record_failure("bad.pdf", "no text", "bad")
         shutil.copytree(folder, folder.with_name("killed.lm"), ignore=shutil.ignore_patterns("*-wal", "*-shm"))
-    assert is_unsealed(folder.with_name("killed.lm") / CATALOG_FILE)
     return folder.with_name("killed.lm")
 
 
 @pytest.fixture
-def copy(unsealed: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(unsealed, tmp_path / "x.lm"))
+def copy(killed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(killed, tmp_path / "x.lm"))
 
 
 def change(folder: Path, statement: str) -> None:
@@ -79,8 +77,8 @@ def everything(folder: Path) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["killed.lm", "x.lm"])
-def test_no_flipped_bit_changes_an_answer(unsealed: Path, state: str, tmp_path: Path) -> None:
-    original = unsealed.with_name(state)
+def test_no_flipped_bit_changes_an_answer(killed: Path, state: str, tmp_path: Path) -> None:
+    original = killed.with_name(state)
     content = (original / CATALOG_FILE).read_bytes()
     expected = [(read, read(original)) for read in (lone_reads, everything)]
     rng, n_refused = np.random.default_rng(0), 0
@@ -199,7 +197,7 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
     writer.update_metadata([(5, corpus[4])])
     writer.remove([6])
     writer.forget_failures(["bad.pdf"])
-    with Snapshot(writer.folder) as snapshot:  # unsealed while the writer is there, so rows are compared
+    with Snapshot(writer.folder) as snapshot:
         assert snapshot.n_documents == 21
         assert snapshot.doc_ids()[-1] == "doc023" and snapshot.position("doc023") == 20
         check_blocks(snapshot._connection, "the catalog")

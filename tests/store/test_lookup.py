@@ -10,7 +10,6 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.store.documents import content_hash
 from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
-from engine.store.seal import is_sealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import MetadataValue
@@ -28,7 +27,6 @@ def test_documents_are_there_once_they_are_committed(tmp_path: Path) -> None:
         writer.commit(list(zip([dog], FakeEncoder().encode([dog]), strict=True)))
         assert stored_hashes(writer.folder, ["dog", "fox"]) == {"fox": content_hash(fox), "dog": content_hash(dog)}
         assert stored_hashes(writer.folder, []) == {}
-    assert is_sealed(tmp_path / "x.lm" / "catalog.sqlite")
 
 
 METADATA: list[dict[str, MetadataValue]] = [

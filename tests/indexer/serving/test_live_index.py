@@ -79,13 +79,13 @@ def test_another_folder_in_the_same_place_is_seen(folder: Path) -> None:
 def test_a_damaged_index_leaves_the_old_snapshot(folder: Path) -> None:
     live = opened(folder)
     remove(folder, "doc003")
-    seal = folder / "catalog.sqlite.seal"
-    sealed = seal.read_text()
-    seal.write_text("damaged")
+    catalog = folder / "catalog.sqlite"
+    content = catalog.read_bytes()
+    catalog.write_bytes(b"damaged" * 1000)
     assert not live.reload()
     with live.lease() as index:
         assert index.n_documents == 60
-    seal.write_text(sealed)
+    catalog.write_bytes(content)
     assert live.reload() and live.n_documents == 59
     live.close()
 
