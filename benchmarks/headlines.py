@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from benchmarks.behaviour.records import DemandRecord, StabilityRecord
 from benchmarks.datasets import TASKS
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
@@ -15,6 +14,7 @@ from benchmarks.runs import Run
 from benchmarks.speed.encode.tables import ratios
 from benchmarks.speed.encode.ways import END_TO_END
 from benchmarks.speed.records import ThroughputRecord
+from benchmarks.tasks.on_demand import DemandRecord
 from engine.encoders.files import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")
@@ -42,7 +42,7 @@ def findings_table(records: Sequence[Record]) -> str:
         *_margin(quality, _EVIDENCE, "tfidf"),
         *_margin(quality, "words", "bm25"),
         *_demand(_of(DemandRecord, records)),
-        *_stability(_of(StabilityRecord, records)),
+        *_stability([run for run in _of(Run, records) if run.task == "stability"]),
         *_peers([run for run in _of(Run, records) if run.task == "peers"]),
         *_speed(_of(ThroughputRecord, records)),
     ]
@@ -83,16 +83,16 @@ def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
     return [[finding, number, _link("Encoding on demand", "search")]]
 
 
-def _stability(records: Sequence[StabilityRecord]) -> list[list[str]]:
-    if not records:
+def _stability(runs: Sequence[Run]) -> list[list[str]]:
+    ways = [case for run in runs for case in run.cases if "other scores" in case.values]
+    if not ways:
         return []
-    differing = sum(sum(record.n_other_scores.values()) for record in records)
-    compared = sum(sum(record.n_hits.values()) for record in records)
-    ways = len({way for record in records for way in record.n_hits})
+    differing, compared = (sum(case.values[name] for case in ways) for name in ("other scores", "hits in common"))
     finding = (
-        f"**Stable scores**: hits whose score differs between {ways} ways to search (k, pages, filters, threads, scan)"
+        f"**Stable scores**: hits whose score differs between {len(ways)} ways to search (k, pages, filters, threads, "
+        "scan)"
     )
-    return [[finding, f"{differing} of {compared:,}", _link("Stability of scores and ranks", "search")]]
+    return [[finding, f"{differing:.0f} of {compared:,.0f}", _link("Stability of scores and ranks", "search")]]
 
 
 def _peers(runs: Sequence[Run]) -> list[list[str]]:

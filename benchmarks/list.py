@@ -25,11 +25,8 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand"), _CORPUS),
-    **dict.fromkeys(
-        ("recall", "growth", "serve", "stability"),
-        _INDEX,
-    ),
+    "on_demand": _CORPUS,
+    **dict.fromkeys(("recall", "growth"), _INDEX),
     "gpu_search": f"{_INDEX}, a GPU",
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
@@ -37,8 +34,6 @@ NEEDS: Mapping[str, str] = {
     "facets": "csfcube",
     "peers": f"{_CORPUS}, longmatch[peers]",
     "encode": f"{_CORPUS}, longmatch[peers]",
-    "duplicates": _CORPUS,
-    "boilerplate": f"{_CORPUS}, or a file of documents",
 }
 _ENCODING = "encoding first"  # row: time that systems with an encoder need first, where no index is kept
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")

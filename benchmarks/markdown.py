@@ -134,7 +134,5 @@ def case_tables(runs: Sequence[Run]) -> str:
 
 
 def number(value: float) -> str:
-    """A number with three digits or more: 0.02, 2.43, 20.5, 1,315; a whole number without a point."""
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    return f"{value:,.{3 if abs(value) < 0.1 else 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0}f}"
+    """A number as it was rounded when it was recorded: 0.518, 20.5, 1,315."""
+    return f"{int(value) if float(value).is_integer() else value:,}"

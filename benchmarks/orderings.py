@@ -12,7 +12,7 @@ from itertools import chain
 from statistics import fmean
 
 from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.pairs.judging import is_correct
+from benchmarks.pair_judging import is_correct
 from benchmarks.pairs.tables import PairsDetails
 from benchmarks.runs import Run
 from benchmarks.significance import holm, randomization_p

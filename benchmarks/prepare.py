@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
-from benchmarks.systems import BuildCost
+from benchmarks.systems import BuildCost, encoder_label
 from engine import Document, Index
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
@@ -117,8 +116,3 @@ def _named(dataset: Dataset) -> str:
 def label_of(name: str, fingerprint: str) -> str:
     """An encoder as name@fingerprint, the way records name it."""
     return f"{encoder_label(name)}@{fingerprint[:12]}"
-
-
-def encoder_label(name: str) -> str:
-    """The last part of the name of a folder or of a model on a hub, safe as part of a file name."""
-    return re.sub(r"[^\w.-]+", "_", Path(name).name).strip("_.-")

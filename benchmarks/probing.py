@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, DatasetError, files_checksum
-from benchmarks.pairs.judging import accuracy_threshold
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_judging import accuracy_threshold
+from benchmarks.pair_scorer import Pair
 from benchmarks.pairs.splitting import Split
 from benchmarks.systems import BuildCost
 from engine.errors import MissingExtra, TrainingError

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 # Each of these modules declares its kinds of records in `KINDS`.
-import benchmarks.behaviour.records
 import benchmarks.speed.gpu_search
 import benchmarks.speed.recall
-import benchmarks.speed.records  # noqa: F401
+import benchmarks.speed.records
+import benchmarks.tasks.on_demand  # noqa: F401
 from benchmarks.record_file import KIND, KINDS, RESULTS, Recorded, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 

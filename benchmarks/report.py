@@ -13,11 +13,6 @@ from typing import Any
 
 import click
 
-from benchmarks.behaviour.boilerplate import boilerplate_table
-from benchmarks.behaviour.duplicates import duplicates_table
-from benchmarks.behaviour.on_demand import demand_table
-from benchmarks.behaviour.sample_sizes import samples_table
-from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import case_tables
@@ -35,10 +30,10 @@ from benchmarks.speed.encode.tables import limit_table, throughput_table
 from benchmarks.speed.gpu_search import gpu_search_table
 from benchmarks.speed.growth.tables import additions_table, scale_table
 from benchmarks.speed.recall import recall_table
-from benchmarks.speed.serve import load_table
 from benchmarks.tasks.architectures import architectures_table
 from benchmarks.tasks.facets import facets_table
 from benchmarks.tasks.faithfulness import faithfulness_table
+from benchmarks.tasks.on_demand import demand_table
 from benchmarks.tasks.planted import planted_table
 from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
@@ -103,11 +98,11 @@ TABLES: Mapping[str, Table] = {
     "parts": Table(("retrieval",), parts_table, is_of_parts=True),
     "recall": Table(("recall",), recall_table),
     "gpu_search": Table(("gpu_search",), gpu_search_table),
-    "stability": Table(("stability",), stability_table),
-    "boilerplate": Table(("boilerplate",), boilerplate_table),
-    "load": Table(("load",), load_table),
+    "stability": Table(("stability",), case_tables),
+    "boilerplate": Table(("boilerplate",), case_tables),
+    "load": Table(("load",), case_tables),
     "demand": Table(("demand",), demand_table),
-    "samples": Table(("samples",), samples_table),
+    "samples": Table(("samples",), case_tables),
     "architectures": Table(("architectures",), architectures_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
@@ -119,7 +114,7 @@ TABLES: Mapping[str, Table] = {
     "faithfulness": Table(("faithfulness",), faithfulness_table),
     "planted": Table(("planted",), planted_table),
     "contained": Table(("contained",), contained_table),
-    "duplicates": Table(("duplicates",), duplicates_table),
+    "duplicates": Table(("duplicates",), case_tables),
     "peers": Table(("peers",), peers_table),
     "throughput": Table(("throughput",), throughput_table),
     "timed": Table(("timed",), case_tables),

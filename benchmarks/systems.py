@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -117,3 +119,8 @@ class DocumentCosine:
 def _is_same(query: Document, index: Index) -> bool:
     """Whether the indexed document with the id of a query is that query; other queries can have the same id."""
     return index.document(query.doc_id).text == query.text
+
+
+def encoder_label(name: str) -> str:
+    """The last part of the name of a folder or of a model on a hub, safe as part of a file name."""
+    return re.sub(r"[^\w.-]+", "_", Path(name).name).strip("_.-")

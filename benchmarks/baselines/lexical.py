@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.packages import BENCHMARKS, optional
-from benchmarks.pairs.scorer import Fit, Pair
+from benchmarks.pair_scorer import Fit, Pair
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
 

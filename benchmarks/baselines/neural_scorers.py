@@ -19,7 +19,7 @@ from benchmarks.baselines.transformer_scorers import (
     sbert_512,
     siamese_long,
 )
-from benchmarks.pairs.scorer import SMALL, PairScorer
+from benchmarks.pair_scorer import SMALL, PairScorer
 from engine.encoders.files import MINILM_NAME
 from engine.errors import TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes

@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
 from benchmarks.baselines.word_vectors import source_settings
-from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
-from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
-from benchmarks.pairs.splitting import documents_of
+from benchmarks.pair_scorer import Budget, Course, Fit, Pair, documents_of
+from benchmarks.pair_selection import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.systems import Settings
 from engine.encoders.backbone.hardware import default_device, default_dtype
 from engine.encoders.trainable import inference
@@ -290,7 +289,7 @@ class Prepare(Protocol[InputT]):
 
 
 class TrainedScorer(Generic[InputT]):
-    """See `benchmarks.pairs.scorer.PairScorer`.
+    """See `benchmarks.pair_scorer.PairScorer`.
 
     Words, their vectors and trigrams are from the documents of train: documents of valid and test are unseen until
     they are scored, as for the trained encoders.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
 from benchmarks.baselines.lexical import TfIdf
-from benchmarks.pairs.scorer import Fit, Pair
+from benchmarks.pair_scorer import Fit, Pair
 from benchmarks.systems import BuildCost, Settings, System
 from engine.text.document import Document
 

@@ -9,8 +9,7 @@ import torch
 
 from benchmarks.baselines.pair_model import PairTraining, Prepared, TrainedScorer, settings_of
 from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
-from benchmarks.prepare import encoder_label
-from benchmarks.systems import Settings
+from benchmarks.systems import Settings, encoder_label
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.files import MINILM_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError

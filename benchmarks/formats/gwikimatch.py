@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from benchmarks.formats.lines import FormatError, columns, read_lines
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.formats.lines import FormatError, columns, read_lines
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 from engine.errors import DocumentError
 from engine.text.document import Document, assemble
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks.datasets import DatasetError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 from benchmarks.pairs.splitting import (
     Edge,
     PairSplits,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.pairs.scorer import Fit, Pair
+from benchmarks.pair_scorer import Fit, Pair
 from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors

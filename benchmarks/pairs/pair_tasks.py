@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from benchmarks.pairs.scorer import Budget, Pair
-from benchmarks.pairs.splitting import documents_of
+from benchmarks.pair_scorer import Budget, Pair, documents_of
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder

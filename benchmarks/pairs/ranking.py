@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from benchmarks.datasets import Qrels
-from benchmarks.pairs.judging import finite_scores
-from benchmarks.pairs.scorer import Pair, PairScorer
+from benchmarks.pair_judging import finite_scores
+from benchmarks.pair_scorer import Pair, PairScorer
 from benchmarks.systems import Ranking
 
 

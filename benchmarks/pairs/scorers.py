@@ -14,7 +14,7 @@ import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_scorer
 from benchmarks.options import WORK, log, names_of
-from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pair_scorer import Budget, PairScorer
 from benchmarks.pairs.sources import PreparedPairs
 from benchmarks.quick import first_words
 from benchmarks.runs import Run

@@ -11,8 +11,8 @@ from benchmarks.baselines.lexical import BM25
 from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, files_checksum, open_dataset, read_documents
 from benchmarks.formats import gwikimatch, pair_files
 from benchmarks.formats.lines import FormatError, columns, read_lines
+from benchmarks.pair_scorer import Pair, documents_of
 from benchmarks.pairs.building import PROTOCOLS, Negatives, Ranked, build_pairs
-from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.splitting import (
     Edge,
     PairSplits,
@@ -20,7 +20,6 @@ from benchmarks.pairs.splitting import (
     SplitRule,
     assign_documents,
     cut_tenths,
-    documents_of,
     hold_out_tenths,
     read_relations,
     split_of,

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 from engine.training.judgments import Judgments, read_judgments, read_splits
 
 Edge: TypeAlias = tuple[str, str]  # doc_ids
@@ -94,11 +94,6 @@ def cut_tenths(n: int, seed: int) -> list[Split]:
         for at in positions:
             splits[int(at)] = split
     return splits
-
-
-def documents_of(pairs: Sequence[Pair]) -> set[str]:
-    """The documents that pairs name."""
-    return {doc_id for pair in pairs for doc_id in (pair.first, pair.second)}
 
 
 def pairs_checksum(splits: PairSplits) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.pairs.judging import is_correct, judge
-from benchmarks.pairs.scorer import LABELS_ALONE, SMALL, Budget, Course
+from benchmarks.pair_judging import is_correct, judge
+from benchmarks.pair_scorer import LABELS_ALONE, SMALL, Budget, Course
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, randomization_p

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pair_scorer import LABELS_ALONE, Budget, Course, Fit, Pair, documents_of
+from benchmarks.pair_selection import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.pairs.comparing import Comparer, Comparison, Side, encoded_sides
 from benchmarks.pairs.pair_tasks import Learned, labels_alone, n_chunks, pair_task
-from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Fit, Pair
-from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
-from benchmarks.pairs.splitting import documents_of
-from benchmarks.prepare import encoder_label
-from benchmarks.systems import Settings
+from benchmarks.systems import Settings, encoder_label
 from engine.encoders.files import resolve_backbone, weights_sha256
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder

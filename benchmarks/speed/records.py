@@ -231,36 +231,3 @@ class AdditionRecord(Recorded, kind="addition"):
         """The name of the file, without suffix."""
         corpus, quick = self.source.partition("@")[0], "quick" if self.is_quick else ""
         return name_of("addition", corpus, str(self.n_chunks), str(self.n_added), quick)
-
-
-@dataclass(frozen=True)
-class LoadRow:
-    """`n_clients` clients at the same time, each with one request after another."""
-
-    n_clients: int
-    seconds: float
-    n_answered: int  # valid requests with their result
-    n_busy: int  # requests that the limit of concurrency refused
-    refused: dict[str, int]  # hostile requests with the expected error, by kind
-    wrong: list[str]  # the first distinct unexpected responses: request, status, beginning of the body
-    n_wrong: int
-    latency: Percentiles  # of valid requests with their result
-    memory_mib: float  # resident, of the server, when the row ended
-    memory_mib_by_minute: list[float]  # resident memory of the server at the end of each whole minute
-
-
-@dataclass(frozen=True)
-class LoadRecord(Recorded, kind="load", file="load-{index}{quick}"):
-    """A server under load."""
-
-    index: str
-    n_documents: int
-    is_words: bool  # the index holds words alone
-    think_seconds: float  # mean pause of each of many clients after a response
-    threads: int  # of the server
-    concurrency: int
-    memory_mib: float  # resident, of the server, when it was ready
-    rows: list[LoadRow]
-    seconds: float
-    origin: Origin
-    is_quick: bool = False

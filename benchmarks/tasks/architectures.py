@@ -19,8 +19,8 @@ from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import PRIMARY
 from benchmarks.options import log, names_of
+from benchmarks.pair_scorer import PairScorer
 from benchmarks.pairs.ranking import by_relevance, reranked, scored
-from benchmarks.pairs.scorer import PairScorer
 from benchmarks.program import task
 from benchmarks.quick import sized_part
 from benchmarks.runs import Run, ranked_case

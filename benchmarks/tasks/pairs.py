@@ -14,9 +14,9 @@ import click
 
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
+from benchmarks.pair_judging import accuracy_threshold, f1_threshold, finite_scores
+from benchmarks.pair_scorer import Budget, Fit, PairScorer, documents_of
 from benchmarks.pairs.building import PROTOCOLS
-from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, finite_scores
-from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.scorers import (
     NEURAL,
     QUICK_PAIRS,
@@ -31,7 +31,7 @@ from benchmarks.pairs.scorers import (
     systems_option,
 )
 from benchmarks.pairs.sources import Asked, prepared_pairs
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, pairs_checksum
 from benchmarks.pairs.tables import AGAINST, GivenBudget, PairsDetails, pairs_table
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX

@@ -23,8 +23,9 @@ from benchmarks.datasets import TASKS, Dataset, checksum, open_dataset, read_doc
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log, names_of, read_numbers
+from benchmarks.pair_scorer import documents_of
 from benchmarks.pairs.building import PROTOCOLS, build_pairs
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, read_relations
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, read_relations
 from benchmarks.probing import (
     Examples,
     FrozenVectors,

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.behaviour.records import DemandRecord, DemandRow, StabilityRecord
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
-from benchmarks.runs import Run
+from benchmarks.runs import Case, Run
 from benchmarks.speed.records import Pass, ThroughputRecord, WayRun
+from benchmarks.tasks.on_demand import DemandRecord, DemandRow
 from indexer.origin import Origin
 from tests.benchmarks.kept_records import kept_record
 from tests.benchmarks.made_runs import made_run
@@ -54,24 +54,10 @@ def test_findings_show_the_largest_loss_and_the_encoded_share(origin: Origin) ->
 
 
 def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
-    record = StabilityRecord(
-        index="papers",
-        factory="",
-        n_documents=9,
-        n_chunks=90,
-        where="",
-        n_queries=3,
-        n_hits={"k 10": 30, "2 threads": 600},
-        n_other_scores={"k 10": 0, "2 threads": 1},
-        n_other_orders={},
-        n_missed={},
-        largest_shift={},
-        n_deep=0,
-        n_rises=0,
-        seconds=1.0,
-        origin=origin,
-    )
-    assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([record])
+    counts = {"k 10": (30, 0), "2 threads": (600, 1)}
+    cases = [Case(id=way, values={"hits in common": n, "other scores": other}) for way, (n, other) in counts.items()]
+    run = Run(task="stability", dataset="papers", system="way to search", origin=origin, cases=cases)
+    assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([run])
 
 
 def test_findings_compare_longmatch_with_the_best_other_program(origin: Origin) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from benchmarks.orderings import orderings_table
-from benchmarks.pairs.scorer import Course
+from benchmarks.pair_scorer import Course
 from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Case, Run
 from benchmarks.tasks.probe import ProbeDetails

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, DatasetError
 from benchmarks.measuring.measurement import Measurement
+from benchmarks.pair_judging import judge
+from benchmarks.pair_scorer import Budget, Course, Fit, Pair
 from benchmarks.pairs import building
-from benchmarks.pairs.judging import judge
-from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
 from benchmarks.pairs.scorers import ScorerOptions, make_scorer
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.pairs.tables import GivenBudget, PairsDetails

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, DatasetError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 from benchmarks.pairs.splitting import PairSplits, Split
 from benchmarks.prepare import Prepared
 from benchmarks.probing import (

@@ -11,7 +11,7 @@ import torch
 from benchmarks.baselines.pair_model import PairTraining
 from benchmarks.baselines.text_inputs import DocumentWords, WordConfig
 from benchmarks.baselines.transformer_scorers import TRANSFORMER_TRAINING
-from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
+from benchmarks.pair_scorer import Budget, Fit, Pair, PairScorer
 from engine.text.document import Document
 from tests.fakes import make_document
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.lexical import BM25, K1, B, BM25Pairs, TfIdf, ranking
-from benchmarks.pairs.scorer import Budget, Fit, Pair
+from benchmarks.pair_scorer import Budget, Fit, Pair
 from engine.text.document import Document
 from engine.text.segmentation import divide
 from tests.fakes import make_document

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from benchmarks.baselines.matchers import DssmConfig, dssm
 from benchmarks.baselines.neural_scorers import NEURAL_SCORERS, Given, neural_scorer
 from benchmarks.baselines.pair_model import CosineHead, PairTraining, SiameseModel, scores_of, settings_of, train_pairs
-from benchmarks.pairs.scorer import Budget, Fit, Pair
-from benchmarks.pairs.selection import Selection
+from benchmarks.pair_scorer import Budget, Fit, Pair
+from benchmarks.pair_selection import Selection
 from engine.encoders.files import weights_sha256
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.pair_cases import OVERFITTING, fitted, topical_documents, topical_pairs

@@ -10,7 +10,7 @@ from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
 from benchmarks.baselines.lexical import TfIdf
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, TextBaseline, TextScorer, fitted_baselines, text_scorer
 from benchmarks.datasets import open_dataset, read_documents, read_qrels, read_queries
-from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
+from benchmarks.pair_scorer import Budget, Fit, Pair, PairScorer
 from tests.benchmarks.baselines.small_words import random_documents
 
 pytest.importorskip("sklearn")

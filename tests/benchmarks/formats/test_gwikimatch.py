@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.formats.gwikimatch import article_name, article_names, pair_files, read_pairs, read_texts, with_texts
 from benchmarks.formats.lines import FormatError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 
 WIKI = "http://en.wikipedia.org/wiki/"
 PAIRS = [Pair("Alan Turing", "Enigma machine", True), Pair("Alan Turing", "AC/DC", False)]

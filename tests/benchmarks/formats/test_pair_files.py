@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.formats.lines import FormatError
 from benchmarks.formats.pair_files import FILES, is_pair_folder, read_folder
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair
 
 ROWS = [
     ("1.0", "A1", "B2", "b'A \\xc3\\xa4 paper\\nof two lines'", 'Cites "it.'),

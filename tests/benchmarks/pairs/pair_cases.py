@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pair_scorer import Budget, Pair
 from engine.text.document import Document
 from tests.training.made import pairs_of_texts
 

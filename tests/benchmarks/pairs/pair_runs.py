@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from benchmarks.pairs.scorer import Course
+from benchmarks.pair_scorer import Course
 from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Case, Run
 from indexer.origin import Origin

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
+from benchmarks.pair_scorer import Pair, documents_of
 from benchmarks.pairs import building
 from benchmarks.pairs.building import PROTOCOLS, Negatives, Pool, Positives, Protocol, build_pairs
-from benchmarks.pairs.scorer import Pair
-from benchmarks.pairs.splitting import Edge, PairSplits, Split, SplitRule, documents_of, similar_by_links, undirected
+from benchmarks.pairs.splitting import Edge, PairSplits, Split, SplitRule, similar_by_links, undirected
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked
 
 RELATIONS = linked()

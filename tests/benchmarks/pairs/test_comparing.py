@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.pair_scorer import Fit
 from benchmarks.pairs.comparing import Comparer, Comparison, GivenScorer, Shelf, mean_best_match
-from benchmarks.pairs.scorer import Fit
 from engine.encoders.encoder import unit
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, is_correct, judge
+from benchmarks.pair_judging import accuracy_threshold, f1_threshold, is_correct, judge
 
 LABELS = np.array([True, False, True, True, False, False])
 SCORES = np.array([0.9, 0.8, 0.7, 0.4, 0.3, 0.1])

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.pair_scorer import Budget
 from benchmarks.pairs.pair_tasks import LabelledMismatches, Learned, labels_alone, n_chunks, pair_task
-from benchmarks.pairs.scorer import Budget
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError

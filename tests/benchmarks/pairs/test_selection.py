@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from benchmarks.pairs.scorer import Course, Pair
-from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
+from benchmarks.pair_scorer import Course, Pair
+from benchmarks.pair_selection import Selection, best_accuracy, sample_valid, train_to_best
 from engine.errors import TrainingError
 from engine.training.run.trainer import TrainerSettings
 from engine.training.task import Backward

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.datasets import DATA, DatasetError, checksum, files_checksum
 from benchmarks.formats.lines import FormatError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair, documents_of
 from benchmarks.pairs.sources import Asked, GivenPairs, prepared_pairs, read_pair_file, read_published, split_given
-from benchmarks.pairs.splitting import Split, SplitRule, documents_of, pairs_checksum
+from benchmarks.pairs.splitting import Split, SplitRule, pairs_checksum
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
 from tests.benchmarks.pairs.published_sets import write_aan, write_gwikimatch
 

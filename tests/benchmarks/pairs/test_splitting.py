@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pair_scorer import Pair, documents_of
 from benchmarks.pairs.splitting import (
     Edge,
     Split,
     assign_documents,
     cut_tenths,
-    documents_of,
     hold_out_tenths,
     pairs_checksum,
     read_relations,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.pairs.scorer import Course
+from benchmarks.pair_scorer import Course
 from benchmarks.pairs.tables import GivenBudget, pairs_table
 from indexer.origin import Origin
 from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.pair_judging import accuracy_threshold, judge
+from benchmarks.pair_scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.comparing import Comparison, GivenScorer, Shelf
-from benchmarks.pairs.judging import accuracy_threshold, judge
-from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder, ValidAccuracy
 from engine.encoders.files import weights_sha256
 from engine.encoders.mean import MeanEncoder

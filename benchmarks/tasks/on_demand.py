@@ -13,8 +13,6 @@ import click
 import numpy as np
 
 from benchmarks.baselines.pretrained import load_given
-from benchmarks.behaviour.recorded import RecordedEncoder, is_indexed
-from benchmarks.behaviour.records import DemandRecord, DemandRow
 from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
@@ -22,15 +20,18 @@ from benchmarks.metrics import evaluate, means
 from benchmarks.options import log
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from benchmarks.significance import randomization_p
-from engine.encoders.encoder import Encoder
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.encoders.files import BUNDLED_NAME
+from engine.errors import EngineError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.text.document import Document
 from engine.views import Hit
 from indexer.building.builder import EncodeNow, build
+from indexer.origin import Origin
 
 CANDIDATES = (20, 50, 200)
 FEWEST = CANDIDATES[0]  # number of candidates of a run that encodes
@@ -48,6 +49,90 @@ _NOTE = (
     "thresholds. Scaled, candidates first: nDCG@10 and Recall@100 of the same hits ranked by two other rules, which "
     "the text explains."
 )
+
+
+@dataclass(frozen=True)
+class DemandRow:
+    """One number of candidates, over all queries one after another."""
+
+    way: str  # "words", "N candidates" or "all"
+    candidates: int | None  # None where none were encoded for queries
+    metrics: dict[str, float]  # means of the product's rule, in [0, 1]
+    other_rules: dict[str, dict[str, float]]  # means by rule, of the same hits in another order
+    per_query: list[float]  # nDCG@10 of the product's rule
+    tokens: dict[str, int]  # tokens encoded so far, the sample included, by number of queries
+    documents: dict[str, int]  # documents that have vectors, by number of queries
+
+
+@dataclass(frozen=True)
+class DemandRecord(Recorded, kind="demand"):
+    """Quality and cost by the number of candidates."""
+
+    task: str
+    dataset: str  # name@checksum
+    encoder: str  # name@fingerprint
+    split: str
+    n_queries: int
+    n_documents: int
+    n_tokens: int  # of all documents
+    sample_documents: int  # encoded before the first query
+    sample_tokens: int
+    rows: list[DemandRow]
+    seconds: float
+    origin: Origin
+    is_encoded: bool = False  # candidates of the first queries were encoded; else vectors were looked up
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without suffix."""
+        first = f"-{self.encoder.partition('@')[0]}-first{self.n_queries}" if self.is_encoded else ""
+        return f"demand-{self.task}-{self.split}{first}"
+
+
+def is_indexed(index: Index, document: Document) -> bool:
+    """Whether an index holds a document with this doc_id and text."""
+    try:
+        return index.document(document.doc_id).text == document.text
+    except EngineError:
+        return False
+
+
+class RecordedEncoder(Encoder):
+    """Returns the stored vectors of documents by doc_id; other documents go to the encoder of the first index.
+
+    The indexes have all vectors, and stay open.
+    """
+
+    def __init__(self, *indexes: Index) -> None:
+        self.encoder = indexes[0].encoder
+        self.homes = {name: index for index in indexes for name in index.snapshot.doc_ids()}
+        self.name, self.width = self.encoder.name, self.encoder.width
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder that made the vectors."""
+        return self.encoder.fingerprint
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Save the encoder that made the vectors."""
+        self.encoder.save_pretrained(folder)
+
+    def recorded(self, document: Document) -> EncodedDocument | None:
+        """The stored vectors; None where there are none of this text."""
+        home = self.homes.get(document.doc_id)
+        return home.stored_query(document.doc_id).vectors if home and is_indexed(home, document) else None
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        """Segment a document; a recorded one gets no token ids, since nothing reads them."""
+        vectors = self.recorded(document)
+        if vectors is None:
+            return self.encoder.segment(document)
+        return SegmentedDocument(document, vectors.chunk_spans, (), vectors.coverage)
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Look the vectors of each document up, or encode it."""
+        found = ((one, None if one.token_ids else self.recorded(one.document)) for one in documents)
+        return [vectors or self.encoder.encode_segmented([one])[0] for one, vectors in found]
 
 
 @dataclass(frozen=True)

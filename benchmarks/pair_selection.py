@@ -13,8 +13,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from benchmarks.pairs.judging import accuracy_threshold, is_correct
-from benchmarks.pairs.scorer import Course, Pair
+from benchmarks.pair_judging import accuracy_threshold, is_correct
+from benchmarks.pair_scorer import Course, Pair
 from engine.errors import TrainingError
 from engine.training.run.trainer import Trainer, TrainerSettings
 from engine.training.task import Task

@@ -26,6 +26,11 @@ class Pair:
     is_match: bool
 
 
+def documents_of(pairs: Sequence[Pair]) -> set[str]:
+    """The documents that pairs name."""
+    return {doc_id for pair in pairs for doc_id in (pair.first, pair.second)}
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The training budget of a scorer, equal for all scorers and on all machines."""

@@ -6,8 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 import indexer.generation.reference as reference_module
-from benchmarks.behaviour.on_demand import (
+from benchmarks.records import read_records
+from benchmarks.tasks.on_demand import (
+    DemandRecord,
     Judged,
+    RecordedEncoder,
     candidates_first,
     demand_table,
     encoded,
@@ -17,9 +20,6 @@ from benchmarks.behaviour.on_demand import (
     measure,
     scaled,
 )
-from benchmarks.behaviour.recorded import RecordedEncoder
-from benchmarks.behaviour.records import DemandRecord
-from benchmarks.records import read_records
 from engine.index import Index
 from engine.search.allowance import Allowance
 from indexer.building.builder import build
@@ -118,7 +118,7 @@ def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_
 
 @pytest.mark.slow
 def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.behaviour.on_demand.load_given", lambda name: FakeEncoder())
+    monkeypatch.setattr("benchmarks.tasks.on_demand.load_given", lambda name: FakeEncoder())
     fresh, again = (encoded("made", "fake", tmp_path, CORPUS, first_queries(3)) for _ in range(2))
     build(tmp_path / "other.lm", CORPUS, encoder=FakeEncoder(), encode="later")
     with Index.open(tmp_path / "other.lm", encoder=FakeEncoder()) as index:

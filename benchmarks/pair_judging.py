@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.datasets import DatasetError
 from benchmarks.packages import BENCHMARKS, optional
-from benchmarks.pairs.scorer import Pair, PairScorer
+from benchmarks.pair_scorer import Pair, PairScorer
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
