@@ -54,20 +54,11 @@ def _grouped(text: str) -> str:
     return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
-def _fraction(node: _Element, depth: int) -> str:
-    return f"{_grouped(_child(node, 'num', depth))}/{_grouped(_child(node, 'den', depth))}"
-
-
 def _scripts(node: _Element, depth: int) -> str:
     below, above = _child(node, "sub", depth), _child(node, "sup", depth)
     scripts = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
     base = _child(node, "e", depth)
     return scripts + base if node.tag == f"{_M}sPre" else base + scripts
-
-
-def _root(node: _Element, depth: int) -> str:
-    degree = _child(node, "deg", depth)
-    return f"{degree}√({_child(node, 'e', depth)})"
 
 
 def _sum(node: _Element, depth: int) -> str:
@@ -93,26 +84,15 @@ def _limit(node: _Element, depth: int) -> str:
     return f"{_child(node, 'e', depth)}{mark}{_grouped(_child(node, 'lim', depth))}"
 
 
-def _matrix(node: _Element, depth: int) -> str:
-    return "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr"))
-
-
-def _lines(node: _Element, depth: int) -> str:
-    return "; ".join(_children(node, "e", depth))
-
-
-def _accented(node: _Element, depth: int) -> str:
-    return _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302")
-
-
-def _paragraph(node: _Element, depth: int) -> str:
-    return " ".join(_math_text(child, depth) for child in node)
-
-
 _WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
-    "f": _fraction, "sSup": _scripts, "sSub": _scripts, "sSubSup": _scripts, "sPre": _scripts, "rad": _root,
-    "nary": _sum, "d": _delimited, "func": _function, "limLow": _limit, "limUpp": _limit, "m": _matrix,
-    "eqArr": _lines, "acc": _accented, "oMathPara": _paragraph,
+    "sSup": _scripts, "sSub": _scripts, "sSubSup": _scripts, "sPre": _scripts, "nary": _sum, "d": _delimited,
+    "func": _function, "limLow": _limit, "limUpp": _limit,
+    "f": lambda node, depth: f"{_grouped(_child(node, 'num', depth))}/{_grouped(_child(node, 'den', depth))}",
+    "rad": lambda node, depth: f"{_child(node, 'deg', depth)}√({_child(node, 'e', depth)})",
+    "m": lambda node, depth: "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr")),
+    "eqArr": lambda node, depth: "; ".join(_children(node, "e", depth)),
+    "acc": lambda node, depth: _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302"),
+    "oMathPara": lambda node, depth: " ".join(_math_text(child, depth) for child in node),
 }  # fmt: skip
 
 

@@ -10,20 +10,10 @@ from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers import markup
 from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
-from engine.readers.markup import (
-    Element,
-    Grammar,
-    HeadingMark,
-    check_tags,
-    local_name,
-    n_words,
-    n_words_outside,
-    rendered,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import typed_scalar
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
@@ -79,9 +69,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     Menus, lists that are mostly links, page headers and footers, asides and hidden
     parts are left out; where the page marks one main part, only that is read.
-
-    Raises:
-        DocumentError: no text, too much, or not decodable.
     """
     blocks, left_out = Blocks(), Counter[str]()
     root = add_page(data, blocks, left_out)
@@ -119,7 +106,7 @@ def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
     main = _main_part(root)
     if main is not root:
         frame = [main, *root.iter("head", "script", "style", "template")]
-        left_out[reasons.PAGE_FRAME] += n_words_outside(root, frame)
+        left_out[reasons.PAGE_FRAME] += markup.n_words_outside(root, frame)
     write(main, GRAMMAR, blocks, left_out)
     return root
 
@@ -128,7 +115,7 @@ def _parse(data: bytes) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
     text = decode(data, _WEB_NAMES.get(declared, declared) or None)
-    check_tags(text.count("<"))
+    markup.check_tags(text.count("<"))
     text = _START_TAG.sub(_without_many_attributes, text)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
@@ -176,7 +163,7 @@ def _left_out(element: Element) -> str | None:
 
 def _reason_of_looks(element: Element, names: str) -> str | None:
     """The reason to leave out an element by its class, its style and its state; None for none."""
-    if _STAR_PAGE.search(names) and element.tag not in _BLOCKS and n_words(element) <= 3:
+    if _STAR_PAGE.search(names) and element.tag not in _BLOCKS and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
     if _EDIT_LINKS.search(names):
         return reasons.NAVIGATION

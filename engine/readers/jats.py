@@ -6,19 +6,9 @@ import re
 from collections import Counter
 
 from engine.readers import left_out as reasons
+from engine.readers import markup
 from engine.readers.formulas import tex_text
-from engine.readers.markup import (
-    Element,
-    Grammar,
-    HeadingMark,
-    lift,
-    local_name,
-    n_words,
-    n_words_outside,
-    rendered,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
@@ -40,13 +30,9 @@ _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
-    """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list.
-
-    Raises:
-        DocumentError: no text, or too much.
-    """
+    """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list."""
     article = _Article(root)
-    lift(root, _FLOATS, frozenset(["p"]))
+    markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks, left_out = Blocks(), Counter[str]()
     blocks.add(article.title)
     blocks.add(rendered(article.find("title-group/{*}subtitle"), _GRAMMAR))
@@ -63,7 +49,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         _write_sub_article(other, blocks, left_out)
     front = root.find("{*}front")
     if front is not None:
-        left_out[reasons.FRONT_MATTER] += n_words_outside(front, [*article.used(), *notes])
+        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(front, [*article.used(), *notes])
     return assemble(
         blocks.text,
         blocks.headings,
@@ -91,7 +77,7 @@ def _write_sub_article(article: Element, blocks: Blocks, left_out: Counter[str])
         write(abstract, _GRAMMAR, blocks, left_out)
     stub = article.find("{*}front-stub")
     if stub is not None:
-        left_out[reasons.FRONT_MATTER] += n_words_outside(stub, [title, *stub.iterfind("{*}abstract")])
+        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(stub, [title, *stub.iterfind("{*}abstract")])
     _write_parts(article, blocks, left_out)
     for other in (*article.iterfind("{*}sub-article"), *article.iterfind("{*}response")):
         _write_sub_article(other, blocks, left_out)
@@ -123,7 +109,7 @@ def _preferred(alternatives: Element) -> Element:
     """The notation of a formula or a table that is read; the others say the same."""
     children = list(alternatives.iterchildren("*"))
     by_tag = {local_name(child): child for child in reversed(children)}
-    with_text = next((child for child in children if n_words(child)), children[0])
+    with_text = next((child for child in children if markup.n_words(child)), children[0])
     known = next((by_tag[tag] for tag in _NOTATIONS[:4] if tag in by_tag), None)
     return with_text if known is None else known
 

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 
+from engine.readers import left_out as reasons
+from engine.readers.latex_commands import with_acronyms, with_units, without_branches
 from engine.readers.latex_macros import (
     balanced,
     closing_braces,
@@ -20,7 +22,7 @@ from engine.readers.latex_macros import (
     without_settings,
 )
 from engine.readers.latex_source import LatexSource, included_files, load
-from engine.readers.left_out import FIGURES, FILES, REFERENCES
+from engine.readers.scalars import split_names
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, Scalar, assemble
@@ -38,11 +40,21 @@ _SECTION = re.compile(
 _DROPPED = re.compile(
     r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)", re.DOTALL
 )
+_ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
 _PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(r"\\(title|author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
-_AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])")
-_AUTHOR_END = re.compile(r"\\\\|\\(?:thanks|footnote|inst|affil|orcid|email|IEEE[A-Za-z]+)(?![A-Za-z])")
+_AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
+_AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])")
+_THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
+_AUTHOR_END = re.compile(
+    r"\\\\|\\(?:thanks|footnote|footnotemark|inst|affil|orcid|email|texttt|url|address|IEEEauthorblockA|IEEEmembership)"
+    r"(?![A-Za-z])"
+)
+_AUTHOR_MARK = re.compile(
+    r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
+    r"|\\IEEEauthorblockN(?![A-Za-z])"
+)
 
 
 class _Kept:
@@ -59,9 +71,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     Comments, definitions, pictures and the bibliography are left out, too; the author's
     own macros are expanded where they take no argument.
-
-    Raises:
-        DocumentError: no text, too much, or not decodable.
     """
     return _read(load(data), doc_id, source)
 
@@ -75,18 +84,25 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
-    text, macros = without_definitions(latex.text, _Kept())
+    source, left_out = without_branches(latex.text)
+    text, macros = without_definitions(with_units(with_acronyms(source)), _Kept())
     text = expanded(text, macros)
     front = _front_matter(text)
-    title = one_line(latex.with_code(plain(front["title"][0]))) if front["title"] else ""
-    _, begin, body = text.partition(r"\begin{document}")
+    titled, thanks = _without_thanks(front["title"][0]) if front["title"] else ("", [])
+    title = one_line(latex.with_code(plain(titled)))
+    preamble, begin, body = text.partition(r"\begin{document}")
     body = (body if begin else text).partition(r"\end{document}")[0]
+    if begin:
+        body = "".join(match.group() for match in _ABSTRACT.finditer(preamble)) + body
     blocks = Blocks()
     blocks.add(title)
-    left_out = {
-        FIGURES: len(_PICTURE.findall(body)),
-        REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
-        FILES: len(latex.missing),
+    for thank in thanks:
+        blocks.add(latex.with_code(plain(thank)))
+    counts = {
+        reasons.VARIANTS: left_out,
+        reasons.FIGURES: len(_PICTURE.findall(body)),
+        reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
+        reasons.FILES: len(latex.missing),
     }
     for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body))):
         blocks.add_heading(latex.with_code(plain(heading)), level)
@@ -98,7 +114,7 @@ def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
         source=source,
         title=title,
         metadata=_metadata(front, latex),
-        left_out=left_out,
+        left_out=counts,
     )
 
 
@@ -114,11 +130,29 @@ def _front_matter(text: str) -> dict[str, list[str]]:
     return found
 
 
+def _without_thanks(title: str) -> tuple[str, list[str]]:
+    """A title without its notes, and the notes."""
+    closing, parts, notes, start = closing_braces(title), list[str](), list[str](), 0
+    for match in _THANKS.finditer(title):
+        if match.start() >= start:
+            group = group_at(title, match.end(), closing)
+            parts.append(title[start : match.start()])
+            notes.append(title[group.start : group.stop])
+            start = group.end
+    return "".join([*parts, title[start:]]), notes
+
+
 def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, MetadataValue]:
-    names = [name for author in front["author"] for name in _AUTHOR_BORDER.split(author)]
-    authors: list[Scalar] = [one_line(plain(_AUTHOR_END.split(name)[0])) for name in names]
+    names = [
+        name
+        for author in front["author"]
+        for part in _AUTHOR_BORDER.split(_AUTHOR_MARK.sub("", author))
+        for line in _AUTHOR_SPACE.split(_AUTHOR_END.split(part)[0])
+        for name in split_names(one_line(plain(line)))
+    ]
+    authors: list[Scalar] = [name for name in dict.fromkeys(names) if any(map(str.isalpha, name))]
     fields: dict[str, MetadataValue] = {
-        "authors": [name for name in authors if name],
+        "authors": authors,
         "date": one_line(plain(front["date"][0])) if front["date"] else "",
         "missing_files": list(latex.missing),
     }
@@ -159,11 +193,13 @@ _ALL_CITED = re.compile(
 )
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
+_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which the first is words
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
 _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matter were already read
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph",
     "title", "author", "date", "maketitle", "includegraphics", "input", "include",
 )  # fmt: skip
+_WITH_TEXT = ("mbox", "textmd", "textsf", "texttt", "textup", "keywords", "citetext")  # the converter drops theirs
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
 
@@ -189,6 +225,7 @@ def _converter() -> LatexNodes2Text:
             if isinstance(template, str) and _FIELD.search(template)
         ]
         + [MacroTextSpec(name, simplify_repl="") for name in _WITHOUT_TEXT]
+        + [MacroTextSpec(name, simplify_repl=_filled("%(1)s")) for name in _WITH_TEXT]
         + [
             MacroTextSpec("caption", simplify_repl="\n\n"),
             MacroTextSpec("footnote", simplify_repl=_filled(" (%(2)s)")),
@@ -228,7 +265,7 @@ def plain(latex: str) -> str:
         return ""
     latex = _CITATION.sub(_CITED, latex)
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
-    text = _converted(balanced(_OPTION.sub(r"\1", latex)))
+    text = _converted(balanced(_OPTION.sub(r"\1", _GROUPS.sub("} {", latex))))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
     return _ALONE.sub("", re.sub(r" +([.,;:)\]])", r"\1", text)).strip()

@@ -172,7 +172,7 @@ def _roles(token: str, innermost: str) -> tuple[str, str]:
 
 _MAX_ROUNDS = 3  # of expansion, for macros in macros
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|.)", re.DOTALL)
-_USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])(?:\{\})?|.)", re.DOTALL)
+_USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])|.)", re.DOTALL)
 _PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
 _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 
@@ -218,7 +218,10 @@ _SETTINGS = {
         "*oom",
     ),
     **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
-    **dict.fromkeys(["raisebox", "parbox", "makebox", "framebox"], "ooom"),
+    **dict.fromkeys(["parbox"], "ooom"),
+    **dict.fromkeys(["makebox", "framebox", "tcbox", "todo"], "(oo"),
+    **dict.fromkeys(["raisebox"], "moo"),
+    **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout"], "om"),
     **dict.fromkeys(["multirow"], "omomo"),
     **dict.fromkeys(["cmidrule"], "o(m"),
     **dict.fromkeys(["rule"], "omm"),
@@ -251,12 +254,13 @@ _LAYOUT = {
     **dict.fromkeys(["tabular", "longtable", "supertabular", "multicols", "adjustbox", "spacing"], "om"),
     **dict.fromkeys(["tabularx", "tabulary"], "mom"),
     **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
+    **dict.fromkeys(["otherlanguage", "hyphenrules"], "m"),
     **dict.fromkeys(["wrapfigure", "wraptable"], "omom"),
 }
 _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"tabular*": "mom"}
 
 
-def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, str]]:
+def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, Macro]]:
     """Remove the definitions from LaTeX source.
 
     Returns:
@@ -264,49 +268,97 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         that is a program. The last definition of a name counts.
     """
     closing = closing_braces(text)
-    cut, macros = _Cut(text), dict[str, str]()
+    cut, macros = _Cut(text), dict[str, Macro]()
     place = 0
     while (match := _COMMAND.search(text, place)) is not None:
         place, signature = match.end(), _DEFINITIONS.get(match[1] or "")
         if signature is None:
             continue
         found = list(arguments(text, place, signature, closing))
-        name, body = _macro(text, signature, found)
-        if name and name not in kept and CODE_MARK not in body:
-            macros[name] = "" if _PROGRAM.search(body) else body
+        name, macro = _macro(text, signature, found)
+        is_program = _PROGRAM.search(macro.body) is not None
+        if name and name not in kept and CODE_MARK not in macro.body and not (is_program and macro.signature):
+            macros[name] = Macro("") if is_program else macro
         place = cut.leave_out(match.start(), found[-1].end if found else place)
     return cut.rest(), macros
 
 
-def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, str]:
-    """Name and body of a macro without arguments; "" for anything else."""
-    if signature not in _SIMPLE or len(found) < len(signature):
-        return "", ""
-    name, body = (text[found[place].start : found[place].stop].strip() for place in _SIMPLE[signature])
-    n_arguments = text[found[-2].start : found[-2].stop] if signature == "lpm" else text[found[2].start : found[2].stop]
-    has_arguments = bool(n_arguments.strip()) if signature != "*mm" else False
-    return ("", "") if has_arguments or not re.fullmatch(r"\\[A-Za-z]+", name) else (name[1:], body)
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A command of the author: its body, and its arguments in the letters of `arguments`."""
+
+    body: str
+    signature: str = ""
+    defaults: tuple[str, ...] = ()  # of its optional arguments, in order
 
 
-def expanded(text: str, macros: Mapping[str, str]) -> str:
+def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro]:
+    """Name and meaning of a macro; "" for anything else."""
+    parts = [text[one.start : one.stop].strip() for one in found]
+    if signature == "mmm" and len(parts) == 3:  # of xparse: the arguments are letters
+        letters = _XPARSE.findall(parts[1])
+        is_plain = not _XPARSE.sub("", parts[1]).strip()
+        arguments_of = "".join("o" if letter in "oO" else "*" if letter == "s" else "m" for letter, _ in letters)
+        macro = Macro(parts[2], arguments_of, tuple(default for letter, default in letters if letter in "oO"))
+        return (parts[0].lstrip("\\"), macro) if is_plain and re.fullmatch(r"\\[A-Za-z]+", parts[0]) else ("", macro)
+    if signature not in _SIMPLE or len(parts) < len(signature):
+        return "", Macro("")
+    name, body = (parts[place] for place in _SIMPLE[signature])
+    macro = Macro(body)
+    if signature == "*moom" and parts[2]:
+        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
+        has_default = found[3].end > found[3].start and text[found[3].start - 1] == "["
+        macro = Macro(body, "o" * has_default + "m" * (n_arguments - has_default), (parts[3],) if has_default else ())
+    elif signature == "lpm" and parts[1]:
+        is_plain = re.fullmatch(r"(?:#\d)+", parts[1]) is not None
+        macro = Macro(body, "m" * (len(parts[1]) // 2))
+        name = name if is_plain else ""
+    return (name[1:], macro) if re.fullmatch(r"\\[A-Za-z]+", name) else ("", macro)
+
+
+_XPARSE = re.compile(r"\s*([moOsdD+])(?:\{([^{}]*)\})?")
+
+
+def expanded(text: str, macros: Mapping[str, Macro]) -> str:
     """Replace macros by their bodies; stop before the text exceeds twice its length plus 10,000 characters."""
     limit = 2 * len(text) + 10_000
-    bodies = {name: f"{body}{{}}" if _ENDS_IN_COMMAND.search(body) else body for name, body in macros.items()}
-    for _ in range(_MAX_ROUNDS if bodies else 0):
-        parts, start, size = [], 0, len(text)
-        for match in _USE.finditer(text):
-            body = bodies.get(match[1] or "")
-            if body is None:
+    for _ in range(_MAX_ROUNDS if macros else 0):
+        closing = closing_braces(text) if any(macro.signature for macro in macros.values()) else {}
+        parts, start, size, place = [], 0, len(text), 0
+        while (match := _USE.search(text, place)) is not None:
+            place = match.end()
+            macro = macros.get(match[1] or "")
+            if macro is None:
                 continue
+            body, stop = _filled_in(text, place, macro, closing)
             size += len(body)
             if size > limit:
                 return text
             parts += [text[start : match.start()], body]
-            start = match.end()
+            start = place = stop
         if not parts:
             break
         text = "".join([*parts, text[start:]])
     return text
+
+
+def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) -> tuple[str, int]:
+    """The body of a macro with its arguments, and where these end."""
+    if not macro.signature:
+        stop = start + 2 if text.startswith("{}", start) else start
+        return (f"{macro.body}{{}}" if _ENDS_IN_COMMAND.search(macro.body) else macro.body), stop
+    defaults = iter(macro.defaults)
+    values, stop = [], start
+    for kind, one in zip(macro.signature, arguments(text, start, macro.signature, closing), strict=False):
+        is_given = one.end > stop or kind == "m"
+        default = next(defaults, "") if kind == "o" else ""
+        values.append(text[one.start : one.stop] if is_given else default)
+        stop = max(stop, one.end)
+    body = _PARAMETER.sub(lambda match: values[int(match[1]) - 1] if int(match[1]) <= len(values) else "", macro.body)
+    return body, stop
+
+
+_PARAMETER = re.compile(r"#([1-9])")
 
 
 def without_settings(text: str) -> str:
@@ -332,9 +384,39 @@ def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int
         return match.end()
     signature = _LAYOUT.get(text[named.start : named.stop].strip())
     if signature is None:
-        return named.end
+        return _keep_arguments(cut, match, named.end, closing)
     found = list(arguments(text, named.end, signature, closing)) if match[1] == "begin" else []
-    return cut.leave_out(match.start(), found[-1].end if found else named.end, "\n\n")
+    titles = (_TITLE_OPTION.search(text[one.start : one.stop]) for one in found)
+    title = " ".join(title[1] or title[2] for title in titles if title)
+    return cut.leave_out(match.start(), found[-1].end if found else named.end, f"\n\n{title}\n\n" if title else "\n\n")
+
+
+def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mapping[int, int]) -> int:
+    """Set the arguments of an unknown environment, such as the name of a theorem, apart from its text."""
+    text, name = match.string, match.string[match.end() : start].strip("{} ")
+    if match[1] == "end" or name in _KNOWN_ENVIRONMENTS or not text.startswith(("[", "{"), start):
+        return start
+    found = [one for one in arguments(text, start, "oommm", closing) if one.end > one.start]
+    adjacent: list[Argument] = []
+    for one in found:
+        if text[one.start - 1] not in "[{" or one.start - 1 != (adjacent[-1].end if adjacent else start):
+            break
+        adjacent.append(one)
+    if not adjacent:
+        return start
+    words = [text[one.start : one.stop] for one in adjacent]
+    shown = [part for part in words if not _NOT_WORDS.fullmatch(part.strip())]
+    return cut.leave_out(start, adjacent[-1].end, f" {' '.join(shown)}\n\n" if shown else "")
+
+
+_KNOWN_ENVIRONMENTS = frozenset([
+    "array", "alignat", "alignedat", "gather", "aligned", "enumerate", "itemize", "description", "equation", "subarray",
+])  # fmt: skip
+_TITLE_OPTION = re.compile(r"(?:^|,)[ \t]*+(?:title|caption)[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,{}\]]{1,300}+))")
+_NOT_WORDS = re.compile(
+    r"[^\w]*|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrp|@{}]{1,20}"
+    r"|[^{}=]{0,80}=[^{}]{0,200}"
+)
 
 
 class _Cut:

@@ -41,11 +41,17 @@ _HIDDEN_ENDS = {
 }
 _CODE_OPTIONS = re.compile(r"[ \t]*(?:\[[^\]\n]{0,500}\])?(?:\{[A-Za-z0-9+#-]{1,30}\}(?=[ \t]*\n))?")
 _INCLUDE = re.compile(
-    r"\\(?:input|include|subfile|subfileinclude)[ \t]*\{[ \t]*(?P<name>[^{}\n]{1,300}?)[ \t]*\}"
-    r"|\\input[ \t]+(?P<plain>[^\s{}\\%]{1,300})"
-    r"|\\(?:sub)?import\*?[ \t]*\{(?P<folder>[^{}\n]{0,300})\}[ \t]*\{(?P<file>[^{}\n]{1,300})\}"
+    r"\\(?:input|include|subfile|subfileinclude)[ \t]*+\{(?P<name>[^{}\n]{1,300}+)\}"
+    r"|\\input[ \t]++(?P<plain>[^\s{}\\%]{1,300})"
+    r"|\\(?:sub)?import\*?[ \t]*+\{(?P<folder>[^{}\n]{0,300}+)\}[ \t]*+\{(?P<file>[^{}\n]{1,300}+)\}"
 )
 _MAY_INCLUDE = re.compile(rb"\\(?:input|include|subfile|subfileinclude|import|subimport)(?![A-Za-z])")
+_INPUT_PATH = re.compile(r"\\input@path[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
+_GRAPHICS = re.compile(rb"\\includegraphics\*?[ \t]*+(?:\[[^\]]{0,500}+\][ \t]*+)?\{([^{}\n]{1,300}+)\}")
+_GRAPHICS_PATH = re.compile(rb"\\graphicspath[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
+_CAPTION = re.compile(r"(?:^|[\[,])[ \t]*+caption[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,\]{}]{1,300}+))")
+_DOCUMENT = re.compile(rb"\\document(?:class|style)(?![A-Za-z])|\\begin\{document\}")
+_FIGURE_SUFFIXES = ("", ".pdf", ".html", ".xml", ".txt")
 _END_INPUT = re.compile(r"\\endinput(?![A-Za-z])")
 
 
@@ -75,12 +81,45 @@ def load(data: bytes, path: Path | None = None) -> LatexSource:
 
 
 def included_files(path: Path) -> tuple[Path, ...]:
-    """Files that a LaTeX file includes, directly or through others; none where it cannot be read."""
+    """Files that a LaTeX file includes or shows as figures, directly or through others; none where it is unreadable."""
     try:
         data = _bytes_of(path)
-        return load(data, path).files if _MAY_INCLUDE.search(data) else ()
+        files = load(data, path).files if _MAY_INCLUDE.search(data) else ()
+        sources = [data, *(_bytes_of(file) for file in files)] if b"includegraphics" in data or files else []
     except (OSError, EOFError, zlib.error, DocumentError):
         return ()
+    return (*files, *dict.fromkeys(figure for source in sources for figure in _figures(source, path.parent.resolve())))
+
+
+def _figures(source: bytes, folder: Path) -> Iterator[Path]:
+    """The files below a folder that a source shows as figures."""
+    paths = [
+        name for found in _GRAPHICS_PATH.finditer(source) for name in re.split(rb"[{}]+", found[1]) if name.strip()
+    ]
+    for match in _GRAPHICS.finditer(source):
+        for place in (b"", *paths):
+            name = (place.strip() + match[1].strip()).decode("utf-8", "replace")
+            for suffix in _FIGURE_SUFFIXES:
+                file = _file_below(folder, folder / f"{name}{suffix}")
+                if file is not None:
+                    yield file
+
+
+def _file_below(folder: Path, path: Path) -> Path | None:
+    """A regular file below a folder; None for anything else."""
+    try:
+        resolved = path.resolve()
+        return resolved if resolved.is_relative_to(folder) and resolved.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        return None  # a name that is too long, or a cycle of links
+
+
+def is_fragment(path: Path) -> bool:
+    """Whether a LaTeX file is no document by itself."""
+    try:
+        return _DOCUMENT.search(_bytes_of(path)) is None
+    except (OSError, EOFError, zlib.error, DocumentError):
+        return False
 
 
 class _Joined:
@@ -94,6 +133,7 @@ class _Joined:
         self._open: list[Path] = [path.resolve()] if path else []
         self._size = 0
         self._n_includes = 0
+        self._paths: list[str] = []  # folders in which the document searches included files
 
     def text_of(self, text: str, size_bytes: int) -> str:
         """The text of one file, with the files that it includes."""
@@ -103,6 +143,8 @@ class _Joined:
         text = "".join(self._without_comments(text.translate(_MARKS)))
         end = _END_INPUT.search(text)
         text = text[: end.start()] if end else text
+        for found in _INPUT_PATH.finditer(text):
+            self._paths += [name.strip() for name in re.split(r"[{}]+", found[1]) if name.strip()]
         return text if self._folder is None else _INCLUDE.sub(self._included, text)
 
     def _without_comments(self, text: str) -> Iterator[str]:
@@ -119,7 +161,8 @@ class _Joined:
                 else:
                     options = _CODE_OPTIONS.match(text, start, stop)
                     code = text[options.end() if options else start : stop].strip("\n").rstrip()
-                    yield f"\n\n{self._put_aside(code)}\n\n"
+                    caption = _CAPTION.search(options.group()) if options else None
+                    yield f"\n\n{(caption[1] or caption[2]) if caption else ''}\n\n{self._put_aside(code)}\n\n"
                     start = stop + len(end)
             elif match["hidden"]:
                 hidden = match["hidden"]
@@ -142,7 +185,7 @@ class _Joined:
 
     def _included(self, match: re.Match[str]) -> str:
         """The text that replaces an include command."""
-        name = (match["name"] or match["plain"] or f"{match['folder']}/{match['file']}").strip('"')
+        name = (match["name"] or match["plain"] or f"{match['folder']}/{match['file']}").strip(' \t"')
         self._n_includes += 1
         path = self._find(name) if self._n_includes <= MAX_INCLUDES else None
         if path is None or path in self._open or len(self._open) > MAX_INCLUDE_DEPTH:
@@ -173,18 +216,13 @@ class _Joined:
         if self._folder is None or "\x00" in name or "\\" in name:
             return None
         names = [name, f"{name}.tex"] if name.endswith(".tex") else [f"{name}.tex", name]
-        for folder in dict.fromkeys((self._folder, self._open[-1].parent)):
+        here = self._open[-1].parent
+        for folder in dict.fromkeys((self._folder, here, *(self._folder / path for path in self._paths))):
             for candidate in [*names, *(f"{one}.gz" for one in names)]:
-                try:
-                    path = (folder / candidate).resolve()
-                    if path.is_relative_to(self._folder) and path.is_file() and not self._is_hidden(path):
-                        return path
-                except (OSError, RuntimeError):
-                    continue  # a name that is too long, or a cycle of links
+                path = _file_below(self._folder, folder / candidate)
+                if path is not None and not any(part.startswith(".") for part in path.relative_to(self._folder).parts):
+                    return path
         return None
-
-    def _is_hidden(self, path: Path) -> bool:
-        return self._folder is not None and any(part.startswith(".") for part in path.relative_to(self._folder).parts)
 
 
 def _body_of(text: str) -> str:

@@ -42,9 +42,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     The title is that of the front matter, else the first heading of level 1, else the
     file's name. The fields of the front matter (YAML or TOML) are metadata, and no part of the text.
-
-    Raises:
-        DocumentError: no text, too much, or not decodable.
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)

@@ -10,19 +10,9 @@ from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers import markup
 from engine.readers.archive import Archive, member_name
-from engine.readers.markup import (
-    Element,
-    Grammar,
-    HeadingMark,
-    attributes,
-    local_name,
-    n_words,
-    parse_safely,
-    rendered,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
 
@@ -52,9 +42,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read an OpenDocument text. A note follows the paragraph that refers to it.
 
     The title is that of the properties, else the first paragraph of style Title.
-
-    Raises:
-        DocumentError: not an ODT file, encrypted, too large, or no text.
     """
     archive = Archive(data, "ODT")
     if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
@@ -75,7 +62,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         parts = styles.iter(
             *(f"{{*}}{kind}{place}" for kind in ("header", "footer") for place in ("", "-left", "-first"))
         )
-        left_out[reasons.RUNNING_HEADS] += sum(n_words(part) > 0 for part in parts)
+        left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
     meta = _part(archive, "meta.xml", left_out)
     title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body, root)
     return assemble(
@@ -103,9 +90,8 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
     meanings: dict[str, str] = {}
     for sheet in sheets:
         for style in sheet.iter("{*}style"):
-            values = {
-                name: value for part in style.iterchildren("{*}text-properties") for name, value in attributes(part)
-            }
+            properties = style.find("{*}text-properties")
+            values = dict(markup.attributes(properties)) if properties is not None else {}
             position = values.get("text-position", "").split(" ")[0]
             if values.get("display") == "none":
                 meaning = "hidden"
@@ -113,9 +99,9 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
                 meaning = "deleted"
             else:
                 meaning = "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
-            meanings[dict(attributes(style)).get("name", "")] = meaning
+            meanings[dict(markup.attributes(style)).get("name", "")] = meaning
     for element in body.iter("{*}span", "{*}p", "{*}h"):
-        meaning = next((meanings.get(value, "") for name, value in attributes(element) if name == "style-name"), "")
+        meaning = meanings.get(dict(markup.attributes(element)).get("style-name", ""), "")
         if meaning and (meaning != "raised" or local_name(element) == "span"):
             element.set(_OWN, meaning)
 
@@ -123,7 +109,7 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
 def _insert_formulas(archive: Archive, body: Element) -> None:
     """Put the formulas of embedded objects in their places."""
     for embedded in list(body.iter("{*}object")):
-        name = f"{member_name(dict(attributes(embedded)).get('href', ''), '')}/content.xml"
+        name = f"{member_name(dict(markup.attributes(embedded)).get('href', ''), '')}/content.xml"
         if len(embedded) or name not in archive:
             continue
         try:
@@ -165,10 +151,10 @@ def _titled(body: Element, root: Element) -> str:
     """The first paragraph of style Title, or of one that is based on it."""
     names = {"Title"}
     for style in root.iter("{*}style"):
-        values = dict(attributes(style))
+        values = dict(markup.attributes(style))
         if values.get("parent-style-name") == "Title":
             names.add(values.get("name", ""))
-    titled = (p for p in body.iter("{*}p") if dict(attributes(p)).get("style-name") in names)
+    titled = (p for p in body.iter("{*}p") if dict(markup.attributes(p)).get("style-name") in names)
     return rendered(next(titled, None), _GRAMMAR)
 
 
@@ -182,7 +168,7 @@ def _left_out(element: Element) -> str | None:
         return _REASONS[tag]
     if _DRAWING_WORDS.match(element.tag):
         return ""
-    values = dict(attributes(element))
+    values = dict(markup.attributes(element))
     meaning = values.get(_OWN)
     if meaning in ("hidden", "deleted"):
         return reasons.HIDDEN if meaning == "hidden" else reasons.DELETED
@@ -193,7 +179,7 @@ def _left_out(element: Element) -> str | None:
 def _hides(paragraph: Element) -> bool:
     """Whether a field hides its paragraph."""
     fields = paragraph.iter("{*}hidden-paragraph")
-    return any(dict(attributes(field)).get("is-hidden") == "true" for field in fields)
+    return any(dict(markup.attributes(field)).get("is-hidden") == "true" for field in fields)
 
 
 def _is_raised(element: Element) -> bool:
@@ -203,7 +189,7 @@ def _is_raised(element: Element) -> bool:
 def _heading(element: Element) -> HeadingMark | None:
     if local_name(element) != "h":
         return None
-    level = dict(attributes(element)).get("outline-level", "1")
+    level = dict(markup.attributes(element)).get("outline-level", "1")
     return HeadingMark(int(level) if re.fullmatch(r"[1-9]|10", level) else 1)
 
 

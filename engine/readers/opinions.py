@@ -24,7 +24,7 @@ def case_name(text: str) -> str:
         if not line_start:
             continue
         first = _party(match["first"]) or _party(_line_before(head, match.start()))
-        second = _party(match["second"]) or _party(_line_after(head, match.end()))
+        second = _party(match["second"]) or _party(head[match.end() :].lstrip().partition("\n")[0])
         if first and second and (is_opinion or match.start() < 200):
             return f"{first} v. {second}"
     return ""
@@ -43,10 +43,5 @@ def _party(text: str) -> str:
 
 
 def _line_before(text: str, place: int) -> str:
-    lines = [line for line in text[:place].split("\n") if line.strip()]
-    lines = [line for line in lines[-3:] if _ROLE.sub("", line).strip(" ,")]
+    lines = [line for line in text[:place].split("\n") if _ROLE.sub("", line).strip(" ,")]
     return lines[-1] if lines else ""
-
-
-def _line_after(text: str, place: int) -> str:
-    return next((line for line in text[place:].split("\n") if line.strip()), "")

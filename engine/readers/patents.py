@@ -26,9 +26,6 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     Of a European patent with claims in several languages, those in the language of the
     patent are read. Metadata: `number` with country and kind, `date` (ISO) and `year` of
     publication, `inventors`, `assignees`, and the classes `ipc` and `cpc`.
-
-    Raises:
-        DocumentError: no text, or too much.
     """
     bibliography = _European(root) if local_name(root) == "ep-patent-document" else _American(root)
     title = bibliography.title()

@@ -106,18 +106,7 @@ _OPEN_END = re.compile(r"(?:[^\W\d_][,\u00ad\u2010-]?|,)$")  # no full stop
 def floats_last(
     paragraphs: Sequence[range], lines: Sequence[Line], edges: Sequence[float], size: float, headings: frozenset[int]
 ) -> list[list[int]]:
-    """Join the halves of an interrupted paragraph, and put the interruption after it.
-
-    Args:
-        paragraphs: the line numbers of each, in the order of the page.
-        lines: all lines.
-        edges: for each line, the right edge of the full lines of its column, in points.
-        size: of body text, in points.
-        headings: first lines of headings; nothing moves across one.
-
-    Returns:
-        The line numbers of each paragraph; every line is there once.
-    """
+    """Join the halves of an interrupted paragraph, and put the interruption after it. Every line stays, once."""
     ordered: list[list[int]] = []
     number = 0
     while number < len(paragraphs):

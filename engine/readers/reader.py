@@ -92,9 +92,7 @@ def read_file(path: Path, doc_id: str | None = None) -> Results:
 
     Never raises for a bad or missing file: it yields `Unreadable` for a document that cannot be read.
 
-    Args:
-        path: its suffix determines the format; a file with ".gz" after it is unpacked.
-        doc_id: the file name without ".gz" if None; JSON lines have their own ids.
+    JSON lines have their own ids.
     """
     source = str(path)
     try:

@@ -36,9 +36,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     lines, or else the field list at the start of the document. The title is the field Title
     or Subject, or else the title of the first section. A file that docutils cannot parse, or
     cannot parse in reasonable time, is read as plain text.
-
-    Raises:
-        DocumentError: no text, too much, or not decodable.
     """
     markup, n_encoded = without_encoded(decode(data))
     header = text.header_fields(markup)

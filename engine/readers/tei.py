@@ -6,17 +6,9 @@ import re
 from collections import Counter
 
 from engine.readers import left_out as reasons
+from engine.readers import markup
 from engine.readers.formulas import tex_text
-from engine.readers.markup import (
-    Element,
-    Grammar,
-    HeadingMark,
-    lift,
-    local_name,
-    n_words_outside,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, assemble
@@ -42,11 +34,7 @@ _CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "sub
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
-    """Read the title, the abstract and the text with its divisions; not the reference list.
-
-    Raises:
-        DocumentError: no text, or too much.
-    """
+    """Read the title, the abstract and the text with its divisions; not the reference list."""
     title, others = _titles(root)
     blocks, left_out = Blocks(), Counter[str]()
     blocks.add(words(title))
@@ -59,11 +47,11 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         write(abstract, _GRAMMAR, blocks, left_out)
         blocks.resume("", 1)
     for text in root.iterfind("{*}text"):
-        lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
+        markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
         write(text, _GRAMMAR, blocks, left_out)
     header = root.find("{*}teiHeader")
     if header is not None:
-        left_out[reasons.FRONT_MATTER] += n_words_outside(header, [title, *others, abstract, *_used(header)])
+        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(header, [title, *others, abstract, *_used(header)])
     return assemble(
         blocks.text,
         blocks.headings,

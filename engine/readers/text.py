@@ -44,9 +44,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     names in lower case, and stays in the text. The title is its Title or Subject, or
     the first block of one or two short lines without the marks of a sentence, else
     the file's name.
-
-    Raises:
-        DocumentError: no text, too much, or not decodable.
     """
     decoded, n_encoded = without_encoded(decode(data))
     running = running_text(decoded)

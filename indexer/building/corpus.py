@@ -16,6 +16,7 @@ from pathlib import Path
 
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, is_readable, jsonl
+from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.store.lookup import stored_failures
 from engine.store.manifest import holds_index
@@ -30,6 +31,7 @@ def without_included(files: Collection[Path]) -> list[Path]:
 
     Of files that include each other, one stays.
     """
+    files = _without_fragments(files)
     parts = {file: included_files(file) for file in files}
     included = {part for one in parts.values() for part in one}
     if not included:
@@ -47,6 +49,15 @@ def without_included(files: Collection[Path]) -> list[Path]:
 
 STDIN = "-"
 NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
+
+
+def _without_fragments(files: Collection[Path]) -> list[Path]:
+    """Leave out LaTeX files that are no documents, such as drafts, in the folder of the only one that is."""
+    sources = [file for file in files if ".tex" in file.suffixes[-2:]]
+    fragments = {file for file in sources if is_fragment(file)}
+    n_mains = Counter(file.parent for file in sources if file not in fragments)
+    parts = {file for file in fragments if sum(n_mains[folder] for folder in file.parents) == 1}
+    return [file for file in files if file not in parts]
 
 
 def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple[Path, str]]:

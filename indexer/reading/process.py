@@ -35,14 +35,7 @@ _LEAST_KEPT = 64 * 2**20  # memory a process can always keep, since parsers load
 
 
 def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
-    """Read requested documents until the caller closes its end; never returns.
-
-    Args:
-        fd: descriptor of the socket that receives batches of requests and sends results.
-        begun: descriptor of the pipe that gets a byte when a file of a batch of several is begun.
-        seconds: limit on the processor time of one document.
-        memory_bytes: limit on the memory of one document, beyond the memory that the process holds before it.
-    """
+    """Read requested documents until the caller closes its end; never returns."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     gc.freeze()  # the modules stay, so no search for garbage needs to pass through them
