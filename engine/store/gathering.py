@@ -45,9 +45,13 @@ class TargetChunks:
 class Gathering:
     """Documents whose places in the shards are recorded in a roster."""
 
-    roster: Roster
     width: int  # D; 0 without an encoder
     _shards: ShardSet
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Where the vectors of each document are."""
+        raise NotImplementedError
 
     @property
     def has_vectors(self) -> NDArray[np.bool_]:

@@ -7,6 +7,8 @@ the whole catalog first.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,10 @@ from sqlalchemy import Connection, func, select
 
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
-from engine.store.catalog import DocumentRow, FailureRow, NamedRow, SectionRow
-from engine.store.checks import stored_rows
+from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, NamedRow, SectionRow
+from engine.store.checks import check_roster_table, stored_rows
 from engine.store.documents import stored_documents
-from engine.store.locations import Listed, Roster, name_key
+from engine.store.locations import Listed, Roster, check_roster, name_key, read_blocks
 from engine.store.reference import content_key
 from engine.store.where import parse_where
 from engine.text.document import Document
@@ -30,12 +32,30 @@ _IDS_PER_STATEMENT = 1_000
 class Listing:
     """The catalog of one snapshot; documents are addressed by position."""
 
-    roster: Roster
+    folder: Path
     meta: dict[str, Any]
-    _listed: Listed
     _connection: Connection
     _shard_rows: Mapping[int, NamedRow]
     _last_position: tuple[str, int | None] | None = None
+
+    @cached_property
+    def _listed(self) -> Listed:
+        """All documents by the roster blocks.
+
+        Raises:
+            IndexDamaged: the blocks are not what was written.
+        """
+        connection, place = self._connection, str(self.folder / CATALOG_FILE)
+        with faults_named(place):
+            check_roster_table(connection, place)
+            listed = read_blocks(connection, place)
+        check_roster(listed.roster, self._shard_rows, place)
+        return listed
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Where the vectors of each document are, read at first use."""
+        return self._listed.roster
 
     def _check_all(self) -> None:
         """Compare all rows with their checksums, once; methods that read all rows call this first."""

@@ -67,6 +67,11 @@ class PartitionWriters:
         return self.parts[0].width
 
     @property
+    def is_partition(self) -> bool:
+        """Whether this is a partition of another index; see `Writer.is_partition`."""
+        return False
+
+    @property
     def holds_anything(self) -> bool:
         """Whether the index can be opened: always true for partitions."""
         return True

@@ -81,7 +81,7 @@ class PartitionedSnapshot(Snapshot):
         self._shards = _JoinedShards([part._shards for part in self._parts])
 
     @cached_property
-    def roster(self) -> Roster:  # type: ignore[override]
+    def roster(self) -> Roster:
         """The rosters of all partitions, one after another."""
         rosters = [part.roster for part in self._parts]
         columns = {

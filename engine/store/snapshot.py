@@ -40,11 +40,10 @@ from engine.store.catalog import (
     newest,
     read_opened,
 )
-from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state, read_meta
+from engine.store.checks import check_catalog, check_opened, committed_state, read_meta
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
-from engine.store.locations import Listed, Roster, check_roster, read_blocks
 from engine.store.lookup import field_names, has_field
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.postings import Postings
@@ -161,25 +160,6 @@ class Snapshot(Listing, Gathering):
         with faults_named(catalog):
             check_catalog(self._connection, catalog)
         self._is_checked = True
-
-    @cached_property
-    def _listed(self) -> Listed:  # type: ignore[override]
-        """All documents by the roster blocks.
-
-        Raises:
-            IndexDamaged: the blocks are not what was written.
-        """
-        connection, place = self._connection, str(self.folder / CATALOG_FILE)
-        with faults_named(place):
-            check_roster_table(connection, place)
-            listed = read_blocks(connection, place)
-        check_roster(listed.roster, self._shard_rows, place)
-        return listed
-
-    @cached_property
-    def roster(self) -> Roster:  # type: ignore[override]
-        """Where the vectors of each document are, read at first use."""
-        return self._listed.roster
 
     @cached_property
     def _attached(self) -> NDArray[np.bool_]:

@@ -274,7 +274,7 @@ class _Run:
 
 
 def _refuse_partition(target: PartitionWriters | Writer) -> None:
-    if isinstance(target, Writer) and target.is_partition:
+    if target.is_partition:
         whole = target.folder.parent
         raise IndexMismatch(
             f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"

@@ -31,7 +31,7 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
         IndexMismatch: the index is a partition, whose reference is that of all partitions.
     """
     with open_writers(Path(path)) as writer:
-        if isinstance(writer, Writer) and writer.is_partition:
+        if writer.is_partition:
             whole = writer.folder.parent
             raise IndexMismatch(
                 f"{path} is a partition of {whole}, whose reference it shares: longmatch upkeep rebase {whole}"
@@ -59,7 +59,7 @@ def refresh_reference(writer: Writer | PartitionWriters, log: Callable[[str], No
     A reference that was drawn while documents had no vectors is drawn again once all have them. A partition by
     itself never gets one.
     """
-    if isinstance(writer, Writer) and writer.is_partition:
+    if writer.is_partition:
         return
     with open_snapshot(writer.folder) as snapshot:
         row, n_documents = snapshot.reference_row, snapshot.n_documents

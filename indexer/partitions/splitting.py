@@ -78,11 +78,10 @@ def _copied(
 ) -> PartitionReport:
     writers = target.parts
     owners = np.array([partition_of(doc_id, len(writers)) for doc_id in snapshot.doc_ids()], np.int64)
-    if isinstance(target, Writer):
-        assert snapshot.language is not None
-        target.set_language(snapshot.language)
-        if (encoder := snapshot.meta.get("encoder")) is not None:
-            target.claim(encoder)
+    assert snapshot.language is not None
+    target.set_language(snapshot.language)
+    if (encoder := snapshot.meta.get("encoder")) is not None:
+        target.claim(encoder)
     for number, writer in enumerate(writers):
         own = np.flatnonzero(owners == number)
         log(f"partition {number}: copying {len(own):,} documents")
