@@ -18,7 +18,7 @@ COPY setup.cfg pyproject.toml README.md LICENSE ./
 COPY engine ./engine
 COPY indexer ./indexer
 COPY longmatch ./longmatch
-RUN pip install --constraint constraints.txt '.[cpu,serve,integrations,arrow,plot]'
+RUN pip install --constraint constraints.txt '.[cpu,serve,mcp,arrow,plot]'
 
 # The usual build of torch brings CUDA with it; the host needs a driver and the NVIDIA container toolkit.
 FROM builder AS builder-gpu
@@ -27,7 +27,7 @@ COPY setup.cfg pyproject.toml README.md LICENSE ./
 COPY engine ./engine
 COPY indexer ./indexer
 COPY longmatch ./longmatch
-RUN pip install --constraint constraints.txt '.[gpu,serve,integrations,arrow,plot]'
+RUN pip install --constraint constraints.txt '.[gpu,serve,mcp,arrow,plot]'
 
 FROM python:${PYTHON}-slim-bookworm AS runtime
 LABEL org.opencontainers.image.title="longmatch" \

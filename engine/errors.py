@@ -19,6 +19,10 @@ A message states what does not fit, both values, and the next step.
 
 from __future__ import annotations
 
+import re
+import shlex
+from importlib.metadata import PackageNotFoundError, requires
+
 
 class EngineError(Exception):
     """Base of all errors raised on purpose; the command line shows it as one line."""
@@ -72,4 +76,18 @@ class MissingExtra(EngineError):
     """Raised when a feature is requested whose package is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
-        super().__init__(f"{feature} needs {package}; install it: pip install 'longmatch[{extra}]'")
+        super().__init__(f"{feature} needs {package}; install it: {install_command(extra, package)}")
+
+
+def install_command(extra: str, package: str) -> str:
+    """The pip command that installs what an extra of longmatch names, or `package` where the extra is not known.
+
+    It names packages of the registry, since longmatch is installed from a clone.
+    """
+    try:
+        required = requires("longmatch") or []
+    except PackageNotFoundError:
+        required = []
+    parts = (line.partition(";") for line in required)
+    names = [name.strip() for name, _, marker in parts if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return f"pip install {' '.join(map(shlex.quote, names or [package.lower()]))}"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from engine import errors
-from engine.errors import EngineError, MissingExtra
+from engine.errors import EngineError, MissingExtra, install_command
 
 LEAVES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, EngineError)]
 
@@ -23,6 +23,19 @@ def test_the_docstring_of_every_error_states_when_it_is_raised(leaf: type[Engine
 
 
 def test_a_missing_extra_names_feature_package_and_command() -> None:
-    error = MissingExtra("The page", "fastapi", "serve")
-    assert str(error) == "The page needs fastapi; install it: pip install 'longmatch[serve]'"
+    error = MissingExtra("The table", "pyarrow", "arrow")
+    assert str(error) == "The table needs pyarrow; install it: pip install 'pyarrow>=21'"
     assert isinstance(error, EngineError)
+
+
+@pytest.mark.parametrize(
+    ("extra", "command"),
+    [
+        ("serve", "pip install 'fastapi>=0.165' uvicorn"),
+        ("none", "pip install pack"),  # an extra that the installed metadata do not know
+    ],
+)
+def test_the_command_names_packages_of_the_registry(extra: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    required = ["click>=8", 'fastapi>=0.165; extra == "serve"', 'uvicorn; extra == "serve"', 'x; extra == "other"']
+    monkeypatch.setattr("engine.errors.requires", lambda _: required)
+    assert install_command(extra, "Pack") == command

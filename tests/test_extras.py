@@ -23,7 +23,7 @@ def test_without_faiss_the_error_has_the_command_that_installs_it(monkeypatch: p
     _installed(monkeypatch, {})
     with pytest.raises(MissingExtra) as raised:
         require_one_faiss()
-    assert str(raised.value) == "The index needs FAISS; install it: pip install 'longmatch[cpu]'"
+    assert str(raised.value) == "The index needs FAISS; install it: pip install 'faiss-cpu<1.16,>=1.15'"
 
 
 @pytest.mark.parametrize(

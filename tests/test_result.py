@@ -288,4 +288,4 @@ def test_a_missing_pandas_raises_an_error_with_the_install_command(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as raised:
         call()
-    assert str(raised.value) == f"{name} needs pandas; install it: pip install 'longmatch[pandas]'"
+    assert str(raised.value) == f"{name} needs pandas; install it: pip install 'pandas>=2.2'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from engine.errors import install_command
 from engine.extras import installed_faiss, require_one_faiss
 
 require_one_faiss()
@@ -77,7 +78,9 @@ def why_none(numbers: Sequence[int]) -> str | None:
     """The reason why the installed FAISS cannot use these GPUs; None if it can."""
     installed = " and ".join(f"{name} {version}" for name, version in installed_faiss().items())
     if not hasattr(faiss, "StandardGpuResources"):
-        return f"{installed} was built without GPU (pip uninstall -y faiss-cpu && pip install 'longmatch[gpu]')"
+        return (
+            f"{installed} was built without GPU (pip uninstall -y faiss-cpu && {install_command('gpu', 'faiss-gpu')})"
+        )
     n_seen = faiss.get_num_gpus()
     if not numbers or max(numbers) >= n_seen:
         return f"{installed} sees {n_seen} GPUs, and number {max(numbers, default=0)} was requested"

@@ -33,7 +33,7 @@ def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, 
     Example:
         longmatch mcp papers.lm --files drafts
     """
-    check_extra("mcp", "longmatch mcp", "mcp", "integrations")
+    check_extra("mcp", "longmatch mcp", "mcp", "mcp")
     # Loads the protocol, which no other command needs.
     from engine.index import Index
     from indexer.mcp.server import mcp_server

@@ -4,8 +4,8 @@
 
     retriever = LangChainRetriever(index="papers.lm", k=5)
 
-Each name needs the package of its framework: `pip install 'longmatch[integrations]'`. The names are loaded when first
-used, so that one framework does not need the others.
+Each name needs the package of its framework, which has an extra of its own: haystack, langchain, llama-index or mcp.
+The names are loaded when first used, so that one framework does not need the others.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["HaystackRetriever", "LangChainRetriever", "LlamaIndexRetriever", "mcp_server"]
 
-_HOMES = {  # name: its module, the package that the module imports, and the name of the package on PyPI
-    "HaystackRetriever": ("longmatch.integrations.haystack", "haystack", "haystack-ai"),
-    "LangChainRetriever": ("longmatch.integrations.langchain", "langchain_core", "langchain-core"),
-    "LlamaIndexRetriever": ("longmatch.integrations.llama_index", "llama_index", "llama-index-core"),
-    "mcp_server": ("indexer.mcp.server", "mcp", "mcp"),
+_HOMES = {  # name: its module, the package that the module imports, the name of the package on PyPI, and the extra
+    "HaystackRetriever": ("longmatch.integrations.haystack", "haystack", "haystack-ai", "haystack"),
+    "LangChainRetriever": ("longmatch.integrations.langchain", "langchain_core", "langchain-core", "langchain"),
+    "LlamaIndexRetriever": ("longmatch.integrations.llama_index", "llama_index", "llama-index-core", "llama-index"),
+    "mcp_server": ("indexer.mcp.server", "mcp", "mcp", "mcp"),
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'longmatch.integrations' has no attribute {name!r}")
-    module, package, distribution = _HOMES[name]
-    check_extra(package, name, distribution, "integrations")
+    module, package, distribution, extra = _HOMES[name]
+    check_extra(package, name, distribution, extra)
     return getattr(import_module(module), name)
 
 

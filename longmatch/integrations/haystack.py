@@ -8,7 +8,7 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 
 from longmatch.arguments import Where
-from longmatch.integrations.retrieval import Content, Retrieval, Source
+from longmatch.integrations.retrieval import Content, Retrieval, Source, refuse_unknown
 
 
 @component
@@ -32,8 +32,10 @@ class HaystackRetriever:
         where: Where | None = None,
         n_pairs: int = 3,
         content: Content = "passages",
+        **unknown: object,
     ) -> None:
         """Open the index; arguments and errors as in `longmatch.integrations.retrieval.Retrieval`."""
+        refuse_unknown("HaystackRetriever", unknown)
         self._retrieval = Retrieval(index, k=k, where=where, n_pairs=n_pairs, content=content)
 
     @component.output_types(documents=list[Document])

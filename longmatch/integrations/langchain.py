@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 from longmatch.arguments import Where
-from longmatch.integrations.retrieval import Content, Retrieval
+from longmatch.integrations.retrieval import Content, Retrieval, refuse_unknown
 
 
 class LangChainRetriever(BaseRetriever):
@@ -32,6 +32,11 @@ class LangChainRetriever(BaseRetriever):
     n_pairs: int = 3
     content: Content = "passages"
     _retrieval: Retrieval = PrivateAttr()
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        """Refuse unknown arguments, which the base class would ignore."""
+        refuse_unknown("LangChainRetriever", settings.keys() - type(self).model_fields.keys())
+        super().__init__(**settings)
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401
         """Open the index; errors as in `longmatch.integrations.retrieval.Retrieval`."""

@@ -8,7 +8,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from longmatch.arguments import Where
-from longmatch.integrations.retrieval import BULKY, Content, Retrieval, Source
+from longmatch.integrations.retrieval import BULKY, Content, Retrieval, Source, refuse_unknown
 
 
 class LlamaIndexRetriever(BaseRetriever):
@@ -32,8 +32,10 @@ class LlamaIndexRetriever(BaseRetriever):
         where: Where | None = None,
         n_pairs: int = 3,
         content: Content = "passages",
+        **unknown: object,
     ) -> None:
         """Open the index; arguments and errors as in `longmatch.integrations.retrieval.Retrieval`."""
+        refuse_unknown("LlamaIndexRetriever", unknown)
         super().__init__()
         self._retrieval = Retrieval(index, k=k, where=where, n_pairs=n_pairs, content=content)
 

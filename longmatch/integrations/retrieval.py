@@ -6,8 +6,9 @@ Imports no framework.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, TypeAlias, get_args
@@ -28,6 +29,22 @@ Content: TypeAlias = Literal["passages", "document"]
 Source: TypeAlias = Index | str | os.PathLike[str]
 MOST_CHARACTERS = 2_000  # of one passage; a section whose words match can be far longer
 BULKY = ("pairs",)  # metadata that are for programs, not for a prompt
+
+
+_SETTINGS = ("index", "k", "where", "n_pairs", "content")
+_USUAL_NAMES = {"top_k": "k", "similarity_top_k": "k", "search_kwargs": "k", "filter": "where", "filters": "where"}
+
+
+def refuse_unknown(retriever: str, unknown: Iterable[str]) -> None:
+    """Refuse arguments that a retriever does not have.
+
+    Raises:
+        TypeError: there is one; the message has the name that was probably meant.
+    """
+    for name in unknown:
+        near = [_USUAL_NAMES[name]] if name in _USUAL_NAMES else get_close_matches(name, _SETTINGS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_SETTINGS)}"
+        raise TypeError(f"{retriever} has no argument {name!r}; {hint}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,6 @@ def test_a_missing_package_is_an_error_of_one_line(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = run("export", words, "-o", tmp_path / "x.parquet")
-    assert result.stderr == "Error: longmatch export needs pyarrow; install it: pip install 'longmatch[arrow]'\n"
+    assert result.stderr == "Error: longmatch export needs pyarrow; install it: pip install 'pyarrow>=21'\n"
     result = run("query", words, "--id", "doc003", "--format", "arrow", "-o", tmp_path / "x")
-    assert result.stderr == "Error: the format arrow needs pyarrow; install it: pip install 'longmatch[arrow]'\n"
+    assert result.stderr == "Error: the format arrow needs pyarrow; install it: pip install 'pyarrow>=21'\n"

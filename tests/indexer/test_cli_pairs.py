@@ -115,7 +115,7 @@ def test_parquet_without_its_package_is_refused_at_once(
     monkeypatch.setattr(files, "check_parquet", missing)
     result = run(folder, "-o", tmp_path / "pairs.parquet")
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
-    assert "Parquet needs pyarrow; install it: pip install 'longmatch[arrow]'" in result.stderr
+    assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -78,4 +78,4 @@ def test_a_missing_package_is_an_error_of_one_line(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = run("plot", words, "-o", tmp_path / "x.png")
-    assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'longmatch[plot]'\n"
+    assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'matplotlib>=3.9'\n"

@@ -80,4 +80,4 @@ def test_a_missing_matplotlib_raises_an_error_with_the_install_command(
     for plot, name in ((result.plot, "Result.plot()"), (result[0].plot, "Hit.plot()")):
         with pytest.raises(MissingExtra) as caught:
             plot()
-        assert str(caught.value) == f"{name} needs matplotlib; install it: pip install 'longmatch[plot]'"
+        assert str(caught.value) == f"{name} needs matplotlib; install it: pip install 'matplotlib>=3.9'"

@@ -152,4 +152,4 @@ def test_the_error_for_an_unknown_table_or_a_missing_package_names_it(
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
         with pytest.raises(MissingExtra) as caught:
             opened.to_arrow()
-    assert str(caught.value) == "Index.to_arrow() needs pyarrow; install it: pip install 'longmatch[arrow]'"
+    assert str(caught.value) == "Index.to_arrow() needs pyarrow; install it: pip install 'pyarrow>=21'"

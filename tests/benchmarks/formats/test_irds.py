@@ -81,5 +81,5 @@ def test_ids_that_cannot_be_used_are_refused_and_no_corpus_is_written(
 
 def test_the_error_for_a_missing_package_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"irds:pets/test needs ir_datasets; .*longmatch\[irds\]"):
+    with pytest.raises(MissingExtra, match=r"irds:pets/test needs ir_datasets; .*pip install 'ir"):
         open_irds("pets/test", tmp_path)

@@ -125,7 +125,7 @@ def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None
 def test_the_error_for_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Entry("nowhere", "Nothing", {"no_such_module": "no-such-package"})
     monkeypatch.setattr(peer, "PEERS", {**PEERS, "absent": absent})
-    with pytest.raises(MissingExtra, match=r"the peer absent needs no-such-package; .*'longmatch\[peers\]'"):
+    with pytest.raises(MissingExtra, match=r"the peer absent needs no-such-package; .*pip install "):
         check_packages(["longmatch", "absent"])
 
 

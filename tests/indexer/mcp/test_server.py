@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import longmatch
+from engine.errors import install_command
 from engine.index import Index
 from engine.text.document import Document
 from indexer.cli import main
@@ -94,4 +95,4 @@ def test_a_missing_package_is_an_error_of_one_line(built_folder: Path, monkeypat
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = CliRunner().invoke(main, ["mcp", str(built_folder)])
     assert result.exit_code == 1
-    assert result.stderr == "Error: longmatch mcp needs mcp; install it: pip install 'longmatch[integrations]'\n"
+    assert result.stderr == f"Error: longmatch mcp needs mcp; install it: {install_command('mcp', 'mcp')}\n"

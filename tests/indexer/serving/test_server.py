@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.errors import StorageError
+from engine.errors import StorageError, install_command
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.cli import main
@@ -103,4 +103,4 @@ def test_an_address_that_others_can_reach_needs_a_token(words: Path, monkeypatch
 def test_the_error_names_a_missing_package(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.cli.serve.find_spec", lambda _: None)
     run = CliRunner().invoke(main, ["serve", str(words)])
-    assert run.output == "Error: longmatch serve needs FastAPI; install it: pip install 'longmatch[serve]'\n"
+    assert run.output == f"Error: longmatch serve needs FastAPI; install it: {install_command('serve', '')}\n"

@@ -62,3 +62,11 @@ def test_an_asynchronous_pipeline_runs_the_retriever(folder: Path) -> None:
     made.add_component("retriever", HaystackRetriever(folder, k=1))
     found = asyncio.run(made.run_async({"retriever": {"query": QUERY}}))
     assert [one.id for one in found["retriever"]["documents"]] == ["fox"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("top_k", "did you mean k"), ("n_pair", "did you mean n_pairs"), ("xyz", "use one of index, k")]
+)
+def test_an_unknown_argument_is_refused_with_the_near_name(folder: Path, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=f"has no argument '{name}'; {hint}"):
+        HaystackRetriever(folder, **{name: 2})

@@ -45,3 +45,11 @@ def test_settings_can_be_changed(folder: Path) -> None:
 def test_a_wrong_filter_raises_an_error_of_longmatch(folder: Path) -> None:
     with pytest.raises(QueryError, match="no document has the field 'yaer'; did you mean 'year'"):
         LangChainRetriever(index=folder, where="yaer > 1").invoke(QUERY)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("top_k", "did you mean k"), ("n_pair", "did you mean n_pairs"), ("xyz", "use one of index, k")]
+)
+def test_an_unknown_argument_is_refused_with_the_near_name(folder: Path, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=f"has no argument '{name}'; {hint}"):
+        LangChainRetriever(index=folder, **{name: 2})

@@ -41,3 +41,11 @@ def test_a_postprocessor_reads_the_score(folder: Path) -> None:
     nodes = LlamaIndexRetriever(folder, k=3).retrieve(QUERY)
     kept = SimilarityPostprocessor(similarity_cutoff=nodes[0].score).postprocess_nodes(nodes)
     assert [node.node_id for node in kept] == ["fox"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("top_k", "did you mean k"), ("n_pair", "did you mean n_pairs"), ("xyz", "use one of index, k")]
+)
+def test_an_unknown_argument_is_refused_with_the_near_name(folder: Path, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=f"has no argument '{name}'; {hint}"):
+        LlamaIndexRetriever(folder, **{name: 2})

@@ -127,7 +127,8 @@ def test_the_error_names_a_missing_package_and_the_command(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         getattr(integrations, name)
-    assert str(caught.value) == f"{name} needs {package}; install it: pip install 'longmatch[integrations]'"
+    assert str(caught.value).startswith(f"{name} needs {package}; install it: pip install ")
+    assert package in str(caught.value).partition("pip install ")[2]
 
 
 def test_names_are_sorted_and_others_are_attribute_errors() -> None:
