@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,10 @@ from _pytest.mark import ParameterSet
 from click.testing import CliRunner
 
 import longmatch
+from indexer.building.builder import build
 from indexer.cli import main
 from tests.commands import COMMANDS, parse
+from tests.fakes import FakeEncoder, make_corpus
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,6 +29,10 @@ NEEDED = {  # packages that the Python of a page needs
     "docs/how-to/exports.md": ("pyarrow",),
     "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
     "docs/how-to/plots.md": ("matplotlib",),
+}
+DATABASES = {  # pages on databases: packages, and the variable that names a server
+    "docs/how-to/lancedb.md": (("pyarrow", "lancedb"), None),
+    "docs/how-to/pgvector.md": (("pyarrow", "psycopg", "pgvector"), "DATABASE_URL"),
 }
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([\w.-]*))?\)")
 
@@ -138,7 +145,9 @@ def test_transcripts_are_what_the_program_prints(page: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_workspace")
-@pytest.mark.parametrize("page", parameters(page for page in PAGES if "```python" in page.read_text()))
+@pytest.mark.parametrize(
+    "page", parameters(page for page in PAGES if "```python" in page.read_text() and named(page) not in DATABASES)
+)
 def test_the_python_of_a_page_runs(
     page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +160,25 @@ def test_the_python_of_a_page_runs(
     for block in blocks(page.read_text(), "python"):
         exec(compile(block, named(page), "exec"), names)
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", DATABASES)
+def test_the_commands_of_a_page_on_a_database_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packages, server = DATABASES[page]
+    for package in packages:
+        pytest.importorskip(package)
+    if server is not None and server not in os.environ:
+        pytest.skip(f"{server} names no server")
+    monkeypatch.chdir(tmp_path)
+    build("papers.lm", make_corpus(6), encoder=FakeEncoder())
+    text = (ROOT / page).read_text()
+    for words in commands(in_fences(ROOT / page)):
+        assert CliRunner().invoke(main, words).exit_code == 0
+    for block in blocks(text, "python"):
+        exec(compile(block, page, "exec"), {})
+    assert make_corpus(6)[0].doc_id in capsys.readouterr().out
 
 
 def anchors(page: Path) -> set[str]:
