@@ -18,11 +18,7 @@ _PLACES = "local starts one on this machine, auto is the one that this machine b
 
 
 def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
-    """`--ray`.
-
-    Args:
-        purpose: purpose of the cluster, for the help.
-    """
+    """`--ray`."""
     return option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {_PLACES}")
 
 
@@ -37,11 +33,6 @@ workers_option = option(
 
 def check_ray_options(ray_address: str | None, n_workers: int | None, **others: object) -> None:
     """Check that the options of `index` go together.
-
-    Args:
-        ray_address: value of --ray.
-        n_workers: value of --workers.
-        others: values of options that do not go with --ray, by the names of the options.
 
     Raises:
         click.UsageError: the options do not go together.

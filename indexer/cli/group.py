@@ -18,16 +18,15 @@ from indexer.cli.chart import chart
 from indexer.cli.compare import compare
 from indexer.cli.export import export
 from indexer.cli.index import index
-from indexer.cli.json_log import OPTION, json_log
-from indexer.cli.mcp import mcp
 from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.pairs import pairs
 from indexer.cli.plot import plot
 from indexer.cli.pretrain import pretrain
 from indexer.cli.query import query
 from indexer.cli.replay import diff, replay
-from indexer.cli.serve import serve
+from indexer.cli.serve import mcp, serve
 from indexer.cli.show import show
+from indexer.cli.terminal import LOG_OPTION, json_log
 from indexer.cli.train import train
 from indexer.cli.upkeep import doctor, remove, upkeep
 
@@ -46,7 +45,7 @@ class _Commands(OrderedGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         """Run the command line; with --log-json, errors that click prints are JSON too."""
         given = list(sys.argv[1:] if args is None else args)
-        with json_log() if given[:1] == [OPTION] else nullcontext():
+        with json_log() if given[:1] == [LOG_OPTION] else nullcontext():
             return super().main(given, *rest, **options)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
@@ -79,7 +78,9 @@ def _safe_messages() -> Iterator[None]:
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="longmatch")
-@click.option(OPTION, is_flag=True, expose_value=False, help="Progress and errors as JSON lines; before the command.")
+@click.option(
+    LOG_OPTION, is_flag=True, expose_value=False, help="Progress and errors as JSON lines; before the command."
+)
 def main() -> None:
     """Find long documents with long documents, and see why.
 

@@ -67,13 +67,7 @@ def opened_index(
     *,
     placement: Placement | None = None,
 ) -> Iterator[Index]:
-    """Open an index for a search, and close it afterwards; print on stderr whether a named GPU is used.
-
-    Args:
-        path: folder.
-        device: device for encoding and searching.
-        placement: where partitions are searched; by default in this process.
-    """
+    """Open an index for a search, and close it afterwards; print on stderr whether a named GPU is used."""
     from engine.index import Index
 
     with Index.open(path, device=device, log=log, placement=placement) as index:

@@ -1,4 +1,4 @@
-"""The file of `--output`: checked before any work is done, and written whole or not at all."""
+"""The file of `--output`, a picture among them: checked before any work is done, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
+
+from engine.extras import check_extra
+
+if TYPE_CHECKING:
+    from engine.plots.style import Plot
+
+_PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
 def checked_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -81,6 +88,28 @@ def opened_output(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.ClickException(f"{path} could not be written ({reason}); it is as it was before") from error
+
+
+def check_picture(path: Path | None, command: str, example: str) -> None:
+    """Check that a picture can be written to a file.
+
+    `command` draws the picture, and `example` is an option with a file that can be written, for the message.
+
+    Raises:
+        click.UsageError: no file is named, or its name does not end in .png or .svg.
+        MissingExtra: matplotlib is not installed.
+    """
+    if path is None or path.suffix.lower() not in _PICTURES:
+        raise click.UsageError(f"name a file that ends in .png or .svg: {example}")
+    check_extra("matplotlib", command, "matplotlib", "plot")
+
+
+def write_picture(path: Path, figure: Plot) -> None:
+    """Write a figure in the format given by the file name."""
+    # Loads matplotlib, which only pictures need.
+    from engine.plots.style import figure_file
+
+    write_output(path, figure_file(figure, _PICTURES[path.suffix.lower()]))
 
 
 def _is_replaced(path: Path) -> bool:

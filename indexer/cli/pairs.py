@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.options import device_option, existing_index_argument, opened_index
-from indexer.cli.output_file import checked_output, output_option, write_output
-from indexer.cli.pictures import check_picture, write_picture
+from indexer.cli.output_file import check_picture, checked_output, output_option, write_output, write_picture
 from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.options import device_option, existing_index_argument, opened_index
-from indexer.cli.output_file import output_option
-from indexer.cli.pictures import check_picture, write_picture
+from indexer.cli.output_file import check_picture, output_option, write_picture
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
 

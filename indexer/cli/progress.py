@@ -44,13 +44,7 @@ class _Bar:
         self._progress.start()
 
     def show(self, count: str, share: float | None, note: str) -> None:
-        """Replace the count, the share and the note that are shown.
-
-        Args:
-            count: text before the bar.
-            share: share of the work that is done, in [0, 1]; None if the amount of work is not known.
-            note: text after the bar.
-        """
+        """Show a count before the bar, the share that is done (None if it is not known), and a note after it."""
         total = None if share is None else 1.0
         self._progress.update(self._task, description=count, total=total, completed=share or 0.0, note=note)
 
@@ -125,13 +119,7 @@ class BuildProgress(_Progress):
     """Shows the progress of a run: documents, tokens per second, time left; a bar also moves between commits."""
 
     def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, way: Way | None = None) -> None:
-        """Show the progress of a run.
-
-        Args:
-            n_files: number of files of the corpus, if known; there can be more documents.
-            stream: standard error by default.
-            way: planned cost of the run, if it was planned: the time left is then computed from the tokens left.
-        """
+        """Show a run over `n_files` files; with its planned cost the time left comes from the tokens left."""
         super().__init__(stream)
         self._n_files = n_files
         self._way = way

@@ -31,9 +31,6 @@ class Failure:
 def missing_files(names: Sequence[str]) -> list[Failure]:
     """The names that cannot be read: there is no such file, or it is a folder.
 
-    Args:
-        names: names of files, or "-" for standard input.
-
     Raises:
         click.UsageError: standard input is named twice.
     """
@@ -64,13 +61,7 @@ def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> It
 
 
 def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str | None) -> Iterator[Document | Failure]:
-    """Read documents in the order of their names.
-
-    Args:
-        names: names of files, or "-" for standard input.
-        reader: from `opened_reader`.
-        suffix: suffix of the format of standard input; None to detect the format.
-    """
+    """Read documents in the order of their names."""
     if reader is None:
         return
     # Loads the readers, which takes a third of a second; searches by text and by id do not need them.

@@ -1,4 +1,4 @@
-"""`longmatch serve`: serve an index over HTTP."""
+"""`longmatch serve` and `longmatch mcp`: serve an index over HTTP, or to a language model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from engine.errors import MissingExtra
+from engine.extras import check_extra
 from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.option_groups import GroupedCommand, option
-from indexer.cli.options import existing_index_argument
+from indexer.cli.options import device_option, existing_index_argument
 from indexer.cli.reading import parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import log
 
@@ -116,3 +117,34 @@ def serve(
             placement=placement,
         )
         run(index, settings, log=log)
+
+
+@click.command()
+@existing_index_argument
+@option(
+    "--files",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="FOLDER",
+    help="Let the model search with the files of this folder; by default with texts and documents of INDEX alone.",
+)
+@read_seconds_option
+@read_memory_option
+@device_option
+def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, device: str | None) -> None:
+    """Serve INDEX to a language model over MCP, on standard input and output.
+
+    An MCP client starts this command. Its tools search with a text, a document of
+    INDEX or a file of FOLDER, and read sections. Nothing is written to INDEX.
+
+    \b
+    Example:
+        longmatch mcp papers.lm --files drafts
+    """
+    check_extra("mcp", "longmatch mcp", "mcp", "mcp")
+    # Loads the protocol, which no other command needs.
+    from engine.index import Index
+    from indexer.mcp.server import mcp_server
+    from indexer.reading.reader import ReadLimits
+
+    with Index.open(index, device=device, store=False, log=log) as opened:
+        mcp_server(opened, files=files, limits=ReadLimits(read_seconds, read_memory)).run()

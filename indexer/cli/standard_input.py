@@ -31,9 +31,6 @@ as_option = click.option(
 def check_form(form: str | None) -> str | None:
     """The suffix of a format, with its dot.
 
-    Args:
-        form: name of the format from the user, with or without the dot.
-
     Raises:
         click.BadParameter: there is no such format.
     """
@@ -51,12 +48,7 @@ def check_form(form: str | None) -> str | None:
 
 
 def read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
-    """Read the documents on standard input: one, or several of JSON lines.
-
-    Args:
-        reader: reader that enforces the limits.
-        suffix: suffix of the format, as from `check_form`; None to detect the format.
-    """
+    """Read the documents on standard input: one, or several of JSON lines."""
     from engine.errors import DocumentError
     from engine.readers import Unreadable
     from engine.readers.detection import detected_suffix

@@ -1,18 +1,24 @@
-"""Lines on standard output: in bold and colours on a terminal, as plain text elsewhere."""
+"""What the commands print: safe lines, in colours on a terminal; with `--log-json`, JSON on standard error."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TextIO, TypeAlias
 
 import click
 
 from engine.report.lines import Line, Style, plain
-from engine.text.outside import safe
+from engine.text.outside import json_text, safe
 
+LOG_OPTION = "--log-json"
+_LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARNING ": "warning"}
 PIPE_WIDTH = 80  # columns of a table that goes to a file or a program
 _LEAST_WIDTH, _MOST_WIDTH = 60, 120
 _STYLES = {  # of rich
@@ -73,3 +79,62 @@ def show(lines: Sequence[Line]) -> None:
     for one in lines:
         runs = [(run.text, _STYLES.get(run.style, "")) for run in one]
         console.print(Text.assemble(*runs, no_wrap=True, overflow="ignore"), soft_wrap=True)
+
+
+class JsonLines(io.TextIOBase):
+    """A stream that writes its lines as JSON objects to another stream; not a terminal, so that no bar is drawn."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to `stream`."""
+        self._stream = stream
+        self._begun = ""
+        self._lock = threading.Lock()  # progress is written by several threads
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def isatty(self) -> bool:
+        """False."""
+        return False
+
+    def write(self, text: str) -> int:
+        """Write every line that is complete after `text`; the rest is kept."""
+        with self._lock:
+            *lines, self._begun = (self._begun + text).split("\n")
+            for line in lines:
+                self._write_line(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the other stream; an incomplete line is kept."""
+        self._stream.flush()
+
+    def end(self) -> None:
+        """Write the last line, if it is incomplete."""
+        with self._lock:
+            line, self._begun = self._begun, ""
+            self._write_line(line)
+
+    def _write_line(self, line: str) -> None:
+        line = line.rpartition("\r")[2].rstrip()
+        if not line:
+            return
+        level = next((level for mark, level in _LEVELS.items() if line.startswith(mark)), "info")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._stream.write(json_text({"time": now, "level": level, "message": line}) + "\n")
+        self._stream.flush()
+
+
+@contextmanager
+def json_log() -> Iterator[None]:
+    """Turn standard error into JSON lines, until the end of the context."""
+    plain, sys.stderr = sys.stderr, JsonLines(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stderr.end()
+        sys.stderr = plain

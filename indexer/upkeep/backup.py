@@ -56,10 +56,6 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
     Every file is compared with its checksum as it is copied, so that no damage is kept.
 
-    Args:
-        index: folder of the index.
-        file: the backup; appears complete and on disk, or not at all.
-
     Raises:
         IndexMismatch: there is no index, or a partitioned one.
         IndexDamaged: a file of the index is not the one that was written.
@@ -188,10 +184,6 @@ class _Summed:
 @named_faults
 def restore(file: str | Path, index: str | Path) -> BackupReport:
     """Unpack a backup into a new folder. The folder appears complete and on disk, or not at all.
-
-    Args:
-        file: written by `backup`.
-        index: folder to make; it must be empty or not exist.
 
     Raises:
         QueryError: there is no such file, or the folder is not empty.

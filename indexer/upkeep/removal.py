@@ -18,10 +18,6 @@ _AT_ONCE = 1_000  # names in one statement
 def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
     """Remove documents; their space on disk comes back with `compact`.
 
-    Args:
-        path: an index, partitioned or not.
-        doc_ids: the documents; one that is named twice counts once.
-
     Returns:
         How many were removed.
 

@@ -1,16 +1,19 @@
-"""Bold and colours on terminals alone; plain text in pipes and where NO_COLOR is set."""
+"""Bold and colours on terminals alone, plain text elsewhere; `--log-json` turns standard error into JSON lines."""
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from engine.report.lines import Run, Style, line
-from indexer.cli import terminal
+from indexer.cli import main, terminal
 
 LINES = [line("the ", Run("fox", Style.MATCH), Run(" 狐[b]x[/b]", Style.FAINT)), line(Run("█" * 200, Style.SHADE_4))]
 PLAIN = "the fox 狐[b]x[/b]\n" + "█" * 200 + "\n"
@@ -66,3 +69,41 @@ def test_a_pipe_does_not_import_rich() -> None:
     code += "show([(Run('fox', Style.TITLE),)]); print('rich' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-2:] == ["fox", "False"]
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    found = [json.loads(line) for line in text.splitlines()]
+    assert all(set(one) == {"time", "level", "message"} and one["time"].endswith("+00:00") for one in found)
+    return [(one["level"], one["message"]) for one in found]
+
+
+def test_progress_and_counts_are_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A fox hunts at night in the wood.")
+    command = ["index", str(tmp_path / "x.lm"), str(tmp_path / "a.txt"), "--encode", "none", "--json"]
+    done = CliRunner().invoke(main, ["--log-json", *command])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["n_added"] == 1
+    assert len(_lines(done.stderr)) > 0
+
+
+def test_errors_are_lines_of_the_log(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify", str(tmp_path / "absent")])
+    assert done.exit_code == 1
+    ((level, message),) = _lines(done.stderr)
+    assert level == "error" and "holds no index" in message
+
+
+def test_wrong_usage_is_an_error_of_the_log() -> None:
+    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify"])
+    assert done.exit_code == 2
+    assert _lines(done.stderr)[-1] == ("error", "Error: Missing argument 'INDEX'.")
+
+
+def test_a_line_that_comes_in_pieces_is_one_object() -> None:
+    plain = io.StringIO()
+    stream = terminal.JsonLines(plain)
+    stream.write("one ")
+    stream.write("line\n\ntwo\rthree\nrest")
+    stream.end()
+    assert _lines(plain.getvalue()) == [("info", "one line"), ("info", "three"), ("info", "rest")]
+    assert not stream.isatty()
