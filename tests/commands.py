@@ -1,10 +1,11 @@
-"""The commands of the command line by their full names: `query`, `upkeep verify`."""
+"""The commands of the command line by their full names (`query`, `upkeep verify`), and a function that runs them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import click
+from click.testing import CliRunner, Result
 
 from indexer.cli import main
 
@@ -30,3 +31,8 @@ def parse(words: Sequence[str]) -> None:
     n_words = 2 if words[0] in main.commands and isinstance(main.commands[words[0]], click.Group) else 1
     name = " ".join(words[:n_words])
     COMMANDS[name].make_context(name, list(words[n_words:]))
+
+
+def run(*words: object, stdin: str | bytes | None = None) -> Result:
+    """Run a command line, without its first word `longmatch`."""
+    return CliRunner().invoke(main, list(map(str, words)), input=stdin)

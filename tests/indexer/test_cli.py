@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from engine.gpu.acceleration import accelerate_on
 from indexer.cli import main
+from tests.commands import run
 from tests.stand_in_gpus import StandInGpus
 from tests.strict_schema import check
 
 TOPICS = ("fox", "dog", "river", "house")
-Run = Callable[..., Result]
 
 
 def _text(topic: str, number: int) -> str:
@@ -37,14 +37,6 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def run() -> Run:
-    def invoke(*arguments: str | Path, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
-
-    return invoke
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: Path) -> Path:
     path = tmp_path_factory.mktemp("cli") / "papers.lm"
@@ -54,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: P
 
 
 @pytest.mark.slow
-def test_index_prints_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_index_prints_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     path = tmp_path / "p.lm"
     first = run("index", path, papers, "--encoder", bert_folder)
     assert first.exit_code == 0
@@ -63,7 +55,7 @@ def test_index_prints_what_it_did(tmp_path: Path, papers: Path, bert_folder: Pat
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
 
 
-def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path, run: Run) -> None:
+def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) -> None:
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name in ("a.txt", "b.png", "c.png", "d.doc"):
@@ -74,7 +66,7 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path, 
     assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
 
 
-def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path, run: Run) -> None:
+def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path) -> None:
     path = tmp_path / "p.lm"
     words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
     assert "\n1 document has no vectors yet: about " in words
@@ -82,7 +74,7 @@ def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, p
 
 
 @pytest.mark.slow
-def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, run: Run) -> None:
+def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path) -> None:
     path, file = tmp_path / "p.lm", tmp_path / "a.md"
     file.write_text(_text("fox", 1))
     assert run("index", path, file, "--encoder", bert_folder).exit_code == 0
@@ -95,7 +87,7 @@ def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, 
 
 @pytest.mark.slow
 def test_an_index_of_words_stays_without_vectors_when_documents_are_added(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+    tmp_path: Path, papers: Path, bert_folder: Path
 ) -> None:
     path = tmp_path / "p.lm"
     assert run("index", path, papers, "--encode", "none").exit_code == 0
@@ -109,9 +101,7 @@ def test_an_index_of_words_stays_without_vectors_when_documents_are_added(
 
 
 @pytest.mark.slow
-def test_an_index_of_words_gets_vectors_from_a_named_encoder(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
-) -> None:
+def test_an_index_of_words_gets_vectors_from_a_named_encoder(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     path = tmp_path / "p.lm"
     assert run("index", path, papers, "--encode", "none").exit_code == 0
     assert "words now" in run("index", path, papers, "--encoder", bert_folder).stderr
@@ -119,7 +109,7 @@ def test_an_index_of_words_gets_vectors_from_a_named_encoder(
 
 @pytest.mark.slow
 def test_an_index_of_words_can_be_searched_and_gets_vectors_later(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+    tmp_path: Path, papers: Path, bert_folder: Path
 ) -> None:
     path = tmp_path / "p.lm"
     words = run("index", path, papers, "--encode", "none")
@@ -137,7 +127,7 @@ def test_an_index_of_words_can_be_searched_and_gets_vectors_later(
 
 @pytest.mark.slow
 def test_a_query_prints_what_it_encoded(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, papers: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexer.generation.reference.FIRST_DOCUMENTS", 4)
     monkeypatch.setattr("indexer.generation.reference.FEWEST_FIRST", 4)
@@ -156,7 +146,7 @@ def test_a_query_prints_what_it_encoded(
     assert "certified" in run("query", path, "--id", "dog/1.md", "--candidates", "0").stdout  # all have vectors by now
 
 
-def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path, run: Run) -> None:
+def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("")
     failed = run("index", tmp_path / "p.lm", tmp_path / "empty.txt", "--encode", "none")
     assert failed.exit_code == 1
@@ -164,16 +154,14 @@ def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path, run:
     assert f"failed: {tmp_path / 'empty.txt'}: " in failed.stderr
 
 
-def test_a_run_without_a_path_needs_an_index(tmp_path: Path, run: Run) -> None:
+def test_a_run_without_a_path_needs_an_index(tmp_path: Path) -> None:
     absent = run("index", tmp_path / "no.lm")
     assert absent.exit_code == 2
     assert "holds no index" in absent.stderr
     assert run("index", tmp_path / "no.lm", "--prune").exit_code == 2
 
 
-def test_index_continues_after_a_bad_document_and_exits_with_3(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
-) -> None:
+def test_index_continues_after_a_bad_document_and_exits_with_3(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"no pdf at all")
     result = run("index", tmp_path / "p.lm", papers, bad, "--encoder", bert_folder)
@@ -183,7 +171,7 @@ def test_index_continues_after_a_bad_document_and_exits_with_3(
     assert [failure["source"] for failure in failures] == [str(bad)]
 
 
-def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run")
     names = [line.split("  ")[0].rstrip() for line in result.stdout.splitlines()]
     assert names[4:8] == ["to encode", "--encode none", "--encode later", "--encode all"]
@@ -193,9 +181,7 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path,
     assert not (tmp_path / "p.lm").exists()
 
 
-def test_an_impossible_budget_is_refused_with_both_numbers(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
-) -> None:
+def test_an_impossible_budget_is_refused_with_both_numbers(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "100")
     assert result.exit_code == 1
     assert "--memory allows 0 MB" in result.stderr and "allow at least" in result.stderr
@@ -204,7 +190,7 @@ def test_an_impossible_budget_is_refused_with_both_numbers(
 
 @pytest.mark.slow
 def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+    tmp_path: Path, papers: Path, bert_folder: Path
 ) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "8G", "--disk", "1G")
     assert result.exit_code == 0
@@ -221,19 +207,19 @@ def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
 
 
 @pytest.mark.slow
-def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder)
     result = run("index", tmp_path / "p.lm", papers / "fox", papers / "dog", "--prune")
     assert ", 8 unchanged, 8 removed, 0 failed; " in result.stdout  # the files keep the doc_ids that they have
 
 
-def test_query_by_file_ranks_its_own_topic_first(built: Path, papers: Path, run: Run) -> None:
+def test_query_by_file_ranks_its_own_topic_first(built: Path, papers: Path) -> None:
     result = run("query", built, papers / "fox" / "0.md", "--with-itself", "-k", "3", "--format", "json")
     (answer,) = check(json.loads(result.stdout))["results"]
     assert answer["hits"][0]["id"] == "fox/0.md"
 
 
-def test_query_by_id_leaves_the_query_document_out(built: Path, run: Run) -> None:
+def test_query_by_id_leaves_the_query_document_out(built: Path) -> None:
     result = run("query", built, "--id", "fox/0.md", "-k", "20", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert "fox/0.md" not in [row["doc_id"] for row in rows]
@@ -241,7 +227,7 @@ def test_query_by_id_leaves_the_query_document_out(built: Path, run: Run) -> Non
     assert ranks == [str(rank) for rank in range(1, len(ranks) + 1)]
 
 
-def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.index.check_device", lambda device: device)
     monkeypatch.setattr(
         "engine.gpu.acceleration.accelerate", lambda snapshot, _: accelerate_on(snapshot, StandInGpus())
@@ -252,7 +238,7 @@ def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, run: Run, mo
     assert here.stderr == ""
 
 
-def test_query_by_text_is_a_document_of_that_text(built: Path, run: Run) -> None:
+def test_query_by_text_is_a_document_of_that_text(built: Path) -> None:
     body = _text("river", 2).split("\n\n")[1]  # without a title, which a file has and a text has not
     by_text = run("query", built, "--text", body, "-k", "3", "--format", "jsonl")
     by_stdin = run("query", built, "-", "-k", "3", "--format", "jsonl", stdin=body)
@@ -261,19 +247,19 @@ def test_query_by_text_is_a_document_of_that_text(built: Path, run: Run) -> None
     assert run("query", built, "--text", " ").stderr.endswith("--text is empty; give it some words\n")
 
 
-def test_rebase_draws_the_reference_again(built: Path, run: Run, tmp_path: Path) -> None:
+def test_rebase_draws_the_reference_again(built: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(built, tmp_path / "copy.lm")
     assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")
     assert "holds no index" in run("upkeep", "rebase", tmp_path / "none.lm").stderr
 
 
-def test_query_reads_stdin(built: Path, run: Run) -> None:
+def test_query_reads_stdin(built: Path) -> None:
     result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=_text("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
     assert (query_id, rank, tag) == ("stdin.txt", "1", "longmatch") and doc_id.startswith("river/")
 
 
-def test_pages_join_to_the_whole_list(built: Path, run: Run) -> None:
+def test_pages_join_to_the_whole_list(built: Path) -> None:
     def doc_ids(*options: str) -> list[str]:
         line = run("query", built, "--id", "dog/1.md", "--format", "jsonl", *options).stdout
         return [hit["id"] for hit in json.loads(line)["hits"]]
@@ -281,20 +267,20 @@ def test_pages_join_to_the_whole_list(built: Path, run: Run) -> None:
     assert doc_ids("-k", "2") + doc_ids("-k", "3", "--offset", "2") == doc_ids("-k", "5")
 
 
-def test_all_hits_match_the_filter(built: Path, run: Run) -> None:
+def test_all_hits_match_the_filter(built: Path) -> None:
     where = "topic in ('dog', 'house') and number >= 2"
     answers = json.loads(run("query", built, "--id", "fox/0.md", "--where", where, "--format", "json").stdout)
     hits = answers["results"][0]["hits"]
     assert {hit["id"] for hit in hits} <= {"dog/2.md", "dog/3.md", "house/2.md", "house/3.md"} and hits
 
 
-def test_the_table_fits_80_columns(built: Path, papers: Path, run: Run) -> None:
+def test_the_table_fits_80_columns(built: Path, papers: Path) -> None:
     output = run("query", built, papers / "dog" / "1.md", "--matrix").stdout
     assert max(map(len, output.splitlines())) <= 80
     assert "The dog 1" in output and "cosine x 100" in output
 
 
-def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
+def test_output_goes_to_a_file(built: Path, tmp_path: Path) -> None:
     result = run("query", built, "--id", "dog/1.md", "--format", "csv", "-o", tmp_path / "hits.csv")
     assert result.stdout == "" and (tmp_path / "hits.csv").read_text().startswith("query_id,rank,score,")
 
@@ -322,14 +308,14 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
     ],
 )
 def test_wrong_use_ends_with_a_message_and_a_status(
-    arguments: list[str], status: int, message: str, built: Path, papers: Path, run: Run
+    arguments: list[str], status: int, message: str, built: Path, papers: Path
 ) -> None:
     result = run(*(argument.format(built=built, papers=papers) for argument in arguments))
     assert result.exit_code == status
     assert message in result.stderr and "Traceback" not in result.output
 
 
-def test_show_prints_the_exact_text(built: Path, papers: Path, run: Run) -> None:
+def test_show_prints_the_exact_text(built: Path, papers: Path) -> None:
     text = (papers / "fox" / "0.md").read_text().split("---\n", 2)[2]
     assert run("show", built, "fox/0.md", "--text").stdout == text + "\n"
     shown = json.loads(run("show", built, "fox/0.md", "--json").stdout)
@@ -337,7 +323,7 @@ def test_show_prints_the_exact_text(built: Path, papers: Path, run: Run) -> None
     assert [section["heading"] for section in shown["sections"]] == ["The fox 0", "More on the fox"]
 
 
-def test_info_counts_documents_failures_and_tokens(built: Path, run: Run) -> None:
+def test_info_counts_documents_failures_and_tokens(built: Path) -> None:
     facts = json.loads(run("show", built, "--json").stdout)
     assert (facts["documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
     assert facts["tokens_read"] == facts["tokens_total"] > 0
@@ -346,7 +332,7 @@ def test_info_counts_documents_failures_and_tokens(built: Path, run: Run) -> Non
 
 @pytest.mark.slow
 def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+    tmp_path: Path, papers: Path, bert_folder: Path
 ) -> None:
     path = tmp_path / "p.lm"
     run("index", path, papers, "--encoder", bert_folder)
@@ -359,7 +345,7 @@ def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(
 
 @pytest.mark.slow
 def test_repair_rebuilds_faiss_and_names_lost_documents(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, flip_byte: Callable[[Path, int], None]
+    tmp_path: Path, papers: Path, bert_folder: Path, flip_byte: Callable[[Path, int], None]
 ) -> None:
     path = tmp_path / "p.lm"
     run("index", path, papers, "--encoder", bert_folder)

@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import longmatch
 from engine.text.document import Document
-from indexer.cli import main
+from tests.commands import run
 
 pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

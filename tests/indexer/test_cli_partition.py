@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from indexer.cli import main
+from tests.commands import run
 
-Run = Callable[..., Result]
 TOPICS = ("fox", "dog", "river", "house")
 
 
@@ -29,14 +28,6 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 f"{front}# The {topic} {number}\n\n{body}\n\n## More\n\n{body}"
             )
     return folder
-
-
-@pytest.fixture
-def run() -> Run:
-    def invoke(*arguments: str | Path) -> Result:
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +60,7 @@ def results(printed: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Path, run: Run) -> None:
+def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Path) -> None:
     result = run("upkeep", "partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
     assert result.exit_code == 0
     counts = [int(line.split()[2]) for line in result.stdout.splitlines()]
@@ -88,32 +79,32 @@ def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Pat
         ["--text", "the old river runs through the dark light", "--without", "river/1.md", "-k", "20"],
     ],
 )
-def test_query_prints_the_results_of_one_index(one: Path, parts: Path, run: Run, options: list[str]) -> None:
+def test_query_prints_the_results_of_one_index(one: Path, parts: Path, options: list[str]) -> None:
     printed = [run("query", folder, *options, "--format", "jsonl") for folder in (one, parts)]
     assert [result.exit_code for result in printed] == [0, 0]
     assert results(printed[1].stdout) == results(printed[0].stdout) != []
 
 
-def test_a_query_file_that_is_indexed_is_left_out(parts: Path, papers: Path, run: Run) -> None:
+def test_a_query_file_that_is_indexed_is_left_out(parts: Path, papers: Path) -> None:
     result = run("query", parts, papers / "fox" / "0.md", "-k", "1")
     assert result.exit_code == 0
     assert "left out: fox/0.md" in result.stderr
     assert "15 searched, certified" in result.stdout
 
 
-def test_the_error_names_a_field_that_no_partition_has(parts: Path, run: Run) -> None:
+def test_the_error_names_a_field_that_no_partition_has(parts: Path) -> None:
     result = run("query", parts, "--id", "fox/0.md", "--where", "nummer > 1")
     assert result.exit_code == 1
     assert "no document has the field 'nummer'; did you mean 'number'?" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["show", "--fields", "--json"], ["show", "fox/0.md"], ["show", "--failures"]])
-def test_show_prints_what_it_prints_for_one_index(one: Path, parts: Path, run: Run, command: list[str]) -> None:
+def test_show_prints_what_it_prints_for_one_index(one: Path, parts: Path, command: list[str]) -> None:
     printed = [run(command[0], folder, *command[1:]).stdout for folder in (one, parts)]
     assert printed[1] == printed[0] != ""
 
 
-def test_show_has_a_line_for_each_partition(parts: Path, run: Run) -> None:
+def test_show_has_a_line_for_each_partition(parts: Path) -> None:
     printed = run("show", parts).stdout
     assert "partitions   3, each with its own generation" in printed
     facts = json.loads(run("show", parts, "--json").stdout)
@@ -121,12 +112,12 @@ def test_show_has_a_line_for_each_partition(parts: Path, run: Run) -> None:
     assert sum(one["documents"] for one in facts["partitions"]) == facts["documents"] == 16
 
 
-def test_show_lists_the_documents_of_all_partitions(parts: Path, run: Run) -> None:
+def test_show_lists_the_documents_of_all_partitions(parts: Path) -> None:
     listed = json.loads(run("show", parts, "--documents", "--json").stdout)
     assert sorted(one["doc_id"] for one in listed) == sorted(f"{topic}/{n}.md" for topic in TOPICS for n in range(4))
 
 
-def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Path, papers: Path, run: Run) -> None:
+def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Path, papers: Path) -> None:
     files = papers / "fox" / "0.md", papers / "dog" / "1.md"
     printed = [run("compare", *files, "--index", folder, "--format", "json") for folder in (one, parts)]
     scores = [json.loads(result.stdout)["results"][0]["hits"][0]["score"] for result in printed]
@@ -135,7 +126,7 @@ def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Pa
 
 @pytest.mark.slow
 def test_a_new_document_of_a_changed_corpus_is_found_and_a_deleted_one_is_pruned(
-    parts: Path, papers: Path, tmp_path: Path, run: Run
+    parts: Path, papers: Path, tmp_path: Path
 ) -> None:
     changed = Path(shutil.copytree(papers, tmp_path / "papers"))
     unchanged = run("index", parts, papers, "--encode", "none")
@@ -150,7 +141,7 @@ def test_a_new_document_of_a_changed_corpus_is_found_and_a_deleted_one_is_pruned
 
 
 @pytest.mark.slow
-def test_upkeep_commands_work_on_partitions(parts: Path, run: Run) -> None:
+def test_upkeep_commands_work_on_partitions(parts: Path) -> None:
     assert run("remove", parts, "fox/0.md", "dog/1.md").stdout == "2 removed\n"
     absent = run("remove", parts, "fox/0.md")
     assert absent.exit_code == 1
@@ -162,7 +153,7 @@ def test_upkeep_commands_work_on_partitions(parts: Path, run: Run) -> None:
     assert json.loads(run("show", parts, "--json").stdout)["documents"] == 14
 
 
-def test_a_dry_run_plans_for_partitions(parts: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+def test_a_dry_run_plans_for_partitions(parts: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", parts, papers, "--dry-run", "--encoder", bert_folder, "--json")
     assert result.exit_code == 0, result.output
     plan = json.loads(result.stdout)

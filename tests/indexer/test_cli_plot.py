@@ -5,17 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import longmatch
 from engine.text.document import Document
-from indexer.cli import main
+from tests.commands import run
 
 pytest.importorskip("matplotlib")
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
