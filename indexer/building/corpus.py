@@ -48,6 +48,7 @@ def without_included(files: Collection[Path]) -> list[Path]:
 
 
 STDIN = "-"
+_N_NAMED = 8  # suffixes in a message
 NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
 
 
@@ -84,7 +85,10 @@ def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple
                 if file not in roots or len(root.parts) < len(roots[file].parts):
                     roots[file] = root
     if not roots:
-        raise DocumentError(f"no readable file in {', '.join(paths)}; formats: see longmatch index --help")
+        there = ", ".join(f"{suffix} ({n:,})" for suffix, n in list(unsupported_files(paths).items())[:_N_NAMED])
+        raise DocumentError(
+            f"no readable file in {', '.join(paths)}, there is {there or 'none'}; formats: see longmatch index --help"
+        )
     names = (ids or FileIds()).of(roots)
     return sorted(names.items(), key=lambda item: (item[1], str(item[0])))
 

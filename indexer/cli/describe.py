@@ -16,9 +16,11 @@ from engine.store.lookup import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from engine.text.outside import json_text
 from engine.text.spans import Span
+from indexer.cli.terminal import counted
 
 _N_NAMED = 3  # headings that an error suggests
 _EXAMPLE_COLUMNS = 40
+_MAX_COLUMNS = 400  # of a metadata value; --json has all of it
 
 
 def describe_index(index: Index, as_json: bool) -> list[Line]:
@@ -28,7 +30,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         return _json(facts)
     encoder = facts["encoder"]
     rows = [
-        ("documents", f"{facts['documents']:,} in {facts['sections']:,} sections and {facts['chunks']:,} chunks"),
+        ("documents", ", ".join(counted(facts[name], name[:-1]) for name in ("documents", "sections", "chunks"))),
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
@@ -39,20 +41,20 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ),
         ("reference", _reference_line(facts["reference"])),
         *_generation_rows(facts),
-        ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
+        ("not covered", f"{counted(facts['fresh_documents'], 'document')}, scanned exactly"),
     ]
     return table(rows)
 
 
 def _size_line(index: Index, facts: dict[str, Any]) -> str:
-    return f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"
+    return f"{counted(facts['shards'], 'shard')}, {facts['shard_bytes'] / 1e6:,.1f} MB"
 
 
 def _coverage_line(facts: dict[str, Any]) -> str:
     read, total, n_missing = facts["tokens_read"], facts["tokens_total"], facts["documents"] - facts["encoded"]
     if n_missing:
         left = f"{n_missing:,} found by words alone, about {total - read:,} tokens to encode"
-        return f"{facts['encoded']:,} documents encoded, {left}"
+        return f"{counted(facts['encoded'], 'document')} encoded, {left}"
     return f"{'all' if read == total else f'{read / total:.2%} of'} {total:,} tokens read"
 
 
@@ -68,7 +70,7 @@ def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     of_parts = facts["partitions"]
     size = f"{len(of_parts):,}, each with its own generation"
     rows = [
-        (f"  {one['folder']}", f"{one['documents']:,} documents; {_generation_line(one['generation'])}")
+        (f"  {one['folder']}", f"{counted(one['documents'], 'document')}; {_generation_line(one['generation'])}")
         for one in of_parts
     ]
     return [("partitions", size), *rows]
@@ -77,13 +79,13 @@ def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _reference_line(row: dict[str, Any] | None) -> str:
     if row is None:
         return "none is pinned; one is drawn for each search until an index run ends"
-    return f"version {row['version']}, {row['n_documents']:,} documents, drawn from {row['n_corpus']:,}"
+    return f"version {row['version']}, {counted(row['n_documents'], 'document')}, drawn from {row['n_corpus']:,}"
 
 
 def _generation_line(row: dict[str, Any] | None) -> str:
     if row is None:
         return "none; all documents are scanned exactly"
-    size = f"{row['n_vectors']:,} vectors, {row['size_bytes'] / 1e6:,.1f} MB"
+    size = f"{counted(row['n_vectors'], 'vector')}, {row['size_bytes'] / 1e6:,.1f} MB"
     if row["is_exact"]:
         return f"{row['factory']}, exact, {size}"
     return (
@@ -159,7 +161,7 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> l
     if text:
         return [(Run(document.text),)]
     rows = [("title", document.title), ("source", document.source)]
-    rows += [(key, value_text(value)) for key, value in document.metadata.items()]
+    rows += [(key, shortened(value_text(value), _MAX_COLUMNS)) for key, value in document.metadata.items()]
     if document.pages:
         rows.append(("pages", f"{len(document.pages):,}"))
     if n_chunks:

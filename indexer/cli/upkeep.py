@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,10 @@ from indexer.cli.options import (
     index_argument,
     json_option,
 )
-from indexer.cli.terminal import echo, log
+from indexer.cli.terminal import counted, echo, log
+
+if TYPE_CHECKING:
+    from indexer.upkeep.backup import BackupReport
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -103,7 +107,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     for line in report.mended:
         echo(line)
     if report.reencoded:
-        echo(f"{len(report.reencoded)} documents encoded again from their stored text")
+        echo(f"{counted(len(report.reencoded), 'document')} encoded again from their stored text")
     for doc_id in report.lost:
         echo(f"lost: {doc_id}")
     again = "index the lost documents again: longmatch index INDEX PATH..."
@@ -164,7 +168,7 @@ def backup(index: Path, file: Path) -> None:
     from indexer.upkeep.backup import backup as write
 
     report = write(index, file)
-    echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {file}")
+    echo(f"{_size(report)}: {file}")
 
 
 @upkeep.command()
@@ -182,7 +186,7 @@ def restore(file: Path, index: Path) -> None:
     from indexer.upkeep.backup import restore as unpack
 
     report = unpack(file, index)
-    echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {index}")
+    echo(f"{_size(report)}: {index}")
 
 
 @upkeep.command()
@@ -213,7 +217,7 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
 
     report = copy_into(index, out, n_partitions, log=log)
     for number, (n_documents, n_chunks) in enumerate(zip(report.n_documents, report.n_chunks, strict=True)):
-        echo(f"partition {number}: {n_documents:,} documents, {n_chunks:,} chunks")
+        echo(f"partition {number}: {counted(n_documents, 'document')}, {counted(n_chunks, 'chunk')}")
 
 
 @click.command()
@@ -236,6 +240,11 @@ def doctor(as_json: bool) -> None:
         echo(json.dumps([asdict(check) for check in checks]))
     if not all(check.is_well for check in checks):
         sys.exit(FAILED)
+
+
+def _size(report: BackupReport) -> str:
+    size = f"{report.size_bytes / 1e6:,.1f} MB"
+    return f"{counted(report.n_documents, 'document')} in {counted(report.n_files, 'file')}, {size}"
 
 
 def _must_exist(index: Path) -> None:

@@ -92,10 +92,12 @@ def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_readable_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.png").touch()
-    with pytest.raises(DocumentError) as raised:
-        corpus_files([str(tmp_path)])
-    assert str(raised.value) == f"no readable file in {tmp_path}; formats: see longmatch index --help"
+    for there in ("none", ".png (1)"):
+        with pytest.raises(DocumentError) as raised:
+            corpus_files([str(tmp_path)])
+        message = f"no readable file in {tmp_path}, there is {there}; formats: see longmatch index --help"
+        assert str(raised.value) == message
+        (tmp_path / "x.png").touch()
 
 
 def test_documents_come_with_their_names_and_text(folder: Path) -> None:
