@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.text.document import Document
 
 if TYPE_CHECKING:
@@ -82,10 +83,9 @@ class Evidence:
 
     def hits(self, query: Document, k: int) -> list[Hit]:
         """The targets of `search`, with the breakdown of each score."""
-        if query.doc_id in self._doc_ids and _is_same(query, self._index):
-            found = self._index.search_id(query.doc_id, k=k, exact=self._exact, scoring=self._scoring)
-        else:
-            found = self._index.search(query, k=k + 1, exact=self._exact, scoring=self._scoring)
+        is_indexed = query.doc_id in self._doc_ids and _is_same(query, self._index)
+        request = Request(k=k + 1, with_itself=True, exact=self._exact, scoring=self._scoring)
+        found = self._index.search(query.doc_id if is_indexed else query, request)
         return [hit for hit in found.hits if hit.doc_id != query.doc_id][:k]
 
 

@@ -9,18 +9,19 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.encoders.encoder import Encoder
-from engine.provenance import comparison_parameters, encoder_state, provenance
+from engine.provenance import encoder_state, provenance
 from engine.result import Hit, Provenance, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
+from engine.search.request import Request
 from engine.search.section_weights import with_section_weights
 from engine.store.precision import coarse
 from engine.store.reference import Reference
@@ -87,11 +88,9 @@ def compare_alone(
     query: Document,
     target: Document,
     encoder: Encoder | str | None = None,
+    request: Request | None = None,
     *,
-    skip: Collection[str] = (),
-    weights: Mapping[str, float] | None = None,
     device: str | None = None,
-    scoring: Scoring | None = None,
 ) -> Comparison:
     """Compare two documents without an index; see the module for the meaning of that score.
 
@@ -99,27 +98,25 @@ def compare_alone(
         query: a document.
         target: the document to compare it with.
         encoder: an encoder or its name; by default the bundled one.
-        skip: kinds of sections to leave out, see `engine.text.section_kinds`.
-        weights: of sections of the query, see `engine.search.section_weights`.
+        request: which sections count, and the constants of the score.
         device: where a named encoder runs.
-        scoring: the constants of the score.
 
     Raises:
         DocumentError: one of the documents has no token.
         EncoderError: the encoder cannot be loaded.
-        QueryError: a kind to skip or a weight cannot be used.
+        QueryError: a weight cannot be used.
     """
+    request = request or Request()
     if encoder is None or isinstance(encoder, str):
         # Loads torch, which a comparison within an index of words alone does not need.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
     mine, theirs = (as_stored(one) for one in encoder.encode([query, target]))
-    used = comparison_parameters(skip, weights or {}, scoring)
-    origin = provenance(used, encoder=encoder_state(encoder))
-    asked = with_section_weights(Query(query, mine), skip, weights or {})
+    origin = provenance(request.recorded_comparison(), encoder=encoder_state(encoder))
+    asked = with_section_weights(Query(query, mine), request.skip, request.weights)
     background = alone(query, target, encoder.width)
-    return compare(asked, Query(target, theirs), background, scoring=scoring, origin=origin)
+    return compare(asked, Query(target, theirs), background, scoring=request.scoring, origin=origin)
 
 
 def compare(

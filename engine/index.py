@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,37 +19,36 @@ from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
-from engine.provenance import comparison_parameters, index_state, provenance, recorded_encoder, search_parameters
+from engine.provenance import index_state, provenance, recorded_encoder
 from engine.result import Encoding, Hit, IndexState, Provenance, Status
 from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
 from engine.search.diversity import ranked
-from engine.search.on_demand import OnDemand
 from engine.search.partition import Placement, Selection
 from engine.search.query import Query, as_stored
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
 from engine.search.section_weights import with_section_weights
-from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.lookup import check_fields
 from engine.store.partitioned import index_facts, open_snapshot
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
+from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage
 from engine.views import Comparison, Novelty, Result, SectionMatrix, comparison_view, novelty_view, result_view
 
 if TYPE_CHECKING:
     from engine.gpu.acceleration import Acceleration
+    from engine.on_demand import OnDemand
 
 
 @named_faults
 class Index:
-    """An index opened for searching, pinned to its state at that time.
+    """An index opened for searching, pinned to its state at that time. Several threads may use it.
 
     Example:
         with Index.open("papers.lm") as index:
-            print(index.search(document, k=5))
+            print(index.search(document, Request(k=5)))
     """
 
     def __init__(
@@ -62,14 +63,16 @@ class Index:
         placement: Placement | None = None,
     ) -> None:
         """Wrap a snapshot; `Index.open` is the usual way."""
-        self.snapshot = snapshot
-        self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, log=log)
+        self.snapshot = snapshot  # replaced, never changed, where documents get vectors
+        self._lock = RLock()
+        self._store = store
+        self._log = log
         self.acceleration = acceleration  # what a GPU does for searches, or why not; None where none was requested
         self._placement = placement
         self._device = device
         self._encoder = encoder
         if encoder is not None:
-            self._check(encoder)
+            self._check_encoder(encoder)
 
     @classmethod
     def open(
@@ -132,14 +135,15 @@ class Index:
             IndexMismatch: the encoder of the recorded name has other parameters or settings; or the index has none.
         """
         self._check_vectors()
-        if self._encoder is None:
-            # Loads torch, which a query by doc_id does not need.
-            from engine.encoders.loading import load_encoder
+        with self._lock:
+            if self._encoder is None:
+                # Loads torch, which a query by doc_id does not need.
+                from engine.encoders.loading import load_encoder
 
-            encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)
-            self._check(encoder)
-            self._encoder = encoder
-        return self._encoder
+                encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)
+                self._check_encoder(encoder)
+                self._encoder = encoder
+            return self._encoder
 
     @property
     def loaded_encoder(self) -> Encoder | None:
@@ -152,7 +156,7 @@ class Index:
                 f"{self.snapshot.folder} holds words alone; add vectors: longmatch index {self.snapshot.folder}"
             )
 
-    def _check(self, encoder: Encoder) -> None:
+    def _check_encoder(self, encoder: Encoder) -> None:
         built = self.snapshot.meta.get("encoder")
         if built is None:
             return
@@ -194,65 +198,66 @@ class Index:
         """Chunk vectors that can be found."""
         return self.snapshot.n_chunks
 
-    def search(
-        self,
-        document: Document,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: str | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: Collection[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = Mode.SIMILAR,
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = Explain.EVIDENCE,
-    ) -> Result:
-        """Rank the index against a document of any length; the arguments are those of `longmatch.Index.search`.
+    def search(self, query: Document | str, request: Request | None = None) -> Result:
+        """Rank the index against a document of any length, or against one of its own documents.
 
-        Here the query is a `Document`, and the filter a text, see `engine.store.where`.
+        Copies of the query are left out, and with them the document itself. Nothing is encoded for a document of the
+        index where all documents have vectors.
+
+        Args:
+            query: a document, or the doc_id of an indexed document.
+            request: how to search.
 
         Raises:
             DocumentError: the document has no token.
-            EncoderError: `explain` is "model", and the encoder computes nothing by itself.
-            QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
-                is not in the index.
+            EncoderError: an explanation of the model is requested, and the encoder computes nothing by itself.
+            QueryError: the filter or a weight cannot be used, a document is not in the index, or the mode is that of
+                `novelty`.
         """
+        request = request or Request()
+        if request.mode is Mode.NOVELTY:
+            raise QueryError("mode 'novelty' ranks the sections of the query; call novelty instead of search")
+        self._check(request)
+        source = self._source(query)
+        used, copies = self._without_copies(query, source, request)
+        asked = with_section_weights(source, used.skip, used.weights)
+        encoding = self._encode_candidates(asked, used)
+        found = result_view(ranked(self.searcher(used.scoring), asked, used))
+        origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
+        completed = replace(self._completed(found, encoding, used.scoring, origin), copies=copies)
+        return self._explained(completed) if used.explain is Explain.MODEL else completed
 
-        left_out = self._check_filters(where, without)
-        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
-        used = self._checked(Request(k, offset, where, left_out, *given))
-        return self._found(self._query(document), used, used)
+    def _check(self, request: Request) -> None:
+        """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing.
 
-    def _checked(self, request: Request) -> Request:
-        """Return the request after checking that the encoder can explain hits, if requested; encodes nothing."""
-        if request.explain == Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
+        Raises:
+            EncoderError: the encoder cannot explain hits, and that is requested.
+            QueryError: see above.
+        """
+        for doc_id in request.without:
+            self.position(doc_id)
+        if request.where is not None:
+            check_fields(self.snapshot, request.where)
+        if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
-        return request
 
-    def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
-        """Search.
+    def _source(self, query: Document | str) -> Query:
+        """A document, or an indexed document by its doc_id, with its vectors."""
+        return self.stored_query(query) if isinstance(query, str) else self._query(query)
 
-        Args:
-            query: the document with its vectors.
-            request: the search to run.
-            recorded: the request as the caller made it, which the result records.
-            is_indexed: whether the query is a document of the index.
-        """
-        query = with_section_weights(query, request.skip, request.weights)
-        encoding = self._encode_candidates(query, request)
-        found = result_view(ranked(self.searcher(request.scoring), query, request))
-        origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
-        completed = self._completed(found, encoding, request.scoring, origin)
-        return self._explained(completed) if request.explain == Explain.MODEL else completed
+    def _without_copies(
+        self, query: Document | str, source: Query, request: Request
+    ) -> tuple[Request, tuple[str, ...]]:
+        """The request with copies of the query left out, and the other documents among them."""
+        if request.with_itself:
+            return request, ()
+        copies = self.copies(source.document)
+        return request.leaving_out(*copies), tuple(name for name in copies if name != query)
 
     def _explained(self, found: Result) -> Result:
         """Add the encoder's own explanation to each hit, computed from the texts that the index holds."""
-        models = self.encoder.explain(found.query, [hit.document for hit in found.hits])
+        with self._encoding():
+            models = self.encoder.explain(found.query, [hit.document for hit in found.hits])
         hits = tuple(replace(hit, model=model) for hit, model in zip(found.hits, models, strict=True))
         return replace(found, hits=hits)
 
@@ -260,16 +265,12 @@ class Index:
         """A document with its vectors; without vectors where the index holds words alone."""
         if not self.snapshot.width:
             return Query(document, EncodedDocument.unencoded(0))
-        return Query(document, as_stored(self.encoder.encode([document])[0]))
+        with self._encoding():
+            return Query(document, as_stored(self.encoder.encode([document])[0]))
 
-    def _check_filters(self, where: str | None, without: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the documents to leave out, after checking that they and the fields of the filter are in the index."""
-        left_out = (without,) if isinstance(without, str) else tuple(without or ())
-        for doc_id in left_out:
-            self.position(doc_id)
-        if where is not None:
-            check_fields(self.snapshot, where)
-        return left_out
+    def _encoding(self) -> AbstractContextManager[object]:
+        """Held while the encoder works, unless it takes several threads by itself."""
+        return nullcontext() if self.encoder.takes_threads else self._lock
 
     def matching(self, where: str | None) -> NDArray[np.int64]:
         """The positions of the documents that pass a metadata filter, ascending; of all documents without a filter.
@@ -287,15 +288,26 @@ class Index:
         return self.snapshot.copies(content_hash(document))
 
     def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
-        scoring = request.scoring or Scoring()
-        if self._placement is not None or self.snapshot.is_complete or not scoring.uses_vectors:
+        if self._placement is not None or self.snapshot.is_complete or not request.used_scoring.uses_vectors:
             return None
         if self.snapshot.reference.width != self.snapshot.width:  # vectors are not used yet
             return None
-        allowance = request.allowance or Allowance()
-        return self._on_demand.for_query(
-            query, allowance, where=request.where, without=request.without, scoring=scoring
-        )
+        with self._encoding():
+            return self._on_demand().for_query(self.snapshot, query, request)
+
+    def _on_demand(self) -> OnDemand:
+        from engine.on_demand import OnDemand  # a search of documents that all have vectors writes nothing
+
+        return OnDemand(lambda: self.encoder, self._attach, self._store, self._log)
+
+    def _attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Snapshot:
+        """Give vectors to documents, but not to those that another thread gave some."""
+        with self._lock:
+            missing = np.flatnonzero(~self.snapshot.has_vectors[positions])
+            if len(missing):
+                vectors = [encoded[place] for place in missing.tolist()]
+                self.snapshot = self.snapshot.with_vectors(positions[missing], vectors)
+            return self.snapshot
 
     def _provenance(self, parameters: dict[str, Any], *, is_indexed: bool = False) -> Provenance:
         encoder = recorded_encoder(self.snapshot)
@@ -326,88 +338,38 @@ class Index:
         are_bare = is_read and not all(hit.has_vectors for hit in hits)
         return is_cut or are_bare or (encoding is not None and encoding.n_encoded < encoding.n_candidates)
 
-    def search_id(
-        self,
-        doc_id: str,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: str | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: Collection[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = Mode.SIMILAR,
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = Explain.EVIDENCE,
-    ) -> Result:
-        """Rank the index against one of its own documents, itself left out; see `search`.
-
-        Nothing is encoded where all documents have vectors.
-
-        Raises:
-            QueryError: no such document; or k, offset or filter cannot be used.
-        """
-
-        left_out = self._check_filters(where, without)
-        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
-        used = self._checked(Request(k, offset, where, left_out, *given))
-        return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
-
-    def novelty(
-        self,
-        query: Document | str,
-        *,
-        where: str | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: Collection[str] = (),
-        allowance: Allowance | None = None,
-    ) -> Novelty:
+    def novelty(self, query: Document | str, request: Request | None = None) -> Novelty:
         """Rank the sections of a document by how little of them any document contains; see `engine.search.novelty`.
 
         Args:
-            query: a document, or the doc_id of an indexed document, which is then left out of the search.
-            where: metadata filter, see `engine.store.where`.
-            without: doc_id of a document to leave out, or several.
-            skip: kinds of sections to leave out of the list.
-            allowance: see `search`; candidates are those that contain the most words of the whole query.
+            query: a document, or the doc_id of an indexed document; copies of it are left out.
+            request: of mode NOVELTY, which is the default; candidates are the documents that contain the most words of
+                the whole query.
 
         Raises:
             DocumentError: the document has no token.
-            QueryError: the filter or a kind to skip cannot be used, or a document is not in the index.
+            QueryError: the filter cannot be used, a document is not in the index, or the request is of another mode.
         """
-        return self._novelty(query, where=where, without=without, skip=skip, allowance=allowance)
-
-    def _novelty(
-        self,
-        query: Document | str,
-        *,
-        where: str | None,
-        without: str | Sequence[str] | None,
-        skip: Collection[str],
-        allowance: Allowance | None,
-    ) -> Novelty:
         # Loads the printing of novelty, which a ranking does not need.
         from engine.search.novelty import novelty
 
-        given = Request(where=where, without=self._check_filters(where, without), skip=skip, mode=Mode.CONTAINMENT)
-        given = replace(given, allowance=allowance)
-        request = given.leaving_out(query) if isinstance(query, str) else given
-        asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
-        encoding = self._encode_candidates(asked, request)
-        searcher = self.searcher(request.scoring)
-        found = novelty_view(novelty(searcher, asked, Selection(where, request.without), kinds_of(skip)))
+        request = request or Request(mode=Mode.NOVELTY)
+        if request.mode is not Mode.NOVELTY:
+            raise QueryError(f"mode {str(request.mode)!r} ranks documents; call search instead of novelty")
+        self._check(request)
+        source = self._source(query)
+        used, copies = self._without_copies(query, source, request)
+        encoding = self._encode_candidates(source, used)
+        searcher, skip = self.searcher(used.scoring), frozenset(map(SectionKind, used.skip))
+        found = novelty_view(novelty(searcher, source, Selection.of(used), skip))
         hits = [one.hit for one in found if one.hit is not None]
-        is_partial = self._is_partial(found.query_coverage, hits, encoding, request.scoring)
-        used = search_parameters(given) | {"mode": "novelty", "k": 1, "exact": True}
+        is_partial = self._is_partial(found.query_coverage, hits, encoding, used.scoring)
         return replace(
             found,
             encoding=encoding,
             status=Status.PARTIAL if is_partial else found.status,
-            provenance=self._provenance(used, is_indexed=isinstance(query, str)),
+            provenance=self._provenance(request.recorded(), is_indexed=isinstance(query, str)),
+            copies=copies,
         )
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
@@ -416,7 +378,7 @@ class Index:
         Raises:
             QueryError: no such document, or k below 1.
         """
-        positions, scores = self.searcher().rank(self.stored_query(doc_id), k=k, without=doc_id)
+        positions, scores = self.searcher().rank(self.stored_query(doc_id), Request(k=k, without=(doc_id,)))
         names = self._names
         return [(names[position], float(score)) for position, score in zip(positions, scores, strict=True)]
 
@@ -431,7 +393,9 @@ class Index:
             if self._placement is not None:
                 ((document, _),) = self.snapshot.documents(np.array([position]))
                 return self._query(document)
-            self._on_demand.encode(np.array([position]))
+            with self._encoding():
+                if not self.snapshot.is_encoded(position):  # another thread may have encoded it
+                    self._on_demand().encode(self.snapshot, np.array([position]))
         return self.stored_queries(np.array([position]))[0]
 
     def stored_queries(self, positions: Positions, *, vectors: bool = True) -> list[Query]:
@@ -469,42 +433,30 @@ class Index:
             QueryError: there is no such document, or one of the two has no token.
         """
         self._check_vectors()
-        pair = [self.stored_query(query) if isinstance(query, str) else self._query(query), self.stored_query(doc_id)]
+        pair = [self._source(query), self.stored_query(doc_id)]
         for one in pair:
             if len(one.vectors.sections) != len(one.document.sections):
                 raise QueryError(f"{one.document.doc_id!r} has no token, so that its sections have no vectors")
         mine, theirs = pair
         return SectionMatrix(mine.document, theirs.document, mine.vectors.sections @ theirs.vectors.sections.T)
 
-    def compare(
-        self,
-        query: Document | str,
-        target: Document | str,
-        *,
-        skip: Collection[str] = (),
-        weights: Mapping[str, float] | None = None,
-        scoring: Scoring | None = None,
-    ) -> Comparison:
+    def compare(self, query: Document | str, target: Document | str, request: Request | None = None) -> Comparison:
         """Score one document as a search with another document would, and break the score down.
 
         Args:
             query: a document, or the doc_id of one.
             target: another document, which need not be in the index; or a doc_id.
-            skip: kinds of sections to leave out, as in `search`.
-            weights: of sections of the query, as in `search`.
-            scoring: the constants of the score.
+            request: which sections count, and the constants of the score.
 
         Raises:
             DocumentError: a document has no token.
-            QueryError: no such document; or a kind to skip or a weight cannot be used.
+            QueryError: no such document, or a weight cannot be used.
         """
-        source, found = (
-            self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target)
-        )
-        source = with_section_weights(source, skip, weights or {})
-        used = comparison_parameters(skip, weights or {}, scoring)
-        origin = self._provenance(used, is_indexed=isinstance(query, str))
-        folder = str(self.snapshot.folder)
+        request = request or Request()
+        source, found = (self._source(one) for one in (query, target))
+        source = with_section_weights(source, request.skip, request.weights)
+        origin = self._provenance(request.recorded_comparison(), is_indexed=isinstance(query, str))
+        folder, scoring = str(self.snapshot.folder), request.scoring
         return comparison_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
 
     def document(self, doc_id: str) -> Document:

@@ -62,6 +62,7 @@ class Novelty(Sequence[SectionNovelty]):
     reference: int  # version of the reference that scores were computed with
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
     provenance: Provenance | None = field(default=None, compare=False)
+    copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
 
     def __len__(self) -> int:
         return len(self.sections)

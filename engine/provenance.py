@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from engine.result import EncoderState, IndexState, Provenance
-from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
-    from engine.search.request import Request
     from engine.store.snapshot import Snapshot
 
 
@@ -30,34 +26,6 @@ def provenance(
     """Record a search with the current time."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Provenance(_version(), now, encoder, index, parameters, is_indexed)
-
-
-def search_parameters(request: Request) -> dict[str, Any]:
-    """The parameters of a search as plain values, defaults filled in."""
-    allowed = request.allowance or Allowance()
-    return {
-        "k": request.k,
-        "offset": request.offset,
-        "where": request.where,
-        "without": list(request.without),
-        "skip": sorted(request.skip),
-        "weights": dict(request.weights),
-        "mode": str(request.mode),
-        "diversify": request.diversify,
-        "min_pair": request.min_pair,
-        "exact": request.exact,
-        "candidates": allowed.candidates,
-        "encode_tokens": allowed.tokens,
-        "explain": str(request.explain),
-        "scoring": asdict(request.scoring or Scoring()),
-    }
-
-
-def comparison_parameters(
-    skip: Collection[str], weights: Mapping[str, float], scoring: Scoring | None
-) -> dict[str, Any]:
-    """The parameters of a comparison as plain values."""
-    return {"skip": sorted(skip), "weights": dict(weights), "scoring": asdict(scoring or Scoring())}
 
 
 def encoder_state(encoder: Encoder) -> EncoderState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ from engine.errors import DocumentError, QueryError
 from engine.index import Index
 from engine.report.contract import VERSION
 from engine.report.differences import Differences, compare_results
-from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section
 
@@ -36,7 +36,6 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-_OPTIONS = ("k", "offset", "where", "skip", "exact", "weights", "mode", "diversify", "min_pair")
 _WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
 
 
@@ -85,14 +84,9 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     Raises:
         QueryError: the document, or the fields of the filter, are not in the index.
     """
-    used = recorded["provenance"]["parameters"]
-    options = {
-        **{name: used[name] for name in _OPTIONS},
-        "without": [name for name in used["without"] if index.snapshot.position(name) is not None],
-        "allowance": Allowance(used["candidates"], used["encode_tokens"]),
-        "scoring": Scoring(**used["scoring"]),
-    }
-    found = index.search_id(recorded["query"]["id"], **options) if query is None else index.search(query, **options)
+    request = Request.of(**recorded["provenance"]["parameters"])
+    left_out = tuple(name for name in request.without if index.snapshot.position(name) is not None)
+    found = index.search(recorded["query"]["id"] if query is None else query, replace(request, without=left_out))
     return compare_results(
         recorded, found.to_dict(), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
     )

@@ -154,6 +154,7 @@ class Result(Sequence[Hit]):
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
+    copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
 
     def __post_init__(self) -> None:
         if self.hits:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from engine.readers import read_document
     from engine.report.contract import result_schema
     from engine.scoring.evidence import Scoring
-    from engine.search.allowance import Allowance
     from engine.text.document import Document
     from engine.views import Comparison, Hit, Result
     from longmatch.building import build
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Allowance",
     "Comparison",
     "Document",
     "EngineError",
@@ -51,7 +49,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Allowance": "engine.search.allowance",
     "Comparison": "engine.views",
     "Document": "engine.text.document",
     "EngineError": "engine.errors",

@@ -9,8 +9,8 @@ from engine.comparison import compare_alone
 from engine.encoders.encoder import Encoder
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.views import Comparison, comparison_view
-from longmatch.arguments import weight_mapping
 from longmatch.queries import query_document
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def compare(
     if index is not None and (encoder is not None or device is not None):
         raise QueryError("index and encoder or device exclude each other: an index has its own encoder")
     query, target = query_document(a), query_document(b)
-    skip, given = (skip,) if isinstance(skip, str) else skip, weight_mapping(weights)
+    request = Request.of(skip=skip, weights=weights, scoring=scoring)
     if index is not None:
-        return index.opened.compare(query, target, skip=skip, weights=given, scoring=scoring)
-    alone = compare_alone(query, target, encoder, skip=skip, weights=given, device=device, scoring=scoring)
-    return comparison_view(alone)
+        return index.opened.compare(query, target, request)
+    return comparison_view(compare_alone(query, target, encoder, request, device=device))

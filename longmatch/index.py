@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
 
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.store.manifest import holds_index
+from engine.store.where import filter_text
 from engine.systems import refuse_windows
 from engine.text.document import Document
 from engine.views import Result, SectionMatrix
-from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
+from longmatch.arguments import Where, index_path
 from longmatch.progress import progress_log
 from longmatch.records import Columns
 
@@ -33,6 +33,31 @@ if TYPE_CHECKING:
     from longmatch.sources import Source, Stream
 
 QueryT = TypeVar("QueryT", bound="QueryItem")
+
+
+class NoveltyOptions(TypedDict, total=False):
+    """The arguments of `Index.novelty`: the fields of `engine.search.request.Request` that it reads."""
+
+    where: Where | None
+    without: str | Sequence[str] | None
+    with_itself: bool
+    skip: str | Sequence[str]
+    candidates: int
+    encode_tokens: int | None
+    scoring: Scoring | None
+
+
+class SearchOptions(NoveltyOptions, total=False):
+    """The arguments of `Index.search`: the fields of `engine.search.request.Request`."""
+
+    k: int
+    offset: int
+    weights: Mapping[str, float] | None
+    mode: str
+    diversify: bool
+    min_pair: float
+    exact: bool
+    explain: str
 
 
 class Index:
@@ -175,62 +200,13 @@ class Index:
         return f"Index({str(self.path)!r}, {len(self):,} documents{missing}, {encoder})"
 
     @overload
-    def search(
-        self,
-        query: QueryItem,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: Where | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: str | Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = "similar",
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = "evidence",
-    ) -> Result: ...
+    def search(self, query: QueryItem, **options: Unpack[SearchOptions]) -> Result: ...
 
     @overload
-    def search(
-        self,
-        query: list[QueryT] | tuple[QueryT, ...],
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: Where | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: str | Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = "similar",
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = "evidence",
-    ) -> list[Result]: ...
+    def search(self, query: list[QueryT] | tuple[QueryT, ...], **options: Unpack[SearchOptions]) -> list[Result]: ...
 
     def search(
-        self,
-        query: QueryItem | list[QueryT] | tuple[QueryT, ...],
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: Where | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: str | Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = "similar",
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = "evidence",
+        self, query: QueryItem | list[QueryT] | tuple[QueryT, ...], **options: Unpack[SearchOptions]
     ) -> Result | list[Result]:
         """Rank the index against a document of any length.
 
@@ -238,12 +214,14 @@ class Index:
             query: a text, a path, a dict with "text" or "sections", or a `Document`; a list of them gives a
                 list of results. A string is a text unless it names a file, see `longmatch.naming`;
                 `result.query.source` is the file, or "" for a text.
-            k: number of hits.
+            k: number of hits, 10 by default.
             offset: number of hits to skip, for pages.
             where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
                 `engine.store.where`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
             without: doc_id of a document to leave out, or several.
+            with_itself: keep documents with the same content as the query among the hits; `result.copies` names them
+                otherwise.
             skip: kinds of sections that take no part in the score, of the query and of all documents: "references",
                 "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.text.section_kinds`.
                 The vectors of whole documents are then not compared.
@@ -256,12 +234,13 @@ class Index:
                 lack, see `engine.search.diversity`. Scores do not change.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
             exact: score every document, even if there is a FAISS index.
-            scoring: the constants of the score.
-            allowance: how many of the best candidates by words are encoded before they are scored, if they have
-                no vectors yet. Documents without vectors are scored by words alone.
+            candidates: how many of the best documents by words are encoded before they are scored, if they have no
+                vectors yet; 20 by default. Documents without vectors are scored by words alone.
+            encode_tokens: approximate limit of tokens to encode for candidates; at least one document is encoded.
             explain: "evidence", or "model": each hit also has `hit.model`, the explanation of the model for the
                 sections of both documents, see `engine.encoders.explanation`. The encoder then reads the query and
                 the hits of the page again, including sections that `skip` and `weights` leave out of the score.
+            scoring: the constants of the score.
 
         Returns:
             A result for one query; a list of results for a list of queries, even if the list has one query or none.
@@ -274,35 +253,12 @@ class Index:
         """
         from longmatch.queries import query_document
 
-        where = filter_text(where)
-        check_count("k", k)
-        check_count("offset", offset)
-        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
+        request = Request.of(**options)
         documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
-        rank = partial(self.opened.search, k=k, offset=offset, where=where, without=without, skip=skip)
-        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
-        rank = partial(rank, exact=exact, scoring=scoring, allowance=allowance, explain=explain)
-        found = [rank(one) for one in documents]
-        return found if isinstance(query, list | tuple) else found[0]
+        results = [self.opened.search(document, request) for document in documents]
+        return results if isinstance(query, list | tuple) else results[0]
 
-    def search_id(
-        self,
-        doc_id: str,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: Where | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: str | Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
-        mode: str = "similar",
-        diversify: bool = False,
-        min_pair: float = 0.0,
-        exact: bool = False,
-        scoring: Scoring | None = None,
-        allowance: Allowance | None = None,
-        explain: str = "evidence",
-    ) -> Result:
+    def search_id(self, doc_id: str, **options: Unpack[SearchOptions]) -> Result:
         """Rank the index against one of its own documents, which is left out; see `search` for the arguments.
 
         Nothing is encoded if all documents have vectors and `explain` is "evidence".
@@ -310,28 +266,14 @@ class Index:
         Raises:
             QueryError: there is no such document, or an argument cannot be used.
         """
-        where = filter_text(where)
-        check_count("k", k)
-        check_count("offset", offset)
-        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
-        rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
-        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
-        return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance, explain=explain)
+        return self.opened.search(doc_id, Request.of(**options))
 
-    def novelty(
-        self,
-        query: QueryItem,
-        *,
-        where: Where | None = None,
-        without: str | Sequence[str] | None = None,
-        skip: str | Sequence[str] = (),
-        allowance: Allowance | None = None,
-    ) -> Novelty:
+    def novelty(self, query: QueryItem, **options: Unpack[NoveltyOptions]) -> Novelty:
         """Rank the sections of a document by novelty: first the sections that are least contained in any document.
 
-        Novelty is 1 minus the score of the document that contains most of the section. The arguments are
-        those of `search`; sections of the kinds in `skip` are not listed. For an indexed document, pass
-        `index.document(doc_id)`, and leave the document itself out with `without`.
+        Novelty is 1 minus the score of the document that contains most of the section. The arguments are those of
+        `search`; sections of the kinds in `skip` are not listed. Documents with the same content as the query are
+        left out.
 
         Raises:
             DocumentError: the query has no text, or its file cannot be read.
@@ -340,9 +282,7 @@ class Index:
         """
         from longmatch.queries import query_document
 
-        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
-        find = partial(self.opened.novelty, where=filter_text(where), without=without, skip=skip)
-        return find(query_document(query), allowance=allowance)
+        return self.opened.novelty(query_document(query), Request.of(mode="novelty", **options))
 
     def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
         """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.

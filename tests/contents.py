@@ -48,7 +48,7 @@ def read_contents(path: Path, doc_ids: Sequence[str]) -> Contents:
             for position, (document, _) in enumerate(snapshot.documents(np.arange(snapshot.n_documents)))
         }
     with Index.open(path) as index:
-        hits = {doc_id: [(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits] for doc_id in doc_ids}
+        hits = {doc_id: [(hit.doc_id, hit.score) for hit in index.search(doc_id).hits] for doc_id in doc_ids}
     return Contents(documents, hits)
 
 

@@ -10,6 +10,7 @@ import pytest
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.table import comparison_lines, comparison_table
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Comparison, comparison_view
 from indexer.building.builder import build
@@ -34,7 +35,7 @@ def _parts_sum_to_the_score(comparison: Comparison) -> None:
 def test_with_an_index_the_score_is_that_of_a_search(index: Index, corpus: list[Document], target: str) -> None:
     doc_ids = [document.doc_id for document in corpus]
     query, target = corpus[5], doc_ids[int(target[3:])]
-    (hit,) = [hit for hit in index.search(query, k=len(corpus), exact=True) if hit.doc_id == target]
+    (hit,) = [hit for hit in index.search(query, Request(k=len(corpus), exact=True)) if hit.doc_id == target]
     for found in (index.compare(query, target), index.compare(query.doc_id, index.document(target))):
         assert found.score == hit.score
         assert found.pairs == hit.pairs
@@ -47,15 +48,17 @@ def test_weights_with_an_index_are_those_of_a_search(
     index: Index, corpus: list[Document], weights: dict[str, float]
 ) -> None:
     query, target = corpus[5], corpus[9].doc_id
-    (hit,) = [hit for hit in index.search(query, weights=weights, k=len(corpus), exact=True) if hit.doc_id == target]
-    found = index.compare(query, target, weights=weights)
+    (hit,) = [
+        hit for hit in index.search(query, Request(weights=weights, k=len(corpus), exact=True)) if hit.doc_id == target
+    ]
+    found = index.compare(query, target, Request(weights=weights))
     assert (found.score, found.pairs) == (hit.score, hit.pairs)
     assert found.result.provenance is not None and found.result.provenance.parameters["weights"] == weights
     _parts_sum_to_the_score(found)
 
 
 def test_a_section_of_weight_0_adds_nothing() -> None:
-    found = compare_alone(QUERY, TARGET, FakeEncoder(), weights={"river": 0})
+    found = compare_alone(QUERY, TARGET, FakeEncoder(), Request(weights={"river": 0}))
     assert {pair.query_section for pair in found.pairs} == {0}
     assert found.score < compare_alone(QUERY, TARGET, FakeEncoder()).score
     _parts_sum_to_the_score(found)
@@ -63,15 +66,15 @@ def test_a_section_of_weight_0_adds_nothing() -> None:
 
 def test_a_weight_moves_the_score_towards_its_section() -> None:
     fox, plain, river = (
-        compare_alone(QUERY, TARGET, FakeEncoder(), weights={"river": weight}).score for weight in (0.2, 1, 5)
+        compare_alone(QUERY, TARGET, FakeEncoder(), Request(weights={"river": weight})).score for weight in (0.2, 1, 5)
     )
     assert fox < plain < river
 
 
 def test_skipping_a_kind_equals_a_weight_of_0() -> None:
     query = make_document("q", [("Body", "the long river runs"), ("Appendix", "an old house stands there")])
-    skipped = compare_alone(query, TARGET, FakeEncoder(), skip=["appendix"])
-    assert skipped.pairs == compare_alone(query, TARGET, FakeEncoder(), weights={"appendix": 0}).pairs
+    skipped = compare_alone(query, TARGET, FakeEncoder(), Request(skip=["appendix"]))
+    assert skipped.pairs == compare_alone(query, TARGET, FakeEncoder(), Request(weights={"appendix": 0})).pairs
     assert all(pair.query_section == 0 for pair in skipped.pairs)
     _parts_sum_to_the_score(skipped)
 
@@ -79,14 +82,14 @@ def test_skipping_a_kind_equals_a_weight_of_0() -> None:
 def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
     body, tail = ("Body", "the long river runs"), ("Appendix", "an old house stands there by the long river")
     target, query = make_document("t", [body, tail]), make_document("q", [("House", tail[1]), ("River", body[1])])
-    compared = compare_alone(query, target, FakeEncoder(), skip=["appendix"])
+    compared = compare_alone(query, target, FakeEncoder(), Request(skip=["appendix"]))
     assert {pair.target_section for pair in compared.pairs} == {0}
     assert compared.score < compare_alone(query, target, FakeEncoder()).score
     _parts_sum_to_the_score(compared)
     build(tmp_path / "i.lm", [target, *make_corpus(6)], encoder=FakeEncoder())
     with Index.open(tmp_path / "i.lm", encoder=FakeEncoder()) as index:
-        (hit,) = (hit for hit in index.search(query, k=9, skip=["appendix"]) if hit.doc_id == "t")
-        by_index = index.compare(query, "t", skip=["appendix"])
+        (hit,) = (hit for hit in index.search(query, Request(k=9, skip=["appendix"])) if hit.doc_id == "t")
+        by_index = index.compare(query, "t", Request(skip=["appendix"]))
     assert by_index.score == hit.score
     assert [pair.contribution for pair in by_index.pairs] == [pair.contribution for pair in hit.pairs]
     _parts_sum_to_the_score(by_index)

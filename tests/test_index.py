@@ -11,6 +11,7 @@ import pytest
 
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
@@ -64,7 +65,7 @@ def test_chunk_vectors_are_those_of_the_document_in_reading_order(index: Index, 
 
 def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, corpus: list[Document]) -> None:
     for document in corpus[::11]:
-        hits = index.search_id(document.doc_id, k=7, exact=True).hits
+        hits = index.search(document.doc_id, Request(k=7, exact=True)).hits
         ranked = index.rank_id(document.doc_id, k=7)
         assert [doc_id for doc_id, _ in ranked] == [hit.doc_id for hit in hits]
         assert [score for _, score in ranked] == pytest.approx([hit.score for hit in hits], abs=1e-6)
@@ -74,7 +75,7 @@ def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, 
     "lookup",
     [
         Index.document,
-        Index.search_id,
+        Index.search,
         Index.stored_query,
         Index.chunk_vectors,
         lambda index, doc_id: index.rank_id(doc_id, k=3),
@@ -112,8 +113,8 @@ def test_the_recorded_encoder_is_loaded_when_first_needed(tmp_path: Path, bert_f
     document = make_document("a", "the quick brown fox. " * 20)
     build(tmp_path / "x.lm", [document], encoder=str(bert_folder), device="cpu")
     with Index.open(tmp_path / "x.lm", device="cpu") as index:
-        assert index.search_id("a").hits == ()
-        assert index.search(document).hits[0].score == pytest.approx(1, abs=5e-3)
+        assert index.search("a").hits == ()
+        assert index.search(document, Request(with_itself=True)).hits[0].score == pytest.approx(1, abs=5e-3)
         assert index.encoder.name == str(bert_folder)
 
 
@@ -144,7 +145,7 @@ def test_a_path_may_be_text(built_folder: Path) -> None:
 def test_a_search_by_id_loads_no_torch(built_folder: Path) -> None:
     code = (
         "import sys; from engine.index import Index; "
-        f"print(len(Index.open({str(built_folder)!r}).search_id('doc003').hits), 'torch' in sys.modules)"
+        f"print(len(Index.open({str(built_folder)!r}).search('doc003').hits), 'torch' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "10 False\n"

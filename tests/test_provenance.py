@@ -13,7 +13,7 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.provenance import index_state
 from engine.result import EncoderState, Provenance
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
 from engine.views import Result, comparison_view
@@ -44,10 +44,11 @@ def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document
         **{"k": 2, "offset": 1, "where": "year > 2001", "without": "doc004", "skip": ["references"], "exact": True},
         **{"weights": {"part one": 2.0}, "mode": "similar", "diversify": True, "min_pair": 0.01},
     }
-    result = index.search(corpus[3], allowance=Allowance(5, 900), **options)  # type: ignore[arg-type]
+    result = index.search(corpus[3], Request.of(candidates=5, encode_tokens=900, **options))  # type: ignore[arg-type]
     assert origin_of(result).parameters == {
         **options,
         "without": ["doc004"],
+        "with_itself": False,
         "candidates": 5,
         "encode_tokens": 900,
         "explain": "evidence",
@@ -65,7 +66,7 @@ def test_a_search_records_encoder_and_index(index: Index, built_folder: Path, co
 
 
 def test_a_search_by_id_does_not_record_its_query_among_documents_left_out(index: Index) -> None:
-    found = origin_of(index.search_id("doc003", without="doc004"))
+    found = origin_of(index.search("doc003", Request(without="doc004")))
     assert found.is_indexed and found.parameters["without"] == ["doc004"]
 
 
@@ -75,7 +76,7 @@ def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: 
     assert kept["text"] == corpus[3].text
     assert [section["heading"] for section in kept["sections"]] == [one.heading for one in corpus[3].sections]
     assert check(index.search(replace(corpus[3], source="a.md")).to_dict())["query"]["document"] is None
-    assert check(index.search_id("doc003").to_dict())["query"]["document"] is None
+    assert check(index.search("doc003").to_dict())["query"]["document"] is None
 
 
 def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:

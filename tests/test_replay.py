@@ -11,7 +11,7 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import check_replayable, kept_query, recorded_results, replay
 from engine.report.contract import envelope
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
@@ -20,7 +20,7 @@ from tests.fakes import FakeEncoder, make_document
 
 @pytest.mark.slow
 def test_fifty_stored_results_are_equal_on_the_same_index(index: Index, tmp_path: Path) -> None:
-    results = [index.search_id(f"doc{number:03}", k=3).to_dict(n_pairs=2) for number in range(50)]
+    results = [index.search(f"doc{number:03}", Request(k=3)).to_dict(n_pairs=2) for number in range(50)]
     (tmp_path / "x.json").write_text(json.dumps(envelope(results)))
     recorded = recorded_results(tmp_path / "x.json")
     assert len(recorded) == 50
@@ -39,7 +39,7 @@ def test_a_stored_text_is_replayed_with_an_equal_result(built_folder: Path) -> N
 
 def test_all_parameters_are_those_of_the_record(index: Index, corpus: list[Document]) -> None:
     options = {"k": 2, "offset": 3, "where": "year > 2001", "without": ["doc013"], "exact": True}
-    result = index.search(corpus[3], allowance=Allowance(4), **options)  # type: ignore[arg-type]
+    result = index.search(corpus[3], Request.of(candidates=4, **options))  # type: ignore[arg-type]
     assert replay(index, result.to_dict(), corpus[3]).reasons == ()
 
 
@@ -48,7 +48,7 @@ def test_a_document_that_was_left_out_may_be_missing_from_the_index(tmp_path: Pa
     build(tmp_path / "x.lm", documents, encoder=FakeEncoder())
     query = make_document("q", "fox and river")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        recorded = index.search(query, without="d1").to_dict()
+        recorded = index.search(query, Request(without="d1")).to_dict()
     recorded["provenance"]["parameters"]["without"].append("gone")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         found = replay(index, recorded, query)

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 import engine.search.candidates as neighbours_module
 from engine.index import Index
 from engine.result import Status
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.reference import rebase
@@ -49,7 +50,7 @@ def index(folder: Path) -> Iterator[Index]:
 
 
 def ranked(index: Index, doc_id: str, k: int, offset: int = 0, **options: object) -> list[tuple[str, float]]:
-    result = index.search_id(doc_id, k=k, offset=offset, **options)  # type: ignore[arg-type]
+    result = index.search(doc_id, Request.of(k=k, offset=offset, **options))  # type: ignore[arg-type]
     return [(hit.doc_id, hit.score) for hit in result.hits]
 
 
@@ -57,7 +58,7 @@ def ranked(index: Index, doc_id: str, k: int, offset: int = 0, **options: object
 @pytest.mark.parametrize("doc_id", QUERIES)
 def test_ranks_do_not_depend_on_k_or_page(index: Index, doc_id: str) -> None:
     whole = ranked(index, doc_id, 1_200)
-    assert index.search_id(doc_id).status is Status.ESTIMATED
+    assert index.search(doc_id).status is Status.ESTIMATED
     for k in (10, 100, 200, 201, 600):
         assert ranked(index, doc_id, k) == whole[:k]
     pages = [ranked(index, doc_id, 10, offset) for offset in range(0, 400, 10)]
@@ -119,8 +120,8 @@ def test_added_documents_change_no_score_until_the_reference_is_drawn_again(
         for doc_id in QUERIES:
             after = dict(ranked(opened, doc_id, 4_000, exact=True))
             assert {name: after[name] for name in before[doc_id]} == before[doc_id]
-        assert opened.search_id(QUERIES[0]).reference == 1
+        assert opened.search(QUERIES[0]).reference == 1
     rebase(grown)
     with Index.open(grown, encoder=FakeEncoder()) as opened:
-        assert opened.search_id(QUERIES[0]).reference == 2
+        assert opened.search(QUERIES[0]).reference == 2
         assert dict(ranked(opened, QUERIES[0], 4_000, exact=True)) != before[QUERIES[0]]

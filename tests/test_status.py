@@ -14,7 +14,7 @@ from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
@@ -45,43 +45,47 @@ def sparse(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPat
 
 
 def test_a_hit_without_vectors_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
-    few = sparse.search(corpus[3], k=5, allowance=Allowance(candidates=40))
+    few = sparse.search(corpus[3], Request(k=5, candidates=40, with_itself=True))
     assert all(hit.has_vectors for hit in few)
     assert few.status is Status.ESTIMATED  # other documents were ranked by words alone
-    many = sparse.search(corpus[3], k=60, allowance=Allowance(candidates=40))
+    many = sparse.search(corpus[3], Request(k=60, candidates=40, with_itself=True))
     assert not all(hit.has_vectors for hit in many)
     assert many.status is Status.PARTIAL
 
 
 def test_a_candidate_that_was_not_encoded_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
-    result = sparse.search(corpus[3], k=1, allowance=Allowance(candidates=30, tokens=1))
+    result = sparse.search(corpus[3], Request(k=1, candidates=30, encode_tokens=1, with_itself=True))
     assert result.encoding is not None and result.encoding.n_encoded < result.encoding.n_candidates
     assert all(hit.has_vectors for hit in result)
     assert result.status is Status.PARTIAL
 
 
 def test_a_search_by_words_alone_is_never_partial(sparse: Index, corpus: list[Document]) -> None:
-    assert sparse.search(corpus[3], k=60, scoring=BY_WORDS).status is not Status.PARTIAL
+    assert sparse.search(corpus[3], Request(k=60, scoring=BY_WORDS, with_itself=True)).status is not Status.PARTIAL
 
 
 def test_once_all_documents_have_vectors_a_result_is_certified(sparse: Index, corpus: list[Document]) -> None:
-    result = sparse.search(corpus[3], k=60, allowance=Allowance(candidates=1_000), where="topic = 3")
+    result = sparse.search(corpus[3], Request(k=60, candidates=1_000, where="topic = 3", with_itself=True))
     assert result.status is Status.CERTIFIED
 
 
 def test_a_query_that_is_not_read_to_its_end_makes_a_result_partial(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[:20], encoder=FirstWords(), encode="all")
     with Index.open(tmp_path / "x.lm", encoder=FirstWords()) as index:
-        result = index.search(corpus[3])
+        result = index.search(corpus[3], Request(with_itself=True))
         assert result.query_coverage.tokens_read < result.query_coverage.tokens_total
-        assert result.status is index.search_id("doc003").status is Status.PARTIAL
-        assert index.search(corpus[3], scoring=BY_WORDS).status is Status.CERTIFIED
+        assert result.status is index.search("doc003").status is Status.PARTIAL
+        assert index.search(corpus[3], Request(scoring=BY_WORDS, with_itself=True)).status is Status.CERTIFIED
 
 
 def test_an_index_of_words_alone_is_certified_by_text_and_by_id(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[:20], encode="none")
     with Index.open(tmp_path / "x.lm") as index:
-        assert index.search(corpus[3]).status is index.search_id("doc003").status is Status.CERTIFIED
+        assert (
+            index.search(corpus[3], Request(with_itself=True)).status
+            is index.search("doc003").status
+            is Status.CERTIFIED
+        )
 
 
 def test_an_index_of_words_alone_has_no_section_matrix(tmp_path: Path, corpus: list[Document]) -> None:

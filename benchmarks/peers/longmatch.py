@@ -15,6 +15,7 @@ from engine.errors import DocumentError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -52,5 +53,5 @@ class Longmatch:
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""
         asked = Query(query, as_stored(self._encoder.encode([query])[0]))
-        result = Searcher(self._index.snapshot).search(asked, k=k, without=query.doc_id)
+        result = Searcher(self._index.snapshot).search(asked, Request(k=k, without=(query.doc_id,)))
         return [(hit.doc_id, hit.score) for hit in result.hits]

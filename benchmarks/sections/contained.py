@@ -23,7 +23,7 @@ from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import Form, Passage, Position, plant, replace_words
 from engine.index import Index
-from engine.search.request import Mode
+from engine.search.request import Mode, Request
 from engine.text.document import Document
 from indexer import build
 
@@ -175,8 +175,9 @@ def _answers(index: Index, case: _Case) -> dict[int, tuple[str, float]]:
     """By section (-1: the whole document), the document that contains most of it, and its score."""
     query = replace(case.query, source="")
     if case.section >= 0:
-        return {one.section: (one.hit.doc_id, one.hit.score) for one in index.novelty(query) if one.hit is not None}
-    hits = index.search(query, k=1, mode=Mode.CONTAINMENT)
+        novelty = index.novelty(query, Request(mode=Mode.NOVELTY, with_itself=True))
+        return {one.section: (one.hit.doc_id, one.hit.score) for one in novelty if one.hit is not None}
+    hits = index.search(query, Request(k=1, mode=Mode.CONTAINMENT, with_itself=True))
     return {-1: (hits[0].doc_id, hits[0].score)} if len(hits) else {}
 
 

@@ -17,6 +17,7 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.segmentation import sentence_starts
 from engine.text.spans import Section, Span
@@ -313,7 +314,7 @@ class Asker:
 
     def named(self, adoption: Adoption, planted: Planted) -> tuple[Named, Named | None]:
         """How well the breakdown and an encoder that explains name the passage of a host among the `DEPTH` best."""
-        result = self._index.search_id(adoption.query, k=DEPTH, exact=True)
+        result = self._index.search(adoption.query, Request(k=DEPTH, exact=True))
         found = [hit for hit in result.hits if hit.doc_id == adoption.host]
         nothing = None if self._encoder is None else NOT_NAMED
         if not found:

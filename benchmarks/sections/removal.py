@@ -26,6 +26,7 @@ from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.long_query import pool_long
 from engine.search.query import Prepared, Query, as_stored
+from engine.search.request import Request
 from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.text.spans import Chunk
@@ -286,7 +287,7 @@ def follow_hits(
         targets = np.delete(np.arange(index.n_documents), row[doc_id])
         prepared = corpus.prepare(query)
         matches = corpus.find_matches(prepared, targets)
-        for hit in index.search_id(doc_id, k=plan.hits, exact=True).hits:
+        for hit in index.search(doc_id, Request(k=plan.hits, exact=True)).hits:
             column = int(np.searchsorted(targets, row[hit.doc_id]))
             target = index.stored_query(hit.doc_id)
             pairing = Pairing(corpus, query, prepared, target, targets, matches, column)

@@ -20,6 +20,7 @@ from benchmarks.speed.recall import WARM_UP, document_recall, sampled_queries
 from engine.devices import check_device, is_gpu
 from engine.errors import EngineError, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from indexer.origin import Origin
 
 # Where vectors are searched, and whether every document is scored.
@@ -84,11 +85,11 @@ def _search(path: str, device: str, queries: Sequence[str], k: int, threads: int
             scores: dict[str, list[dict[str, float]]] = {}
             for name, exact in (("lists", False), ("exact", True)):
                 for query in queries[:WARM_UP]:
-                    index.search_id(query, k=k, exact=exact)
+                    index.search(query, Request(k=k, exact=exact))
                 times[name], scores[name] = [], []
                 for query in queries:
                     started = time.perf_counter()
-                    hits = index.search_id(query, k=k, exact=exact).hits
+                    hits = index.search(query, Request(k=k, exact=exact)).hits
                     times[name].append(round(1000 * (time.perf_counter() - started), 3))
                     scores[name].append({hit.doc_id: float(hit.score) for hit in hits})
     return asdict(_Answers(round(open_seconds, 2), summary, times, scores))

@@ -18,6 +18,7 @@ from benchmarks.program import program
 from benchmarks.record_file import Recorded
 from engine.errors import QueryError
 from engine.index import Index
+from engine.search.request import Request
 from indexer.origin import Origin
 
 WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
@@ -51,11 +52,11 @@ def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:
 def ranked(index: Index, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Percentiles]:
     """Search every query, one at a time, after a warm-up; the targets of each, best first, and the latency."""
     for query in queries[:WARM_UP]:
-        index.search_id(query, k=k, exact=exact)
+        index.search(query, Request(k=k, exact=exact))
     rankings, times_ms = [], []
     for query in queries:
         started = time.perf_counter()
-        result = index.search_id(query, k=k, exact=exact)
+        result = index.search(query, Request(k=k, exact=exact))
         times_ms.append(1000 * (time.perf_counter() - started))
         rankings.append([hit.doc_id for hit in result.hits])
     return rankings, percentiles(times_ms)
@@ -75,7 +76,7 @@ def measure(
         raise QueryError(f"index {name} holds 0 documents, at least 1 is needed; build it first")
     queries = sampled_queries(doc_ids, n_queries, origin.seed)
     # The limit reaches only libraries that are loaded, and FAISS is loaded by the first search.
-    index.search_id(queries[0], k=k)
+    index.search(queries[0], Request(k=k))
     with threadpool_limits(threads):
         truth, exact = ranked(index, queries, k, exact=True)
         found, ann = ranked(index, queries, k, exact=False)

@@ -39,6 +39,7 @@ from benchmarks.sections.subcorpus import index_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
+from engine.search.request import Request
 
 _SHOWN = "nDCG@20"
 KINDS = ("relevant", "irrelevant", "by chance")  # of hits, whose largest pair starts in the facet's section
@@ -159,7 +160,7 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measur
     zeros: dict[Ranking, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in tasks:
         for query, relevance in one.qrels.items():
-            result = index.search_id(query, k=index.n_documents, exact=True)
+            result = index.search(query, Request(k=index.n_documents, exact=True))
             models = model_explanations(index, result, relevance.keys())
             largest = {Ranking.EVIDENCE: largest_pair_shares(index, result, one.facet, relevance)}
             if models:

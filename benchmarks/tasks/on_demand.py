@@ -27,7 +27,7 @@ from engine.encoders.files import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Hit
 from indexer.building.builder import EncodeNow, build
@@ -216,7 +216,7 @@ def measure(index: Index, judged: Judged, way: str, candidates: int | None) -> D
     runs: dict[str, dict[str, list[str]]] = {rule: {} for rule in ("", *(_RULES if candidates is not None else ()))}
     tokens, documents = dict[str, int](), dict[str, int]()
     for number, query in enumerate(judged.queries, start=1):
-        hits = _hits(index, query, DEPTH if candidates is None else _DEEPER, Allowance(candidates or 0))
+        hits = _hits(index, query, DEPTH if candidates is None else _DEEPER, candidates or 0)
         orders = {"": hits, "scaled": scaled(hits), "candidates first": candidates_first(hits)}
         for rule, run in runs.items():
             run[query.doc_id] = [hit.doc_id for hit in orders[rule][:DEPTH]]
@@ -247,11 +247,9 @@ def candidates_first(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (not hit.has_vectors, -hit.score, hit.doc_id))
 
 
-def _hits(index: Index, query: Document, k: int, allowance: Allowance) -> list[Hit]:
-    if is_indexed(index, query):
-        found = index.search_id(query.doc_id, k=k, allowance=allowance)
-    else:
-        found = index.search(query, k=k + 1, allowance=allowance)
+def _hits(index: Index, query: Document, k: int, candidates: int) -> list[Hit]:
+    request = Request(k=k + 1, with_itself=True, candidates=candidates)
+    found = index.search(query.doc_id if is_indexed(index, query) else query, request)
     return [hit for hit in found.hits if hit.doc_id != query.doc_id][:k]
 
 

@@ -60,6 +60,7 @@ class Encoder(ABC):
     name: str  # the name by which `load_encoder` loads this encoder
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
+    takes_threads: bool = False  # whether several threads may encode at a time
 
     @property
     def n_read(self) -> int:

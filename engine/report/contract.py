@@ -78,6 +78,7 @@ def head_dict(result: Result) -> dict[str, Any]:
         "reference": result.reference,
         "encoding": None if result.encoding is None else asdict(result.encoding),
         "provenance": None if result.provenance is None else asdict(result.provenance),
+        "copies": list(result.copies),
     }
 
 
@@ -104,6 +105,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
         "reference": found.reference,
         "encoding": None if found.encoding is None else asdict(found.encoding),
         "provenance": None if found.provenance is None else asdict(found.provenance),
+        "copies": list(found.copies),
         "sections": [
             {
                 "section": _section(found.query, one.section),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +36,12 @@ def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
     """Search, and diversify the hits if that is requested.
 
     Raises:
-        QueryError: k or offset out of range, or the filter does not parse.
+        QueryError: the filter does not parse.
     """
-    search = partial(searcher.search, query, where=request.where, without=request.without)
-    search = partial(search, exact=request.exact, min_pair=request.min_pair)
-    if not request.diversify or request.k < 1 or not 0 <= request.offset < DIVERSIFIED:
-        return search(k=request.k, offset=request.offset)
+    if not request.diversify or request.offset >= DIVERSIFIED:
+        return searcher.search(query, request)
     stop = request.offset + request.k
-    found = search(k=max(stop, DIVERSIFIED))
+    found = searcher.search(query, replace(request, k=max(stop, DIVERSIFIED), offset=0))
     hits = found.hits
     order = diverse_order(section_contributions(hits[:DIVERSIFIED], len(query.document.sections)))
     chosen = [*(hits[place] for place in order), *hits[DIVERSIFIED:]][request.offset : stop]

@@ -24,9 +24,8 @@ from engine.scoring.lists import RankedLists
 from engine.scoring.similarity import Multiply, products
 from engine.search.candidates import CandidateLists
 from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
-from engine.search.pool import Pool, without_positions
 from engine.search.query import Prepared
-from engine.search.scorer import Exact, Scorer, join_exact
+from engine.search.scorer import Exact, Pool, Scorer, join_exact, without_positions
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 

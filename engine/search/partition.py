@@ -1,17 +1,23 @@
-"""The interface of search to a store: ranks the documents of one partition, then shows hits. A protocol and its values.
+"""The interface of search to a store: ranks the documents of one partition, then shows hits; rankings as one.
 
 A search takes two rounds. In the first, each partition ranks its own documents for a query that was prepared once,
 from the reference that all share. In the second, the partitions that own the hits show them. Searches with many
 queries use other rounds: `survey` lists the documents, `tops` ranks them for several queries, `scores_of` scores given
 documents. An index that is not partitioned is one partition.
 
+All partitions use one reference, so their scores are comparable. Partitions hold different documents, and
+their rankings do not depend on the number of documents requested; neither does the merged ranking.
+
 Letters in shapes: R documents.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +25,8 @@ from numpy.typing import NDArray
 
 from engine.scoring.evidence import Scoring
 from engine.search.query import Prepared
-from engine.search.scorer import Exact
+from engine.search.request import Request
+from engine.search.scorer import Exact, join_exact
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
@@ -32,6 +39,11 @@ class Selection:
     where: str | None = None  # metadata filter, see `engine.store.where`
     without: tuple[str, ...] = ()  # doc_ids that are left out; unknown ones are ignored
     exact: bool = False  # score every document, even if there is an approximate index
+
+    @classmethod
+    def of(cls, request: Request) -> Selection:
+        """The documents that a request searches."""
+        return cls(request.where, request.without, request.exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +135,54 @@ class Placement(Protocol):
             snapshots: of the partitions, by number, as this process opened them; the same documents are searched.
             scoring: the constants.
         """
+
+
+def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Exact:
+    """The best documents of all partitions: by falling score, equal ones by doc_id.
+
+    Args:
+        parts: the ranking of each partition.
+        bases: the position of the first document of each partition among those of all.
+        n_most: most documents to return.
+
+    Returns:
+        R documents, at most `n_most`, at their positions among those of all.
+    """
+    moved = [
+        replace(part.exact, positions=part.exact.positions + base)
+        for part, base in zip(parts, bases.tolist(), strict=True)
+    ]
+    if len(moved) == 1:
+        return moved[0].of(slice(n_most))
+    starts = np.cumsum([0, *(len(one.positions) for one in moved)]).tolist()
+    lists = (
+        zip((-part.exact.scores).tolist(), part.doc_ids, range(start, stop), strict=True)
+        for part, start, stop in zip(parts, starts, starts[1:], strict=False)
+    )
+    order = [row for _, _, row in islice(heapq.merge(*lists), n_most)]
+    return reduce(join_exact, moved).of(np.array(order, np.int64))
+
+
+def merged_ranked(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ranked:
+    """The ranking of `merged` with its doc_ids; the arguments are those of `merged`."""
+    best = merged(parts, bases, n_most)
+    if len(parts) == 1:
+        return Ranked(best, parts[0].doc_ids[:n_most])
+    names = {
+        base + position: doc_id
+        for one, base in zip(parts, bases.tolist(), strict=True)
+        for position, doc_id in zip(one.exact.positions.tolist(), one.doc_ids, strict=True)
+    }
+    return Ranked(best, tuple(names[position] for position in best.positions.tolist()))
+
+
+def merged_ranks(parts: Sequence[Ranks], bases: NDArray[np.int64], n_most: int) -> Ranks:
+    """The rankings of all partitions as that of one partition; the arguments are those of `merged`."""
+    return Ranks(
+        merged_ranked([one.best for one in parts], bases, n_most),
+        n_found=sum(one.n_found for one in parts),
+        n_evident=sum(one.n_evident for one in parts),
+        n_searched=sum(one.n_searched for one in parts),
+        is_exact=all(one.is_exact for one in parts),
+        is_complete=all(one.is_complete for one in parts),
+    )

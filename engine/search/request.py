@@ -1,21 +1,32 @@
-"""The parameters of a search: all that it depends on besides the query and the index. Values only."""
+"""`Request` declares a search once: all that it depends on besides the query and the index. Values only.
+
+Each field carries what programs and people must know of it. Options of commands, bodies of HTTP, tools of MCP,
+provenance, replay, the table of the docs and all checks are made from the fields. Only `longmatch.Index` spells them
+out again, as keywords.
+"""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from enum import StrEnum
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 from engine.errors import QueryError
 from engine.scoring.evidence import CONTAINMENT, Scoring
-from engine.search.allowance import Allowance
+from engine.text.section_kinds import SectionKind
+
+_SKIPPED = tuple(kind.value for kind in SectionKind if kind is not SectionKind.BODY)
 
 
 class Mode(StrEnum):
-    """The meaning of a score."""
+    """What a search finds, and the meaning of its scores."""
 
-    SIMILAR = "similar"  # how similar a document is to the query
-    CONTAINMENT = "containment"  # how much of the query a document contains
+    SIMILAR = "similar"  # documents by their similarity to the query
+    CONTAINMENT = "containment"  # documents by how much of the query they contain
+    NOVELTY = "novelty"  # sections of the query by how little of them any document contains
 
 
 class Explain(StrEnum):
@@ -25,38 +36,126 @@ class Explain(StrEnum):
     MODEL = "model"  # the parts of the score, and the explanation of the model
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """The description of a field: its help, range and choices, and the searches that read it."""
+
+    text: str
+    least: float | None = None
+    most: float | None = None
+    most_served: float | None = None  # for clients of a server
+    choices: tuple[str, ...] = ()
+    option: str | None = None  # of commands; by default `--` and the name
+    value: str | None = None  # placeholder of the value in the help of commands
+    in_novelty: bool = False  # whether a search for novelty reads it
+    in_comparison: bool = False  # whether a comparison of two documents reads it
+    is_constant: bool = False  # one of the constants of the score, which only Python can change
+
+
+def _about(text: str, **rest: Any) -> dict[str, About]:  # noqa: ANN401
+    return {"about": About(text=text, **rest)}
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The parameters of a search, as they were given; the defaults are those of `longmatch.Index.search`."""
+    """A search, with the defaults of every front.
 
-    k: int = 10
-    offset: int = 0
-    where: str | None = None
-    without: tuple[str, ...] = ()
-    skip: Collection[str] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
-    mode: str = Mode.SIMILAR
-    diversify: bool = False
-    min_pair: float = 0.0
-    exact: bool = False
-    scoring: Scoring | None = None
-    allowance: Allowance | None = None
-    explain: str = Explain.EVIDENCE
+    Raises:
+        QueryError: a value has another type or is out of its range, or two values exclude each other.
+    """
+
+    k: int = field(default=10, metadata=_about("Number of hits per query.", least=1, most_served=1_000, option="-k"))
+    offset: int = field(
+        default=0, metadata=_about("Number of hits to skip, for pages.", least=0, most_served=1_000_000)
+    )
+    where: str | None = field(
+        default=None,
+        metadata=_about(
+            "Metadata filter, for example: family = 'pep' and number >= 400; longmatch show INDEX --fields lists the "
+            "fields.",
+            value="FILTER",
+            in_novelty=True,
+        ),
+    )
+    without: tuple[str, ...] = field(
+        default=(), metadata=_about("Leave this document out of the hits.", value="ID", in_novelty=True)
+    )
+    with_itself: bool = field(
+        default=False,
+        metadata=_about("Keep documents with the same content as the query among the hits.", in_novelty=True),
+    )
+    skip: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "Leave sections of this kind out of the query and of all documents.",
+            choices=_SKIPPED,
+            in_novelty=True,
+            in_comparison=True,
+        ),
+    )
+    weights: Mapping[str, float] = field(
+        default_factory=dict,
+        metadata=_about(
+            "Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; by default 1.",
+            option="--weight",
+            value="NAME=X,...",
+            in_comparison=True,
+        ),
+    )
+    mode: Mode = field(
+        default=Mode.SIMILAR,
+        metadata=_about(
+            "What to find: similar documents, documents that contain the query, or sections of the query that no "
+            "document contains.",
+            choices=tuple(Mode),
+            in_novelty=True,
+        ),
+    )
+    diversify: bool = field(
+        default=False, metadata=_about("Order the first 50 hits so that each adds other sections of the query.")
+    )
+    min_pair: float = field(
+        default=0.0,
+        metadata=_about(
+            "List section pairs that contribute at least X to the score, and the sum of the others.",
+            least=0,
+            most=1,
+            value="X",
+        ),
+    )
+    exact: bool = field(
+        default=False, metadata=_about("Score every document instead of candidates; the result is certified.")
+    )
+    candidates: int = field(
+        default=20,
+        metadata=_about(
+            "Encode the N best candidates by words that have no vectors yet.",
+            least=0,
+            most_served=1_000,
+            in_novelty=True,
+        ),
+    )
+    encode_tokens: int | None = field(
+        default=None, metadata=_about("Approximate limit of tokens to encode for candidates.", least=1, in_novelty=True)
+    )
+    explain: Explain = field(
+        default=Explain.EVIDENCE,
+        metadata=_about(
+            "evidence: the parts of the score; model: also the section pairs that a CoLDE or SMITH encoder computes.",
+            choices=tuple(Explain),
+        ),
+    )
+    scoring: Scoring | None = field(
+        default=None,
+        metadata=_about("The constants of the score.", in_novelty=True, in_comparison=True, is_constant=True),
+    )
 
     def __post_init__(self) -> None:
-        """Check mode, minimum and explanation, and choose the scoring of the mode.
-
-        Raises:
-            QueryError: there is no such mode or explanation, the scoring is that of another mode, or the minimum is
-                out of range.
-        """
-        if self.mode not in list(Mode):
-            raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {', '.join(Mode)}")
-        if self.explain not in list(Explain):
-            raise QueryError(f"explain is {self.explain!r:.40}; it must be one of: {', '.join(Explain)}")
-        if not 0 <= self.min_pair <= 1:
-            raise QueryError(f"min_pair is {self.min_pair:g}; it must be from 0 to 1, as contributions are")
-        is_cover = self.mode == Mode.CONTAINMENT
+        """Normalise and check every value, and choose the scoring of the mode."""
+        for parameter in parameters():
+            object.__setattr__(self, parameter.name, parameter.checked(getattr(self, parameter.name)))
+        self._check_mode()
+        is_cover = self.mode is not Mode.SIMILAR
         scoring = self.scoring or (CONTAINMENT if is_cover else Scoring())
         if scoring.cover != is_cover:
             raise QueryError(
@@ -65,6 +164,141 @@ class Request:
             )
         object.__setattr__(self, "scoring", scoring)
 
+    def _check_mode(self) -> None:
+        ignored = [
+            parameter.name
+            for parameter in parameters()
+            if not parameter.about.in_novelty
+            if getattr(self, parameter.name) != parameter.default
+        ]
+        if self.mode is Mode.NOVELTY and ignored:
+            are = "is" if len(ignored) == 1 else "are"
+            raise QueryError(f"{' and '.join(ignored)} {are} for rankings of documents; leave out with mode 'novelty'")
+
+    @classmethod
+    def of(cls, **values: object) -> Request:
+        """A request from names and values, of a front or of a recorded search.
+
+        Raises:
+            QueryError: a name is not known, or see the class.
+        """
+        known = [parameter.name for parameter in parameters()]
+        for name in values:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"these are: {', '.join(known)}"
+                raise QueryError(f"a search has no parameter {name!r:.40}; {hint}")
+        return cls(**values)  # type: ignore[arg-type]
+
+    @property
+    def used_scoring(self) -> Scoring:
+        """The constants of the score, those of the mode by default."""
+        return self.scoring or Scoring()
+
     def leaving_out(self, *doc_ids: str) -> Request:
         """The same search, with further documents left out."""
-        return replace(self, without=(*doc_ids, *self.without))
+        return replace(self, without=tuple(dict.fromkeys((*doc_ids, *self.without)))) if doc_ids else self
+
+    def recorded(self) -> dict[str, Any]:
+        """The parameters that a search of this mode reads as plain values; `of` makes the same request from them."""
+        is_novelty = self.mode is Mode.NOVELTY
+        return {p.name: p.plain(self) for p in parameters() if p.about.in_novelty or not is_novelty}
+
+    def recorded_comparison(self) -> dict[str, Any]:
+        """The parameters that a comparison reads as plain values."""
+        return {p.name: p.plain(self) for p in parameters() if p.about.in_comparison}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A field of `Request` as the fronts read it."""
+
+    name: str
+    kind: type  # int, float, bool, str, tuple, Mapping, Mode, Explain or Scoring
+    is_optional: bool
+    default: Any
+    about: About
+
+    def checked(self, value: object) -> Any:  # noqa: ANN401
+        """A value of this field, normalised.
+
+        Raises:
+            QueryError: it cannot be used.
+        """
+        if value is None and self.is_optional:
+            return None
+        if self.name == "where":
+            # Loads SQLAlchemy, which the help of commands does not need.
+            from engine.store.where import filter_text
+
+            return filter_text(value)
+        if self.kind in (int, float):
+            return self._number(value)
+        if self.kind is tuple:
+            return self._names(value)
+        if issubclass(self.kind, StrEnum):
+            return self.kind(self._choice(value))
+        if issubclass(self.kind, Mapping):
+            return self._weights(value)
+        if self.kind is Scoring and isinstance(value, Mapping):
+            return Scoring(**value)
+        if not isinstance(value, self.kind):
+            raise QueryError(f"{self.name} is {value!r:.40}; it must be {self.kind.__name__}")
+        return value
+
+    def plain(self, request: Request) -> Any:  # noqa: ANN401
+        """The value of a request as JSON can hold it."""
+        value = getattr(request, self.name)
+        if self.kind is tuple:
+            return list(value)
+        if issubclass(self.kind, StrEnum):
+            return str(value)
+        if issubclass(self.kind, Mapping):
+            return dict(value)
+        return asdict(value) if self.kind is Scoring else value
+
+    def _number(self, value: object) -> int | float:
+        is_number = isinstance(value, int if self.kind is int else int | float) and not isinstance(value, bool)
+        if not is_number:
+            wanted = "a whole number" if self.kind is int else "a number"
+            raise QueryError(f"{self.name} is {value!r:.40}; it must be {wanted}")
+        assert isinstance(value, int | float)
+        least, most = self.about.least, self.about.most
+        if (least is not None and not value >= least) or (most is not None and not value <= most):
+            wanted = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+            raise QueryError(f"{self.name} is {value:g}; it must be {wanted}")
+        return value
+
+    def _names(self, value: object) -> tuple[str, ...]:
+        names = () if value is None else (value,) if isinstance(value, str) else value
+        if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
+            wanted = "a name or a list of them" if self.about.choices else "a doc_id or a list of them, as hit.doc_id"
+            raise QueryError(f"{self.name} is {value!r:.60}; pass {wanted}")
+        return tuple(sorted(map(self._choice, names))) if self.about.choices else tuple(names)
+
+    def _choice(self, value: object) -> str:
+        if value not in self.about.choices:
+            listed = ", ".join(self.about.choices)
+            if self.kind is tuple:
+                raise QueryError(f"{value!r:.40} is no kind of section that can be skipped; these are: {listed}")
+            raise QueryError(f"{self.name} is {value!r:.40}; it must be one of: {listed}")
+        return str(value)
+
+    def _weights(self, value: object) -> Mapping[str, float]:
+        if value is not None and not isinstance(value, Mapping):
+            raise QueryError(f'the weights are {type(value).__name__}; pass a dict, as {{"claims": 3, "abstract": 0}}')
+        return {} if value is None else value
+
+
+@cache
+def parameters() -> tuple[Parameter, ...]:
+    """The fields of `Request` in their order."""
+    hints = get_type_hints(Request)
+    return tuple(_parameter(one, hints[one.name]) for one in fields(Request))
+
+
+def _parameter(one: Field[Any], hint: Any) -> Parameter:  # noqa: ANN401
+    is_optional = type(None) in get_args(hint)
+    kind = get_args(hint)[0] if is_optional else hint
+    default = one.default if one.default_factory is MISSING else one.default_factory()
+    return Parameter(one.name, getattr(kind, "__origin__", kind), is_optional, default, one.metadata["about"])

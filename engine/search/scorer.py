@@ -6,7 +6,7 @@ Letters in shapes: I query chunks, R documents, D width.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, cosines, no_matches
-from engine.search.pool import Pool, chosen
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.snapshot import Positions, Snapshot
@@ -66,6 +65,32 @@ def join_exact(one: Exact, other: Exact) -> Exact:
         matches,
         of_documents,
     )
+
+
+@dataclass(slots=True)
+class Pool:
+    """Documents with the components of their scores, which can be off in the last digits."""
+
+    positions: Positions  # (R,)
+    components: Components
+    scores: NDArray[np.float64] = field(init=False)
+
+    def rate(self, prepared: Prepared, root: float) -> Pool:
+        """Combine the components; returns the pool itself."""
+        self.scores = combine(self.components, prepared.weights, root)
+        return self
+
+
+def chosen(pool: Pool, at: NDArray[np.int64]) -> Pool:
+    """Some documents of a pool."""
+    chosen = Pool(pool.positions[at], pool.components.of(at))
+    chosen.scores = pool.scores[at]
+    return chosen
+
+
+def without_positions(pool: Pool, positions: Positions) -> Pool:
+    """A pool without some documents."""
+    return chosen(pool, np.flatnonzero(~np.isin(pool.positions, positions)))
 
 
 class Scorer:

@@ -20,15 +20,23 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import QueryError
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import Multiply, products
 from engine.search.local_partition import LocalPartition, allowed_documents
-from engine.search.merging import merged_ranked, merged_ranks
-from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
+from engine.search.partition import (
+    Partition,
+    Ranked,
+    Ranks,
+    Selection,
+    Shown,
+    Survey,
+    merged_ranked,
+    merged_ranks,
+)
 from engine.search.query import Prepared, Query, prepare
+from engine.search.request import Request
 from engine.search.scorer import Exact
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
@@ -78,41 +86,25 @@ class Searcher:
         )
         self._partitions = [local(part) for part in snapshot.parts] if partitions is None else partitions
 
-    def search(
-        self,
-        query: Query,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        where: str | None = None,
-        without: str | Sequence[str] | None = None,
-        exact: bool = False,
-        min_pair: float = 0.0,
-    ) -> Result:
+    def search(self, query: Query, request: Request | None = None) -> Result:
         """Rank the documents of the index against a query.
 
         A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.long_query`.
-        The coverage of the result records this, and such a result is never certified.
+        The coverage of the result records this, and such a result is never certified. A search by containment scores
+        every document, since lists and postings choose similar documents.
 
         Args:
-            query: the document to search with.
-            k: most hits to return.
-            offset: hits to skip first, for pages.
-            where: metadata filter, see `engine.store.where`.
-            without: doc_id of a document to leave out, or several.
-            exact: score every document, even if there is an approximate index; a search by containment always does,
-                since lists and postings choose similar documents.
-            min_pair: lowest contribution of a section pair that is a part of its own, see `SmallPairs`.
+            query: the document to search with, whose sections are skipped and weighted already.
+            request: of which ranks, filters, `exact` and `min_pair` are used.
 
         Raises:
-            QueryError: k or offset out of range, or the filter does not parse.
+            QueryError: the filter does not parse.
         """
-        if k < 1 or offset < 0:
-            raise QueryError(f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0")
+        request = request or Request()
         started = time.perf_counter()
         prepared = self.prepare(query)
-        selection = Selection(where, _names(without), exact)
-        ranks, hits = self._ranks_and_hits(query, prepared, selection, slice(offset, offset + k), min_pair)
+        page = slice(request.offset, request.offset + request.k)
+        ranks, hits = self._ranks_and_hits(query, prepared, Selection.of(request), page, request.min_pair)
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
         return Result(
@@ -141,27 +133,20 @@ class Searcher:
         ranks = self._each(lambda number: self._partitions[number].rank(prepared, selection, n_most))
         return merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
 
-    def rank(
-        self, query: Query, *, k: int, where: str | None = None, without: str | Sequence[str] | None = None
-    ) -> tuple[Positions, NDArray[np.float64]]:
+    def rank(self, query: Query, request: Request) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, the same as of `search`, without a breakdown; reads no text.
 
         Args:
             query: the document to search with.
-            k: how many at most.
-            where: metadata filter, see `engine.store.where`.
-            without: doc_id of a document to leave out, or several.
+            request: of which the number of hits and the filters are used.
 
         Returns:
             Two arrays (R,), R at most k: positions in the snapshot, and scores above 0, best first.
 
         Raises:
-            QueryError: k is below 1, or the filter does not parse.
+            QueryError: the filter does not parse.
         """
-        if k < 1:
-            raise QueryError(f"k is {k}; it must be at least 1")
-        prepared, selection = self.prepare(query), Selection(where, _names(without))
-        best = self.ranks(prepared, selection, k).best.exact
+        best = self.ranks(self.prepare(query), Selection.of(request), request.k).best.exact
         return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
@@ -261,9 +246,9 @@ class Searcher:
         """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""
         return prepare(query, self.snapshot, self.scoring, self._multiply)
 
-    def allowed(self, where: str | None, without: str | Sequence[str] | None) -> NDArray[np.bool_]:
-        """(N,) True for the documents that pass a metadata filter and are not to be left out."""
-        return allowed_documents(self.snapshot, where, _names(without))
+    def allowed(self, request: Request) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass the metadata filter and are not to be left out."""
+        return allowed_documents(self.snapshot, request.where, request.without)
 
     @property
     def _bases(self) -> NDArray[np.int64]:
@@ -332,10 +317,6 @@ class Searcher:
         for owner in np.unique(owners).tolist():
             places = np.flatnonzero(owners == owner)
             yield owner, places, positions[places] - self._bases[owner]
-
-
-def _names(without: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (without,) if isinstance(without, str) else tuple(without or ())
 
 
 def _passes(

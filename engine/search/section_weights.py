@@ -17,7 +17,6 @@ from math import isfinite
 from engine.errors import QueryError
 from engine.search.query import Query
 from engine.search.section_names import KINDS, key_of, names_of_sections
-from engine.search.skipping import kinds_of
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 
@@ -34,11 +33,11 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
         weights: by kind, heading or number.
 
     Raises:
-        QueryError: a kind or a weight cannot be used.
+        QueryError: a weight cannot be used.
     """
     kinds = section_kinds(query.document) if skip or weights else query.kinds
     of_sections = section_weights(query.document, weights, kinds) if weights else ()
-    skipped = kinds_of(skip)
+    skipped = frozenset(map(SectionKind, skip))
     in_targets = skipped | kinds_without_weight(weights)
     return replace(query, skip=skipped, skip_in_targets=in_targets, section_weights=of_sections, kinds=kinds)
 

@@ -18,19 +18,6 @@ from engine.text.section_kinds import SectionKind
 from engine.text.spans import Span
 
 
-def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
-    """Kinds by their names.
-
-    Raises:
-        QueryError: a name is not a kind, or it is "body", without which nothing could be searched.
-    """
-    known = [kind.value for kind in SectionKind if kind is not SectionKind.BODY]
-    for name in names:
-        if name not in known:
-            raise QueryError(f"{name!r} is no kind of section that can be skipped; these are: {', '.join(known)}")
-    return frozenset(map(SectionKind, names))
-
-
 def left_out_sections(
     kinds: Sequence[SectionKind], skip: Collection[SectionKind], weights: Sequence[float] = ()
 ) -> NDArray[np.bool_]:

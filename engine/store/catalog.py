@@ -13,6 +13,7 @@ from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
+from threading import RLock
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -181,6 +182,19 @@ class FailureRow(Table):
     source: Mapped[str] = mapped_column(primary_key=True)
     reason: Mapped[str]
     doc_id: Mapped[str]  # that the document would have; empty if unknown
+
+
+class SharedConnection(Connection):
+    """A connection for several threads: a statement runs, and its rows are fetched, before the next one begins."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._turn = RLock()
+
+    def execute(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Run a statement; the rows of the result are in memory."""
+        with self._turn:
+            return super().execute(*arguments, **options).freeze()()
 
 
 def connect(path: Path, *, read_only: bool) -> Engine:

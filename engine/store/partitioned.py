@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import asdict, fields
 from functools import cached_property
 from itertools import chain
@@ -137,10 +138,25 @@ class PartitionedSnapshot(Snapshot):
         """(N,) see `Snapshot.tokens`."""
         return np.concatenate([part.tokens for part in self._parts])
 
+    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> PartitionedSnapshot:
+        """See `Snapshot.with_vectors`."""
+        other = copy(self)
+        parts = list(self._parts)
+        for part, places, own in self.split(positions):
+            parts[parts.index(part)] = part.with_vectors(own, [encoded[place] for place in places.tolist()])
+        other._parts = tuple(parts)
+        other._shards = _JoinedShards([part._shards for part in parts])
+        other._forget()
+        return other
+
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
         """See `Snapshot.attach`."""
         for part, places, own in self.split(positions):
             part.attach(own, [encoded[place] for place in places.tolist()])
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what is derived from the vectors of the partitions."""
         for derived in ("roster", "_attached", "document_index", "document_vectors", "tokens"):
             self.__dict__.pop(derived, None)
 

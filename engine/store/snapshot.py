@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ from engine.store.catalog import (
     PostingsRow,
     ReferenceRow,
     ShardRow,
+    SharedConnection,
     StoredRows,
     WordPostingsRow,
     check_file_names,
@@ -111,7 +113,7 @@ class Snapshot(Listing, Gathering):
 
     def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map the files that the catalog names."""
-        self._connection: Connection = connect(catalog, read_only=True).connect()
+        self._connection: Connection = SharedConnection(connect(catalog, read_only=True))
         try:
             self._read_shared(catalog)
         except (DatabaseError, sqlite3.DatabaseError) as error:
@@ -264,6 +266,14 @@ class Snapshot(Listing, Gathering):
     def missing_tokens(self) -> NDArray[np.int64]:
         """(N,) estimated tokens of each document without vectors; 0 for documents with vectors."""
         return np.where(self.has_vectors, 0, self.tokens)
+
+    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Snapshot:
+        """The same snapshot with vectors of further documents, see `attach`; threads that read this one go on."""
+        other = copy(self)
+        other._attached, other.tokens = self._attached.copy(), self.tokens.copy()
+        other._coverage = dict(self._coverage)
+        other.attach(positions, encoded)
+        return other
 
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
         """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.

@@ -269,6 +269,24 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 _OF_OTHERS = ("must", "should", "must_not")  # keys with which other programs join conditions
 
 
+def filter_text(where: object) -> str | None:
+    """A filter in the language above from a text, a dict or its JSON; None for no filter.
+
+    Raises:
+        QueryError: it is neither, or the dict is not a valid filter.
+    """
+    if isinstance(where, str) and where.lstrip().startswith("{"):
+        try:
+            where = json.loads(where)
+        except ValueError as error:
+            raise QueryError(f"the filter is not JSON ({error}); pass an object, or a text as: year >= 2019") from error
+    if where is None or isinstance(where, str):
+        return where or None
+    if isinstance(where, Mapping):
+        return where_text(where)
+    raise QueryError(f"the filter is {type(where).__name__}; pass a dict or a text, as {{'year': {{'>=': 2019}}}}")
+
+
 def where_text(where: Mapping[str, Any]) -> str | None:
     """A filter in the language of `engine.store.where`; None for an empty one, which keeps all documents.
 

@@ -147,7 +147,7 @@ def build(
         language: language of the word segmentation, see `engine.words.languages`; by default the language of the
             index, or the one that is detected in the first documents.
         encode: which documents get vectors in this run: `all` of the index; `later`, a sample that thresholds come
-            from, and other documents when a query selects them, see `engine.search.on_demand`; or `none`, for
+            from, and other documents when a query selects them, see `engine.on_demand`; or `none`, for
             an index that is searched by words alone. With `later`, a changed document also gets its vectors at once
             if at least half of its chunks have vectors in the index, see `indexer.building.reuse`.
         partitions: number of partitions of a new index; an existing index must have as many. By default unchanged,

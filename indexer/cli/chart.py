@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from engine.search.request import Mode, Request
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
-from indexer.cli.question_options import diversify_option, weight_option
-from indexer.cli.search_options import exact_option, file_options, format_option, where_option, without_option
+from indexer.cli.request_options import request_options
+from indexer.cli.search_options import file_options, format_option
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class _Wanted:
 
     by: str
     least: float
-    options: dict[str, Any]  # arguments of the search
+    request: Request
 
 
 @click.command()
@@ -41,7 +42,6 @@ class _Wanted:
     show_default=True,
     help="A row is a section, a sentence or a numbered claim of the document.",
 )
-@click.option("-k", "k", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Hits, as columns.")
 @click.option(
     "--least",
     default=0.0,
@@ -50,11 +50,7 @@ class _Wanted:
     metavar="X",
     help="Leave a cell empty that adds less than X to the score.",
 )
-@where_option
-@without_option
-@weight_option
-@diversify_option
-@exact_option
+@request_options(k=5)
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option
@@ -64,13 +60,8 @@ def chart(
     doc_id: str | None,
     form_of_stdin: str | None,
     by: str,
-    k: int,
     least: float,
-    where: str | None,
-    without: tuple[str, ...],
-    weights: dict[str, float],
-    diversify: bool,
-    exact: bool,
+    request: Request,
     form: str,
     output: Path | None,
     read_seconds: float,
@@ -93,8 +84,9 @@ def chart(
         raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
     if form == "docx" and output is None:
         raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
-    options = {"k": k, "where": where, "without": without, "weights": weights, "diversify": diversify, "exact": exact}
-    wanted = _Wanted(by, least, options)
+    if request.mode is Mode.NOVELTY:
+        raise click.UsageError("a chart has documents as columns; use --mode similar or containment")
+    wanted = _Wanted(by, least, request)
     read = None if document is None else _read(document, check_form(form_of_stdin), read_seconds, read_memory)
     with opened_index(index, device) as opened:
         _write(_chart(opened, read, doc_id, wanted), by, form, output)
@@ -126,13 +118,11 @@ def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wan
     assert document is not None, "the command has one of the two"
     unit = Unit(wanted.by)
     divided = divide_by(document, unit)
-    if doc_id is not None and unit is Unit.SECTION:
-        return claim_chart(index.search_id(doc_id, **wanted.options), divided.rows, least=wanted.least)
-    without = [*wanted.options["without"], *index.copies(document)]
-    if doc_id is not None:
-        without.append(doc_id)
-    options = wanted.options | {"without": list(dict.fromkeys(without))}
-    return claim_chart(index.search(divided.document, **options), divided.rows, least=wanted.least)
+    if unit is Unit.SECTION:
+        return claim_chart(index.search(doc_id or document, wanted.request), divided.rows, least=wanted.least)
+    copies = () if wanted.request.with_itself else index.copies(document)
+    result = index.search(divided.document, wanted.request.leaving_out(*copies))
+    return claim_chart(result, divided.rows, least=wanted.least)
 
 
 def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:

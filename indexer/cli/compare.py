@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from engine.search.request import Request
 from indexer.cli.options import device_option, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
-from indexer.cli.question_options import skip_option, weight_option
+from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
 
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 @click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX instead of B.")
 @as_option
 @click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
-@skip_option
-@weight_option
+@request_options("skip", "weights")
 @pairs_option(10)
 @matrix_option
 @format_option(["table", "json", "html"])
@@ -45,8 +45,7 @@ def compare(
     doc_id: str | None,
     form_of_stdin: str | None,
     encoder: str | None,
-    skip: tuple[str, ...],
-    weights: dict[str, float],
+    request: Request,
     n_pairs: int,
     matrix: bool,
     form: str,
@@ -75,7 +74,7 @@ def compare(
         raise _unread(failed[0])
     with opened_reader(documents, read_seconds, read_memory) as reader:
         read = [_only(name, list(read_named([name], reader, suffix))) for name in documents]
-    comparison = _compared(read, index, doc_id, encoder, device, {"skip": skip, "weights": weights})
+    comparison = _compared(read, index, doc_id, encoder, device, request)
     _print(comparison, form, n_pairs, matrix, output)
 
 
@@ -119,16 +118,16 @@ def _compared(
     doc_id: str | None,
     encoder: str | None,
     device: str | None,
-    sections: dict[str, Any],
+    request: Request,
 ) -> Comparison:
     # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
     from engine.views import comparison_view
 
     if index is None:
-        return comparison_view(compare_alone(documents[0], documents[1], encoder, device=device, **sections))
+        return comparison_view(compare_alone(documents[0], documents[1], encoder, request, device=device))
     with opened_index(index, device) as opened:
-        return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], **sections)
+        return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], request)
 
 
 def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output: Path | None) -> None:

@@ -5,59 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from indexer.cli.options import typed_command
 from indexer.cli.output_file import write_output
-from indexer.cli.query_files import left_out_note
 
 if TYPE_CHECKING:
-    from engine import Document, Index
     from engine.views import Novelty
 
-TYPED = ParameterSource.COMMANDLINE
-_OF_RANKINGS = (
-    "k",
-    "offset",
-    "weights",
-    "diversify",
-    "min_pair",
-    "explain",
-    "exact",
-    "matrix",
-)  # parameters that have no meaning for novelty
 
-
-def check_novelty_options(context: click.Context, form: str) -> None:
-    """Check that the options of a command go with --mode novelty.
+def check_novelty_format(form: str) -> None:
+    """Check that a format can show novelty.
 
     Raises:
-        click.UsageError: an option is for rankings of documents, or the format cannot show novelty.
+        click.UsageError: it cannot.
     """
-    for option in context.command.params:
-        if option.name in _OF_RANKINGS and context.get_parameter_source(option.name) is TYPED:
-            raise click.UsageError(f"{option.opts[-1]} is for rankings of documents; leave it out with --mode novelty")
     if form not in _FORMATS:
         raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_FORMATS)}")
-
-
-def novelty_answers(
-    index: Index, doc_ids: Sequence[str], documents: Iterable[Document], options: dict[str, Any], *, with_itself: bool
-) -> list[Novelty]:
-    """The novelty of indexed documents, then of others; copies of a query are left out unless `with_itself`."""
-    found = [index.novelty(doc_id, **options) for doc_id in doc_ids]
-    for document in documents:
-        copies = [] if with_itself else index.copies(document)
-        if copies:
-            click.echo(left_out_note(document, copies), err=True)
-        without = list(dict.fromkeys([*options["without"], *copies]))
-        found.append(index.novelty(document, **options | {"without": without}))
-    return found
 
 
 def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, output: Path | None) -> None:

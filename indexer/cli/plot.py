@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -81,14 +81,10 @@ def _read(document: str, seconds: float, memory: int) -> Document:
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
     # Loads matplotlib, which only pictures need.
     from engine.plots.corpus_map import corpus_map, plot_map
+    from engine.search.request import Request
     from engine.store.lookup import check_field
 
     if by is not None:
         check_field(index.snapshot.folder, by)
-    result = None
-    options: dict[str, Any] = {"k": k, "where": where}
-    if isinstance(query, str):
-        result = index.search_id(query, **options)
-    elif query is not None:
-        result = index.search(query, without=index.copies(query), **options)
+    result = None if query is None else index.search(query, Request(k=k, where=where))
     return plot_map(index, corpus_map(index, query, where), result=result, by=by)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import click
 
-from engine.search.allowance import CANDIDATES, Allowance
+from engine.search.request import Explain, Mode, Request
 from indexer.cli.cluster import placed_partitions, ray_option
-from indexer.cli.novelty import check_novelty_options, novelty_answers, print_novelty
+from indexer.cli.novelty import check_novelty_format, print_novelty
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -24,22 +24,8 @@ from indexer.cli.options import (
 )
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
-from indexer.cli.question_options import (
-    diversify_option,
-    explain_option,
-    min_pair_option,
-    skip_option,
-    weight_option,
-)
-from indexer.cli.search_options import (
-    exact_option,
-    file_options,
-    format_option,
-    matrix_option,
-    pairs_option,
-    where_option,
-    without_option,
-)
+from indexer.cli.request_options import request_options
+from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -47,6 +33,7 @@ if TYPE_CHECKING:
     from engine.views import Novelty, SectionMatrix
 
     _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
+    ResultT = TypeVar("ResultT", Result, Novelty)
 
 
 _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explanation of the model
@@ -60,43 +47,7 @@ _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explana
 )
 @click.option("--text", "texts", multiple=True, help="Use this text as the query; may be repeated.")
 @as_option
-@click.option(
-    "-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Number of hits per query."
-)
-@click.option(
-    "--offset",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="N",
-    help="Number of hits to skip, for pages.",
-)
-@where_option
-@without_option
-@skip_option
-@weight_option
-@click.option(
-    "--mode",
-    type=click.Choice(["similar", "containment", "novelty"]),
-    default="similar",
-    show_default=True,
-    help="What to find: similar documents, documents that contain the query, or sections of the query that no "
-    "document contains.",
-)
-@diversify_option
-@min_pair_option
-@explain_option
-@click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
-@click.option(
-    "--candidates",
-    default=CANDIDATES,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="N",
-    help="Encode the N best candidates by words that have no vectors yet.",
-)
-@click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
-@exact_option
+@request_options()
 @ray_option("Search partitions as actors of")
 @pairs_option(None, "3, in HTML 10; of novelty 1, in HTML 3")
 @matrix_option
@@ -109,20 +60,7 @@ def query(
     doc_ids: tuple[str, ...],
     texts: tuple[str, ...],
     form_of_stdin: str | None,
-    k: int,
-    offset: int,
-    where: str | None,
-    without: tuple[str, ...],
-    skip: tuple[str, ...],
-    weights: dict[str, float],
-    mode: str,
-    diversify: bool,
-    min_pair: float,
-    explain: str,
-    with_itself: bool,
-    candidates: int,
-    encode_tokens: int | None,
-    exact: bool,
+    request: Request,
     ray_address: str | None,
     n_pairs: int | None,
     matrix: bool,
@@ -143,35 +81,26 @@ def query(
         longmatch query papers.lm draft.pdf -k 5 --sections 2
         longmatch query papers.lm draft.pdf --mode novelty
     """
-    _check_use([*documents, *doc_ids, *texts], texts, mode, form, output, matrix=matrix)
-    if explain == "model" and form not in _OF_MODELS:
-        raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
+    _check_use([*documents, *doc_ids, *texts], texts, request, form, output, matrix=matrix)
     suffix = check_form(form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
     answers: list[_Found] = []
     novelties: list[Novelty] = []
     if named or doc_ids or texts:
-        options: dict[str, Any] = {
-            "where": where,
-            "without": without,
-            "skip": skip,
-            "allowance": Allowance(candidates, encode_tokens),
-        }
-        of_ranking = {"k": k, "offset": offset, "weights": weights, "mode": mode, "diversify": diversify}
-        of_ranking |= {"min_pair": min_pair, "explain": explain}
         reading = opened_reader(named, read_seconds, read_memory)
         with (
             reading as reader,
             placed_partitions(index, ray_address) as placement,
             opened_index(index, device, placement=placement) as opened,
         ):
-            found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
-            if mode == "novelty":
-                novelties = novelty_answers(opened, doc_ids, found, options, with_itself=with_itself)
+            found: Iterator[Document | str] = chain(
+                doc_ids, _text_queries(texts), _documents(read_named(named, reader, suffix), failed)
+            )
+            if request.mode is Mode.NOVELTY:
+                novelties = [_noted(opened.novelty(source, request)) for source in found]
             else:
-                options |= of_ranking | {"exact": exact}
-                answers = _answers(opened, doc_ids, found, options, with_itself=with_itself, matrix=matrix)
+                answers = [_answer(opened, source, request, matrix=matrix) for source in found]
     if answers:
         _print(answers, form, n_pairs, output)
     if novelties:
@@ -183,7 +112,7 @@ def query(
 
 
 def _check_use(
-    named: Sequence[str], texts: Sequence[str], mode: str, form: str, output: Path | None, *, matrix: bool
+    named: Sequence[str], texts: Sequence[str], request: Request, form: str, output: Path | None, *, matrix: bool
 ) -> None:
     """Check that the options go together.
 
@@ -198,8 +127,12 @@ def _check_use(
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
-    if mode == "novelty":
-        check_novelty_options(click.get_current_context(), form)
+    if request.mode is Mode.NOVELTY:
+        if matrix:
+            raise click.UsageError("--matrix is for rankings of documents; leave it out with --mode novelty")
+        check_novelty_format(form)
+    if request.explain is Explain.MODEL and form not in _OF_MODELS:
+        raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
 
 
 def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
@@ -221,30 +154,16 @@ def _documents(found: Iterator[Document | Failure], failed: list[Failure]) -> It
             yield one
 
 
-def _answers(
-    index: Index,
-    doc_ids: Sequence[str],
-    documents: Iterable[Document],
-    options: dict[str, Any],
-    *,
-    with_itself: bool,
-    matrix: bool,
-) -> list[_Found]:
-    """Search with indexed documents, then with other documents."""
-    for doc_id in options["without"]:
-        index.position(doc_id)
-    answers = []
-    for doc_id in doc_ids:
-        result = index.search_id(doc_id, **options)
-        answers.append((result, _matrices(index, doc_id, result) if matrix else ()))
-    for document in documents:
-        copies = [] if with_itself else index.copies(document)
-        if copies:
-            click.echo(left_out_note(document, copies), err=True)
-        without = [*options["without"], *(copy for copy in copies if copy not in options["without"])]
-        result = index.search(document, **options | {"without": without})
-        answers.append((result, _matrices(index, document, result) if matrix else ()))
-    return answers
+def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> _Found:
+    result = _noted(index.search(query, request))
+    return result, _matrices(index, query, result) if matrix else ()
+
+
+def _noted(result: ResultT) -> ResultT:
+    """The same result; a line on standard error names the copies of the query that are left out of it."""
+    if result.copies:
+        click.echo(left_out_note(result.query, result.copies), err=True)
+    return result
 
 
 def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:

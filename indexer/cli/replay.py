@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.search.request import Request
 from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.request_options import request_options
 
 if TYPE_CHECKING:
     from engine import Document, Index
@@ -108,8 +110,7 @@ def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, r
 @click.option(
     "--id", "doc_ids", multiple=True, metavar="ID", help="Search with this document of both; may be repeated."
 )
-@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Hits of each query.")
-@click.option("--exact", is_flag=True, help="Score every document, so that the rankings are certified.")
+@request_options("k", "exact", "mode", "skip", "weights")
 @json_option
 @read_seconds_option
 @read_memory_option
@@ -120,8 +121,7 @@ def diff(
     documents: tuple[str, ...],
     queries: tuple[str, ...],
     doc_ids: tuple[str, ...],
-    k: int,
-    exact: bool,
+    request: Request,
     as_json: bool,
     read_seconds: float,
     read_memory: int,
@@ -145,12 +145,12 @@ def diff(
         opened_index(before, device) as old,
         opened_index(after, device) as new,
     ):
-        found = [_difference(old, new, doc_id, k=k, exact=exact) for doc_id in doc_ids]
+        found = [_difference(old, new, doc_id, request) for doc_id in doc_ids]
         for one in read_named(readable, reader, None):
             if isinstance(one, Failure):
                 failed.append(one)
             else:
-                found.append(_difference(old, new, one, k=k, exact=exact))
+                found.append(_difference(old, new, one, request))
     _print(found, as_json)
     for failure in failed:
         click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
@@ -158,18 +158,12 @@ def diff(
         sys.exit(PARTLY if found else FAILED)
 
 
-def _difference(old: Index, new: Index, query: Document | str, *, k: int, exact: bool) -> Differences:
+def _difference(old: Index, new: Index, query: Document | str, request: Request) -> Differences:
     from engine.report.differences import compare_results
 
-    before, after = (_values(one, query, k=k, exact=exact) for one in (old, new))
+    before, after = (one.search(query, request).to_dict() for one in (old, new))
     was_there, is_there = ((lambda doc_id, one=one: one.snapshot.position(doc_id) is not None) for one in (old, new))
     return compare_results(before, after, was_there=was_there, is_there=is_there)
-
-
-def _values(index: Index, query: Document | str, *, k: int, exact: bool) -> dict[str, Any]:
-    if isinstance(query, str):
-        return index.search_id(query, k=k, exact=exact).to_dict()
-    return index.search(query, k=k, exact=exact, without=index.copies(query)).to_dict()
 
 
 def _print(found: Sequence[Differences], as_json: bool) -> None:

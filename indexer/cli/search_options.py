@@ -1,4 +1,4 @@
-"""Options shared by the commands that search with a document: query, chart, compare."""
+"""Options of the commands that search with a document, besides those of the search: files and formats."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ from indexer.cli.reading import read_memory_option, read_seconds_option
 
 DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
 
-where_option = click.option(
-    "--where",
-    metavar="FILTER",
-    help="Metadata filter, for example: family = 'pep' and number >= 400; "
-    "longmatch show INDEX --fields lists the fields.",
-)
-without_option = click.option(
-    "--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated."
-)
-exact_option = click.option(
-    "--exact", is_flag=True, help="Score every document instead of candidates; the result is certified."
-)
 matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
 # The output file, and limits for reading the document.
 file_options = together(output_option, read_seconds_option, read_memory_option)

@@ -58,7 +58,7 @@ _HEADINGS = {
     "--threads",
     default=4,
     type=click.IntRange(1),
-    help="Requests that run at the same time, by default 4, each in its own copy of the opened index.",
+    help="Requests that run at the same time, by default 4.",
 )
 @option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
 @read_seconds_option

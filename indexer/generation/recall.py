@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.errors import RecallTooLow
 from engine.index import Index
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
 
@@ -50,8 +51,9 @@ class RecallSample:
         """Share of the exact top documents that a generation finds, in [0, 1], the mean over the queries."""
         searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=self._scan_chunks)
         shares = [
-            len(truth.intersection(searcher.rank(query, k=RECALL_K, without=doc_id)[0].tolist())) / len(truth)
+            len(truth.intersection(searcher.rank(query, request)[0].tolist())) / len(truth)
             for (doc_id, query), truth in zip(self._queries, self._truth, strict=True)
+            for request in [Request(k=RECALL_K, without=(doc_id,))]
             if truth
         ]
         return float(np.mean(shares)) if shares else 1.0

@@ -20,18 +20,25 @@ from pydantic import Field
 
 from engine.errors import EngineError
 from engine.index import Index
-from indexer.mcp.tools import MOST_HITS, Tools
+from engine.search.request import Request
+from engine.text.document import Document
+from indexer.mcp.tools import Tools
 from indexer.reading.reader import DocumentReader, ReadLimits
+from indexer.request_fields import request_fields
 
 _INSTRUCTIONS = """\
 Finds long documents of an index with a long document, and shows which sections match. Give the whole text, not \
 keywords. Scores are in [0, 1], and the contributions of section pairs are parts of the score. Cite doc_id, heading \
 and pages. Read a section with read_document before quoting it."""
+MOST_HITS = 50
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-Hits = Annotated[int, Field(ge=1, le=MOST_HITS, description="Hits wanted.")]
-Where = Annotated[str | None, Field(description="Metadata filter, for example: year >= 2019 and venue = 'ACL'.")]
-Pairs = Annotated[int, Field(ge=0, description="Section pairs of each hit, strongest first.")]
+_FIELDS: dict[str, Any] = {
+    name: kind
+    for name, kind in request_fields(k={"default": 5, "most": MOST_HITS}).items()
+    if name not in ("mode", "explain")  # an answer lists documents and sentences, not novelty or matrices
+}
+_PAIRS = Annotated[int, Field(ge=0, description="Section pairs of each hit, strongest first.")]
 
 
 def mcp_server(
@@ -73,17 +80,17 @@ def mcp_server(
         """Count the documents of the index, and list the metadata fields for filters."""
         return tools.describe()
 
-    def search_text(text: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+    def search_text(text: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Rank the documents of the index against a whole text, and show the sections that match."""
-        return tools.search(text=text, k=k, where=where, section_pairs=section_pairs)
+        return tools.search(Document.from_text(text), Request.of(**parameters), section_pairs)
 
-    def search_similar(doc_id: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+    def search_similar(doc_id: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Rank the documents of the index against one of them, named by its doc_id."""
-        return tools.search(doc_id=doc_id, k=k, where=where, section_pairs=section_pairs)
+        return tools.search(doc_id, Request.of(**parameters), section_pairs)
 
-    def search_file(path: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+    def search_file(path: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Rank the documents of the index against a file, named relative to the folder of files."""
-        return tools.search(file=path, k=k, where=where, section_pairs=section_pairs)
+        return tools.search(tools.file(path), Request.of(**parameters), section_pairs)
 
     def read_document(doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
         """List the sections of a document, or read one section by its number; go on at next_start."""
@@ -107,5 +114,20 @@ def _with_named_errors(function: Callable[..., dict[str, Any]]) -> Callable[...,
         except EngineError as error:
             raise ToolError(str(error)) from error
 
-    named.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    named.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return named
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a tool; that of a search has the fields of `Request` in place of `parameters`."""
+    signature = inspect.signature(function, eval_str=True)
+    names = list(signature.parameters)
+    if "parameters" not in names:
+        return signature
+    query = signature.parameters[names[0]]
+    rest = [_parameter(name, kind, default) for name, (kind, default) in _FIELDS.items()]
+    return signature.replace(parameters=[query, *rest, _parameter("section_pairs", _PAIRS, 3)])
+
+
+def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind, default=default)

@@ -10,14 +10,14 @@ from typing import Any
 from engine.errors import QueryError
 from engine.index import Index
 from engine.readers import Unreadable
+from engine.search.request import Request
 from engine.store.lookup import stored_fields
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.views import Hit, Result
 from indexer.reading.reader import DocumentReader
-from indexer.reading.requests import Request
+from indexer.reading.requests import Request as ReadRequest
 
-MOST_HITS = 50
 MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a document is not
 
 
@@ -44,40 +44,28 @@ class Tools:
             fields = [asdict(field) for field in stored_fields(snapshot.folder)]
             return {"name": snapshot.folder.name, "documents": snapshot.n_documents, "fields": fields}
 
-    def search(
-        self,
-        text: str | None = None,
-        doc_id: str | None = None,
-        file: str | None = None,
-        *,
-        k: int = 5,
-        where: str | None = None,
-        section_pairs: int = 3,
-    ) -> dict[str, Any]:
-        """Rank the documents of the index against a text, an indexed document or a file.
+    def search(self, query: Document | str, request: Request, section_pairs: int = 3) -> dict[str, Any]:
+        """Rank the documents of the index against a document, or against an indexed document by its doc_id.
 
         Args:
-            text: of any length; never the name of a file.
-            doc_id: of an indexed document, which is left out of its own hits.
-            file: path below the folder of files.
-            k: hits, from 1 to `MOST_HITS`.
-            where: metadata filter, as "year >= 2019".
+            query: a copy of it is left out of the hits, unless the request keeps it.
+            request: how to search.
             section_pairs: of each hit, strongest first.
 
         Raises:
-            EngineError: an argument cannot be used, or the file cannot be read.
+            EngineError: the request cannot be used.
         """
-        if sum(one is not None for one in (text, doc_id, file)) != 1:
-            raise QueryError("the query is missing or not the only one; give one of text, doc_id and file")
-        if not 1 <= k <= MOST_HITS:
-            raise QueryError(f"k is {k}; give a number from 1 to {MOST_HITS}")
         with self._lock:
-            if doc_id is not None:
-                result = self._index.search_id(doc_id, k=k, where=where)
-            else:
-                query = Document.from_text(text) if text is not None else self._document(str(file))
-                result = self._index.search(query, k=k, where=where, without=self._index.copies(query))
-            return _answer(result, max(0, section_pairs))
+            return _answer(self._index.search(query, request), section_pairs)
+
+    def file(self, path: str) -> Document:
+        """The one document of a file below the folder of files.
+
+        Raises:
+            EngineError: the file is outside the folder, does not exist, or cannot be read.
+        """
+        with self._lock:
+            return self._document(path)
 
     def read(self, doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
         """The sections of an indexed document with their numbers, or the text of one section.
@@ -120,7 +108,7 @@ class Tools:
         path = _file_below(self.files, name)
         if path is None:
             raise QueryError(f"there is no file {name!r} below {self.files.name}; name one relative to that folder")
-        found = list(self._reader.read([Request(str(path), doc_id=path.name)]))
+        found = list(self._reader.read([ReadRequest(str(path), doc_id=path.name)]))
         if len(found) != 1 or isinstance(found[0], Unreadable):
             reason = found[0].reason if found and isinstance(found[0], Unreadable) else f"{len(found):,} documents"
             raise QueryError(f"{name!r} cannot be searched with: {reason}; name a file of one document")

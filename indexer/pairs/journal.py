@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import QueryError
-from engine.search.pair_search import Edges
+from indexer.pairs.edges import Edges
 
 FORM = "longmatch-pairs/1"
 _BEGINNING = json.dumps({"form": FORM})[:-1].encode()

@@ -17,11 +17,10 @@ import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
+from engine.on_demand import BY_WORDS
 from engine.pairs import DocumentPair
 from engine.provenance import index_state
 from engine.scoring.evidence import CONTAINMENT, Scoring
-from engine.search.on_demand import BY_WORDS
-from engine.search.pair_search import Edges, best_edges, given_edges, join_edges, missing_reverse
 from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
@@ -29,6 +28,7 @@ from engine.search.searcher import Searcher
 from engine.store.lookup import check_fields
 from engine.store.snapshot import Positions
 from engine.views import Pairs
+from indexer.pairs.edges import Edges, best_edges, given_edges, join_edges, missing_reverse
 from indexer.pairs.journal import Journal
 
 # Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.
@@ -58,8 +58,8 @@ class PairSettings:
             raise QueryError(f"least is {self.least:g}; a pair needs a score above 0 and at most 1")
         if self.top < 1:
             raise QueryError(f"top is {self.top}; it must be at least 1")
-        if self.mode not in list(Mode):
-            raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {', '.join(Mode)}")
+        if self.mode not in (Mode.SIMILAR, Mode.CONTAINMENT):
+            raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {Mode.SIMILAR}, {Mode.CONTAINMENT}")
 
 
 def find_pairs(

@@ -1,1 +1,1 @@
-"""The HTTP API of an index: FastAPI in front, one encoder and several opened copies of the index behind."""
+"""The HTTP API of an index: FastAPI in front, one encoder and the opened index behind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from engine.index import Index
 from engine.report.contract import envelope
 from engine.result import Provenance
-from engine.search.allowance import Allowance
+from engine.search.request import Mode, Request
 from engine.store.lookup import check_fields
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
@@ -28,83 +28,34 @@ def as_json(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
-def search(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
+def search(index: Index, query: Document | str, parameters: Parameters) -> bytes:
     """Rank the index against a document, or against an indexed document.
 
     Args:
         index: opened for this thread.
         query: a document, or the doc_id of an indexed document.
         parameters: how to search.
-        where: metadata filter.
     """
-    if parameters.mode == "novelty":
-        return _novelty(index, query, parameters, where)
-    result = found(index, query, parameters, where, without=parameters.without)
+    request = parameters.request()
+    check_names(index, query, request)
+    if request.mode is Mode.NOVELTY:
+        values = index.novelty(query, request).to_dict(n_pairs=parameters.sections)
+        return as_json(envelope([_without_paths(values)]))
+    result = index.search(query, request)
     values = _without_paths(result.to_dict(n_pairs=parameters.sections))
     if parameters.matrix:
         _add_matrices(index, query, result, values)
     return as_json(envelope([values]))
 
 
-def _novelty(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
-    ranked = novelty(index, query, parameters, where, without=parameters.without)
-    return as_json(envelope([_without_paths(ranked.to_dict(n_pairs=parameters.sections))]))
-
-
-def novelty(
-    index: Index, query: Document | str, parameters: Parameters, where: str | None, *, without: Sequence[str]
-) -> Novelty:
-    """The novelty of the sections of a document; the arguments are those of `found`.
+def check_names(index: Index, query: Document | str, request: Request) -> None:
+    """Check that the index holds the documents that a search names.
 
     Raises:
-        Refusal: the index lacks one of the named documents.
+        Refusal: it lacks one of them.
     """
-    _check_names(index, query, without)
-    return index.novelty(
-        query,
-        where=where,
-        without=without,
-        skip=parameters.skip,
-        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
-    )
-
-
-def _check_names(index: Index, query: Document | str, without: Sequence[str]) -> None:
-    for doc_id in [*without, *([query] if isinstance(query, str) else [])]:
+    for doc_id in [*request.without, *([query] if isinstance(query, str) else [])]:
         check_is_there(index, doc_id)
-
-
-def found(
-    index: Index, query: Document | str, parameters: Parameters, where: str | None, *, without: Sequence[str]
-) -> Result:
-    """The result of a search.
-
-    Args:
-        index: opened for this thread.
-        query: a document, or the doc_id of an indexed document.
-        parameters: how to search.
-        where: metadata filter.
-        without: documents to leave out.
-
-    Raises:
-        Refusal: the index lacks one of the named documents.
-    """
-    _check_names(index, query, without)
-    search_with = index.search_id if isinstance(query, str) else index.search
-    return search_with(
-        query,  # type: ignore[arg-type]
-        k=parameters.k,
-        offset=parameters.offset,
-        where=where,
-        without=without,
-        skip=parameters.skip,
-        weights=parameters.weights,
-        mode=parameters.mode,
-        diversify=parameters.diversify,
-        min_pair=parameters.min_pair,
-        exact=parameters.exact,
-        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
-    )
 
 
 def without_folders(result: Result) -> Result:
@@ -161,7 +112,7 @@ def compare(index: Index, query: Document | str, target: Document | str, asked: 
     for one in (query, target):
         if isinstance(one, str):
             check_is_there(index, one)
-    compared = index.compare(query, target, skip=asked.skip, weights=asked.weights)
+    compared = index.compare(query, target, asked.request())
     return as_json(envelope([_without_paths(compared.to_dict(n_pairs=asked.sections))]))
 
 

@@ -15,7 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from engine.index import Index
+from engine.store.where import filter_text
 from indexer.serving import answers, catalog
+from indexer.serving.access import Access
 from indexer.serving.bodies import (
     LONGEST_FIELD,
     MOST_LISTED,
@@ -25,10 +27,8 @@ from indexer.serving.bodies import (
     MatrixBody,
     SearchBody,
     SearchForm,
-    filter_text,
 )
 from indexer.serving.failures import Refusal, refusal_of
-from indexer.serving.gate import Gate
 from indexer.serving.page import add_page
 from indexer.serving.schema import add_contract, response
 from indexer.serving.service import Service
@@ -61,7 +61,7 @@ def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> Fas
         docs_url=None,  # the pages of FastAPI load scripts from other machines
         redoc_url=None,
         lifespan=lifespan,
-        middleware=[Middleware(Gate, settings=service.settings, metrics=service.metrics)],
+        middleware=[Middleware(Access, settings=service.settings, metrics=service.metrics)],
     )
     _add_state(app, service)
     _add_searches(app, service)
@@ -94,7 +94,7 @@ def _add_searches(app: FastAPI, service: Service) -> None:
     @app.post("/v1/search", summary="Search with a text, a document or a doc_id", responses=response("envelope"))
     async def search(body: SearchBody) -> Response:
         def work(index: Index) -> bytes:
-            return answers.search(index, service.query(body), body, body.filter_text())
+            return answers.search(index, service.query(body), body)
 
         return await service.answer_with(work)
 
@@ -103,7 +103,7 @@ def _add_searches(app: FastAPI, service: Service) -> None:
         name, data = form.file.filename or "", await form.file.read()
 
         def work(index: Index) -> bytes:
-            return answers.search(index, service.uploads.file(name, data), form, form.filter_text())
+            return answers.search(index, service.uploads.file(name, data), form)
 
         return await service.answer_with(work)
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from engine.errors import QueryError
-from engine.search.allowance import CANDIDATES
+from engine.search.request import Request
 from engine.search.section_weights import parse_weights
-from engine.store.where import where_text
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
+from indexer.request_fields import DocId, request_fields, served_parameters
 
-Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
-MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
-_MOST_NAMES = 1_000
-_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "matrix"])
-_LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
+MOST_LISTED, MOST_OFFSET, LONGEST_FIELD = 1_000, 1_000_000, 1_024
 
-DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
 # With a limit, pydantic refuses characters that are not Unicode, such as half of a surrogate pair.
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
 Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
-Offset: TypeAlias = Annotated[int, Field(ge=0, le=MOST_OFFSET)]
-_SKIP_TEXT = "Kinds of sections that take no part in the score, of the query and of documents."
-_WEIGHTS_TEXT = 'Weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}.'
 SECTIONS_TEXT = "Section pairs of each hit; null for all."
 
 
@@ -75,54 +67,25 @@ class Query(BaseModel):
         return self
 
 
-class Parameters(BaseModel):
-    """How to search; the names and defaults are those of `longmatch query`."""
+_FIELDS: Any = create_model("RequestFields", **request_fields())  # type: ignore[call-overload]
+_COMPARED = ("skip", "weights")
+
+
+class Parameters(_FIELDS):  # type: ignore[misc]
+    """How to search, the fields of `Request`; and how much of a result to return."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    k: int = Field(10, ge=1, le=MOST_HITS, description="Hits.")
-    offset: Offset = Field(0, description="Hits to leave out first, for pages.")
-    where: Annotated[str, Field(max_length=_LONGEST_FILTER)] | dict[str, Any] | None = Field(
-        None,
-        description='Metadata filter as text, "year >= 2019", or as an object, {"year": {">=": 2019}}.',
-    )
-    without: list[DocId] = Field([], max_length=_MOST_NAMES, description="Documents to leave out.")
-    skip: list[Kind] = Field([], description=_SKIP_TEXT)
-    weights: dict[str, float] = Field({}, max_length=_MOST_NAMES, description=_WEIGHTS_TEXT)
-    mode: Literal["similar", "containment", "novelty"] = Field(
-        "similar",
-        description="What to find: similar documents, documents that contain the query, or sections of the query that "
-        "no document contains.",
-    )
-    diversify: bool = Field(False, description="Order the first 50 hits so that each adds other sections of the query.")
-    min_pair: float = Field(
-        0.0, ge=0, le=1, description="List section pairs that contribute at least so much, and the sum of the others."
-    )
-    exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
-    candidates: int = Field(
-        CANDIDATES,
-        ge=0,
-        le=MOST_CANDIDATES,
-        description="Of so many best documents by words, encode those that have no vectors yet.",
-    )
-    encode_tokens: int | None = Field(None, ge=1, description="Encode at most about so many tokens of them.")
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
 
-    @model_validator(mode="after")
-    def _fits_mode(self) -> Parameters:
-        given = sorted(self.model_fields_set & _OF_RANKINGS) if self.mode == "novelty" else []
-        if given:
-            raise ValueError(f"{', '.join(given)}: only for rankings of documents; leave out with mode novelty")
-        return self
-
-    def filter_text(self) -> str | None:
-        """The filter in the language of `engine.store.where`.
+    def request(self) -> Request:
+        """The search.
 
         Raises:
-            QueryError: the value is not a filter.
+            QueryError: the filter is none, or two parameters exclude each other.
         """
-        return filter_text(self.where)
+        return Request.of(**{one.name: getattr(self, one.name) for one in served_parameters()})
 
 
 class SearchBody(Query, Parameters):
@@ -141,10 +104,6 @@ class SearchForm(Parameters):
     def _weights(cls, given: object) -> object:
         return weights_of_text(given)
 
-    def filter_text(self) -> str | None:
-        """The filter, which a form can hold as JSON too."""
-        return filter_text(_from_json(self.where) if isinstance(self.where, str) else self.where)
-
 
 class MatrixBody(BaseModel):
     """Two documents whose sections are compared by cosine."""
@@ -155,12 +114,17 @@ class MatrixBody(BaseModel):
     target: DocId = Field(description="A document of the index.")
 
 
-class CompareParameters(BaseModel):
+_COMPARE_FIELDS: Any = create_model("CompareFields", **request_fields(_COMPARED))  # type: ignore[call-overload]
+
+
+class CompareParameters(_COMPARE_FIELDS):  # type: ignore[misc]
     """How to compare; the names are those of a search."""
 
-    skip: list[Kind] = Field([], description=_SKIP_TEXT)
-    weights: dict[str, float] = Field({}, max_length=_MOST_NAMES, description=_WEIGHTS_TEXT)
     sections: Listed | None = Field(None, description=SECTIONS_TEXT)
+
+    def request(self) -> Request:
+        """The parameters of the comparison."""
+        return Request.of(**{name: getattr(self, name) for name in _COMPARED})
 
 
 class CompareBody(CompareParameters):
@@ -186,19 +150,6 @@ class CompareForm(CompareParameters):
         return weights_of_text(given)
 
 
-def filter_text(where: object) -> str | None:
-    """A filter as text; None for no filter.
-
-    Raises:
-        QueryError: the value is not a filter.
-    """
-    if where is None or isinstance(where, str):
-        return where or None
-    if not isinstance(where, dict):
-        raise QueryError(f"the filter is {type(where).__name__}; send a text or an object")
-    return where_text(where)
-
-
 def weights_of_text(given: object) -> object:
     """Weights of a form or of the page, as JSON or as "claims=3,abstract=0"; pydantic checks any other value."""
     if isinstance(given, list):
@@ -211,12 +162,3 @@ def weights_of_text(given: object) -> object:
         return parse_weights(given)
     except QueryError as error:
         raise ValueError(str(error)) from error
-
-
-def _from_json(where: str) -> object:
-    if not where.lstrip().startswith("{"):
-        return where
-    try:
-        return json.loads(where)
-    except ValueError as error:
-        raise QueryError(f"the filter is not JSON ({error}); send an object, or a text as: year >= 2019") from error

@@ -13,9 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.encoders.explanation import ModelExplanation
 from engine.errors import EncoderError
 from engine.text.document import Document
-from indexer.serving.progress import Progress, Subject
+from indexer.serving.progress import Subject, followed_progress
 
 MOST_TOKENS = 200_000  # of the documents that are encoded together
 
@@ -48,8 +49,10 @@ class _Batch:
         return min(1.0, (self._encoder.n_read - self._n_before) / max(1, self._n_chunks))
 
 
-class SharedEncoder:
+class SharedEncoder(Encoder):
     """Encodes for several threads, in the order in which they come, as many requests together as fit."""
+
+    takes_threads = True
 
     def __init__(
         self, encoder: Encoder, on_batch: Callable[[int, int], None] = lambda _requests, _documents: None
@@ -57,10 +60,11 @@ class SharedEncoder:
         """Start the thread; `close` ends it.
 
         Args:
-            encoder: used by that thread alone, apart from segmentation.
+            encoder: used by that thread alone, apart from segmentation and explanations.
             on_batch: called after each batch with its requests and its documents.
         """
         self.encoder = encoder
+        self.name, self.width, self.device = encoder.name, encoder.width, encoder.device
         self._on_batch = on_batch
         self._waiting: deque[_Job] = deque()
         self._arrival = threading.Condition()
@@ -69,25 +73,50 @@ class SharedEncoder:
         self._segmentation = threading.Lock()  # tokenizers refuse two threads at a time
         threading.Thread(target=self._work, name="encoder", daemon=True).start()
 
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder."""
+        return self.encoder.fingerprint
+
+    @property
+    def cannot_explain(self) -> str | None:
+        """See `Encoder.cannot_explain`."""
+        return self.encoder.cannot_explain
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """See `Encoder.explain`; one request at a time."""
+        with self._segmentation:
+            return self.encoder.explain(query, targets)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the encoder."""
+        self.encoder.save_pretrained(folder)
+
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into chunks."""
         with self._segmentation:
             return self.encoder.segment(document)
 
-    def encode_segmented(
-        self, documents: Sequence[SegmentedDocument], progress: Progress | None = None
-    ) -> list[EncodedDocument]:
-        """Encode documents, and wait for them.
+    def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
+        """Encode queries."""
+        segmented = [self.segment(document) for document in documents]
+        if (progress := followed_progress()) is not None:
+            progress.expect(Subject.QUERY, sum(document.coverage.tokens_total for document in segmented))
+        return self.encode_segmented(segmented)
 
-        Args:
-            documents: that this encoder segmented.
-            progress: of the request that waits.
+    def expect(self, n_tokens: int) -> None:
+        """Report the number of tokens to encode for candidates."""
+        if (progress := followed_progress()) is not None:
+            progress.expect(Subject.CANDIDATES, n_tokens)
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Encode documents that this encoder segmented, and wait for them.
 
         Raises:
             EncoderError: the server is shutting down.
             Refusal: the client has gone.
         """
-        job = _Job(documents)
+        job, progress = _Job(documents), followed_progress()
         if progress is None:
             return self._encoded(job)
         with progress.encoding(job.n_tokens, lambda: self._share(job)):
@@ -142,53 +171,3 @@ class SharedEncoder:
         self._on_batch(len(batch), sum(len(job.documents) for job in batch))
         for job in batch:
             job.encoded.set_result([next(encoded) for _ in job.documents])
-
-
-class RequestEncoder(Encoder):
-    """The shared encoder as one opened index sees it; reports which documents of the index it encoded."""
-
-    def __init__(self, shared: SharedEncoder, on_indexed: Callable[[str, EncodedDocument], None]) -> None:
-        """Stand in for the encoder of the index.
-
-        Args:
-            shared: does the work.
-            on_indexed: called with doc_id and vectors of each document of the index that was encoded for a query.
-        """
-        self._shared = shared
-        self._on_indexed = on_indexed
-        self.name = shared.encoder.name
-        self.width = shared.encoder.width
-        self.device = shared.encoder.device
-        self.progress: Progress | None = None  # of the request that uses the index
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the shared encoder."""
-        return self._shared.encoder.fingerprint
-
-    def segment(self, document: Document) -> SegmentedDocument:
-        """Cut a document as the shared encoder does."""
-        return self._shared.segment(document)
-
-    def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
-        """Encode queries."""
-        segmented = [self.segment(one) for one in documents]
-        if self.progress is not None:
-            self.progress.expect(Subject.QUERY, sum(one.coverage.tokens_total for one in segmented))
-        return self._shared.encode_segmented(segmented, self.progress)
-
-    def expect(self, n_tokens: int) -> None:
-        """Report the number of tokens to encode for candidates."""
-        if self.progress is not None:
-            self.progress.expect(Subject.CANDIDATES, n_tokens)
-
-    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
-        """Encode documents of the index."""
-        encoded = self._shared.encode_segmented(documents, self.progress)
-        for one, vectors in zip(documents, encoded, strict=True):
-            self._on_indexed(one.document.doc_id, vectors)
-        return encoded
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the shared encoder."""
-        self._shared.encoder.save_pretrained(folder)

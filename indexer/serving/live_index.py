@@ -15,17 +15,19 @@ from sqlalchemy.exc import SQLAlchemyError
 from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.manifest import MANIFEST_FILE, index_folders
+from engine.text.document import Document
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
-from indexer.serving.progress import Progress
-from indexer.serving.replicas import Replica, ReplicaGroup
 from indexer.serving.settings import Settings
+
+_WARM_UP = Document.from_text("Which documents match this one, and in which sections?")
 
 
 class LiveIndex:
-    """Opens an index for several threads, and opens it again when its catalog has changed."""
+    """Opens an index, and opens it again when its catalog has changed."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class LiveIndex:
 
         Args:
             folder: of the index.
-            settings: threads, device, and whether vectors are stored.
+            settings: device, and whether vectors are stored.
             encoder: of the index; by default loaded by its recorded name.
             on_batch: as in `SharedEncoder`.
 
@@ -52,8 +54,7 @@ class LiveIndex:
         self._encoder = encoder
         self._on_batch = on_batch
         self._shared: SharedEncoder | None = None
-        self._group: ReplicaGroup | None = None
-        self._swap = threading.Lock()
+        self._opened: _Opened | None = None
         with Index.open(folder, placement=settings.placement):
             self._manifest = _manifest_state(folder)
             self._watches = [_CatalogWatch(part / CATALOG_FILE) for part in index_folders(folder)]
@@ -61,7 +62,7 @@ class LiveIndex:
     @property
     def is_ready(self) -> bool:
         """Whether a query finds everything loaded."""
-        return self._group is not None
+        return self._opened is not None
 
     def load(self) -> None:
         """Load the encoder and open the index.
@@ -70,15 +71,20 @@ class LiveIndex:
             EngineError: the encoder or the index cannot be loaded.
         """
         self._has_changed()
-        shared = self._shared_encoder()
-        settings = self._settings
-        group = ReplicaGroup(self.folder, shared, settings.threads, settings.placement, store=settings.store)
-        with self._swap:
-            old, self._group, self._shared = self._group, group, shared
-            self.n_loaded += 1
-            self.n_documents = group.n_documents
-        if old is not None:
-            old.retire()
+        shared, settings = self._shared_encoder(), self._settings
+        index = Index.open(
+            self.folder, encoder=shared, store=settings.store, log=LOG.info, placement=settings.placement
+        )
+        try:
+            index.search(_WARM_UP, Request(k=1, candidates=0)).to_dict()
+        except EngineError:
+            index.close()
+            raise
+        before, self._opened = self._opened, _Opened(index)
+        self._shared, self.n_documents = shared, index.n_documents
+        self.n_loaded += 1
+        if before is not None:
+            before.retire()
 
     def _shared_encoder(self) -> SharedEncoder | None:
         """The loaded encoder; a new one if the index was rebuilt with another encoder."""
@@ -124,43 +130,62 @@ class LiveIndex:
         return any(changes) or self._manifest != before
 
     @contextmanager
-    def lease(self, progress: Progress | None = None) -> Iterator[Index]:
-        """An opened index for one thread.
-
-        Args:
-            progress: of the request, followed while its documents are encoded.
+    def lease(self) -> Iterator[Index]:
+        """The opened index, which stays open until the caller is done with it.
 
         Raises:
             Refusal: the index is not loaded yet.
         """
-        group, replica = self._taken()
-        try:
-            replica.catch_up()
-            replica.follow(progress)
-            yield replica.index
-        finally:
-            replica.follow(None)
-            group.give_back(replica)
-
-    def _taken(self) -> tuple[ReplicaGroup, Replica]:
-        while True:
-            with self._swap:
-                group = self._group
-            if group is None:
-                raise too_busy("the index is being loaded")
-            if (replica := group.take()) is not None:
-                return group, replica
+        while (opened := self._opened) is not None:
+            if opened.enter():
+                try:
+                    yield opened.index
+                finally:
+                    opened.leave()
+                return
+        raise too_busy("the index is being loaded")
 
     def close(self) -> None:
-        """Close the opened copies, the encoder and the watches."""
-        with self._swap:
-            group, self._group = self._group, None
-        if group is not None:
-            group.retire()
+        """Close the index, the encoder and the watches."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.retire()
         if self._shared is not None:
             self._shared.close()
         for watch in self._watches:
             watch.close()
+
+
+class _Opened:
+    """One opened index, which is closed when it is retired and its last request has finished."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._n_users = 0
+        self._is_retired = False
+        self._lock = threading.Lock()
+
+    def enter(self) -> bool:
+        """Begin a request, unless the index is retired."""
+        with self._lock:
+            self._n_users += not self._is_retired
+            return not self._is_retired
+
+    def leave(self) -> None:
+        """End a request."""
+        with self._lock:
+            self._n_users -= 1
+            is_last = self._is_retired and not self._n_users
+        if is_last:
+            self.index.close()
+
+    def retire(self) -> None:
+        """Take no further request."""
+        with self._lock:
+            self._is_retired = True
+            is_unused = not self._n_users
+        if is_unused:
+            self.index.close()
 
 
 def _manifest_state(folder: Path) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from engine.index import Index
 from engine.readers import FORMATS
 from engine.report.novelty_page import novelty_page, novelty_pieces
 from engine.report.page import asset, result_page, result_pieces
+from engine.search.request import Mode
 from engine.text.document import Document
 from engine.views import Novelty, Result
 from indexer.serving import answers
@@ -51,7 +52,6 @@ _PAUSE = 0.1  # seconds between two looks at the progress
 class PageBody(SearchBody):
     """A search of the page with a text or with a document of the index; weights are a text, as in a form."""
 
-    with_itself: bool = Field(False, description="Keep documents of the same content as the query among the hits.")
     report: bool = Field(False, description="Make the report, one file, in place of the pieces.")
 
     @field_validator("weights", mode="before")
@@ -65,7 +65,6 @@ class PageForm(SearchForm):
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
-    with_itself: bool = Field(False)
     report: bool = Field(False)
 
 
@@ -88,12 +87,12 @@ def add_page(app: FastAPI, service: Service) -> None:
 
     @app.post("/page/search", include_in_schema=False)
     async def search(body: PageBody) -> Response:
-        return await _answer(service, lambda: service.query(body), body, body.filter_text())
+        return await _answer(service, lambda: service.query(body), body)
 
     @app.post("/page/search/file", include_in_schema=False)
     async def search_file(form: Annotated[PageForm, Form(media_type="multipart/form-data")]) -> Response:
         name, data = form.file.filename or "", await form.file.read()
-        return await _answer(service, lambda: service.uploads.file(name, data), form, form.filter_text())
+        return await _answer(service, lambda: service.uploads.file(name, data), form)
 
 
 def _own(name: str) -> str:
@@ -105,9 +104,7 @@ def _accepted() -> str:
     return ",".join([*FORMATS, ".gz"])
 
 
-async def _answer(
-    service: Service, read: Callable[[], Document | str], asked: PageBody | PageForm, where: str | None
-) -> Response:
+async def _answer(service: Service, read: Callable[[], Document | str], asked: PageBody | PageForm) -> Response:
     """Search in a thread; an error within `_PAUSE` sets the HTTP status, a later error is a line of the response."""
     progress = Progress()
 
@@ -115,9 +112,9 @@ async def _answer(
         progress.enter(Stage.READING)
         query = read()
         progress.enter(Stage.WAITING)
-        with service.live.lease(progress) as index:
+        with service.live.lease() as index, progress.followed():
             progress.enter(Stage.SEARCHING)
-            _search(index, query, asked, where, progress)
+            _search(index, query, asked, progress)
 
     running = asyncio.create_task(service.workers.run(work))
     await asyncio.wait({running}, timeout=_PAUSE)
@@ -126,26 +123,25 @@ async def _answer(
     return StreamingResponse(_lines(service, progress, running), media_type="application/x-ndjson", headers=_STREAMED)
 
 
-def _search(
-    index: Index, query: Document | str, asked: PageBody | PageForm, where: str | None, progress: Progress
-) -> None:
-    copies = [] if isinstance(query, str) or asked.with_itself else index.copies(query)
-    without = [*asked.without, *copies]
-    if asked.mode == "novelty":
-        found = answers.novelty(index, query, asked, where, without=without)
+def _search(index: Index, query: Document | str, asked: PageBody | PageForm, progress: Progress) -> None:
+    request = asked.request()
+    answers.check_names(index, query, request)
+    result: Result | Novelty
+    if request.mode is Mode.NOVELTY:
+        result = found = index.novelty(query, request)
         progress.enter(Stage.ARRANGING)
         sections = answers.novelty_without_folders(found)
         facts, pieces = _novelty_facts(found), novelty_pieces(sections)
         page = partial(novelty_page, [sections])
     else:
-        result = answers.found(index, query, asked, where, without=without)
+        result = ranking = index.search(query, request)
         progress.enter(Stage.ARRANGING)
-        shown = answers.without_folders(result)
-        facts, pieces, page = _facts(result), result_pieces(shown), partial(result_page, [shown])
+        shown = answers.without_folders(ranking)
+        facts, pieces, page = _facts(ranking), result_pieces(shown), partial(result_page, [shown])
     if asked.report:
         progress.pieces.append(_line({"piece": "report", "html": page()}))
         return
-    progress.pieces.append(_line({"piece": "facts", "left_out": copies, **facts}))
+    progress.pieces.append(_line({"piece": "facts", "left_out": list(result.copies), **facts}))
     for kind, html in pieces:
         progress.enter(Stage.ARRANGING)
         progress.pieces.append(_line({"piece": kind, "html": html}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ from indexer.serving.failures import Refusal
 class Stage(StrEnum):
     """The current stage of a search."""
 
-    WAITING = "waiting"  # for a thread, or for an opened copy of the index
+    WAITING = "waiting"  # for a thread
     READING = "reading"  # the file or text
     ENCODING = "encoding"
     SEARCHING = "searching"
@@ -97,6 +98,15 @@ class Progress:
         if self._n_before >= self._n_total:
             self._stage = Stage.SEARCHING
 
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Follow the work of this thread; encoders report to the progress that their thread follows."""
+        token = _FOLLOWED.set(self)
+        try:
+            yield
+        finally:
+            _FOLLOWED.reset(token)
+
     def abandon(self) -> None:
         """End the search at its next step: nobody waits for it."""
         self._is_abandoned = True
@@ -104,3 +114,11 @@ class Progress:
     def _check(self) -> None:
         if self._is_abandoned:
             raise Refusal(499, "disconnected", "the client closed the connection", "send the request again")
+
+
+_FOLLOWED: ContextVar[Progress | None] = ContextVar("progress", default=None)
+
+
+def followed_progress() -> Progress | None:
+    """The progress that this thread follows; None where nobody waits for one."""
+    return _FOLLOWED.get()

@@ -15,12 +15,12 @@ import uvicorn
 from engine.encoders.encoder import Encoder
 from engine.errors import StorageError
 from indexer.serving.app import create_app
-from indexer.serving.protocol import TimedProtocol
 from indexer.serving.service import Service
 from indexer.serving.settings import Settings, check_exposure
 
 _KEEP_ALIVE_SECONDS = 15
 _BACKLOG = 256
+_MOST_CONNECTIONS = 512
 _STILL_RUNNING = 1  # exit status
 
 
@@ -90,8 +90,9 @@ def configuration(service: Service, stop: Callable[[], None]) -> uvicorn.Config:
     """How uvicorn runs the application; `stop` is called where the index cannot be loaded."""
     return uvicorn.Config(
         create_app(service, stop),
-        http=TimedProtocol,
+        http="h11",
         ws="none",
+        limit_concurrency=_MOST_CONNECTIONS,
         loop="asyncio",
         lifespan="on",
         log_config=None,

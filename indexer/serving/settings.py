@@ -30,7 +30,7 @@ class Settings:
     max_bytes: int = MAX_BYTES  # of the body of a request
     timeout: float = 120.0  # seconds for the body to arrive, and again for the response
     concurrency: int = 16  # requests that are worked on or wait for a thread
-    threads: int = 4  # requests that are worked on at the same time, each with its own copy of the opened index
+    threads: int = 4  # requests that are worked on at the same time
     store: bool = False  # whether vectors that are encoded for a query are committed to the index
     device: str | None = None
     shutdown: float = 30.0  # seconds for running requests to finish

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
-from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.origin import Machine, Origin
 from tests.benchmarks.real_index import write_real_index
@@ -116,11 +116,12 @@ class FakeIndex:
     def document(self, doc_id: str) -> Document:
         return Document(doc_id, doc_id, f"{doc_id}\n\nStory\n\n{CORPUS[doc_id]}", ())
 
-    def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> FakeResult:
+    def search(self, doc_id: str, request: Request) -> FakeResult:
         scores = self._vectors @ self._vectors[self._doc_ids.index(doc_id)]
-        hidden = {doc_id} if exact else {doc_id, self._lost}
+        hidden = set() if request.with_itself else {doc_id}
+        hidden |= set() if request.exact else {self._lost}
         order = [row for row in np.argsort(-scores, kind="stable") if self._doc_ids[row] not in hidden]
-        return FakeResult(tuple(FakeHit(self._doc_ids[row], float(scores[row])) for row in order[:k]))
+        return FakeResult(tuple(FakeHit(self._doc_ids[row], float(scores[row])) for row in order[: request.k]))
 
 
 @pytest.fixture

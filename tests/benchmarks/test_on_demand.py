@@ -21,7 +21,7 @@ from benchmarks.tasks.on_demand import (
     scaled,
 )
 from engine.index import Index
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -75,7 +75,7 @@ def test_other_rules_order_the_same_hits(full: Path) -> None:
         Index.open(full, encoder=FakeEncoder()) as index,
         index_for_once(CORPUS, RecordedEncoder(index), "later") as later,
     ):
-        hits = list(later.search(CORPUS[7], k=40, allowance=Allowance(3)).hits)
+        hits = list(later.search(CORPUS[7], Request(k=40, candidates=3, with_itself=True)).hits)
     for rule in (scaled, candidates_first):
         assert {hit.doc_id for hit in rule(hits)} == {hit.doc_id for hit in hits}
     flags = [hit.has_vectors for hit in candidates_first(hits)]

@@ -21,6 +21,7 @@ from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import DocumentError, EncoderError
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import make_document
@@ -278,7 +279,7 @@ def test_search_with_every_encoder_finds_a_document_and_parts_sum_to_the_score(
     encoder = loaded(ENCODERS[name](bert_folder), tmp_path / "encoder")
     indexer.build(tmp_path / "x.lm", corpus, encoder=encoder, factory="Flat")
     with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
-        result = index.search(corpus[3], k=6)
+        result = index.search(corpus[3], Request(k=6, with_itself=True))
     assert result.hits[0].doc_id == "d3"
     # Vectors are stored in half precision, which shows where thresholds are near 1, as with untrained encoders.
     parts = [part for pair in result.hits[0].breakdown.pairs for part in pair.parts]

@@ -17,6 +17,7 @@ from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.lists import top_documents
 from engine.scoring.similarity import best_chunks, products
+from engine.search.request import Request
 from engine.store.ann import Ids
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -55,7 +56,8 @@ def results(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[t
         index = Index(snapshot, acceleration=accelerate_on(snapshot, gpus))
         assert index.acceleration is not None and index.acceleration.replica is not None, index.acceleration
         return [
-            (index.search_id(name, where=where), exact.search_id(name, where=where, exact=True)) for name in QUERY_IDS
+            (index.search(name, Request(where=where)), exact.search(name, Request(where=where, exact=True)))
+            for name in QUERY_IDS
         ]
 
 
@@ -102,7 +104,7 @@ def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_size
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
         assert acceleration.replica is None
-        result = Index(snapshot, acceleration=acceleration).search_id("doc0107")
+        result = Index(snapshot, acceleration=acceleration).search("doc0107")
     assert acceleration.summary.startswith(
         "searched on the CPU: there is room for 0.00 GiB; every chunk in float16 wants 0.00 GiB, its lists with 16 "
     )
@@ -166,7 +168,7 @@ def test_thresholds_use_the_products_of_the_gpu(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         found = accelerate_on(snapshot, StandInGpus())
         acceleration = Acceleration(found.replica, counted, found.probe, found.summary)
-        there, here = (Index(snapshot, acceleration=one).search_id("doc0107") for one in (acceleration, found))
+        there, here = (Index(snapshot, acceleration=one).search("doc0107") for one in (acceleration, found))
         assert len(snapshot.reference.rows) in rows
     assert_same(there, here)
 
@@ -178,7 +180,7 @@ def test_a_gpu_that_fails_after_the_probe_raises_an_error_with_the_next_step(fol
         broken = Wrong(acceleration.replica.ann.parts[0].index, "out of memory")
         object.__setattr__(acceleration.replica.ann.parts[0], "index", broken)
         with pytest.raises(BudgetExceeded, match="or open the index on the CPU: --device cpu"):
-            Index(snapshot, acceleration=acceleration).search_id("doc0107")
+            Index(snapshot, acceleration=acceleration).search("doc0107")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
@@ -192,7 +194,7 @@ def test_a_gpu_that_is_not_there_is_refused_when_the_index_is_opened(folder: Pat
 def test_without_a_named_gpu_there_is_no_acceleration(folder: Path, device: str | None) -> None:
     with Index.open(folder, device=device) as index:
         assert index.acceleration is None
-        assert index.search_id("doc0107").hits
+        assert index.search("doc0107").hits
 
 
 def test_the_summary_reports_a_faiss_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,4 +212,6 @@ def test_a_real_gpu_gives_the_hits_of_the_cpu(folder: Path) -> None:
         assert there.acceleration is not None and there.acceleration.replica is not None, there.acceleration
         for name in QUERY_IDS:
             for where in (None, "third = 1", "number < 30"):
-                assert_same(there.search_id(name, where=where), here.search_id(name, where=where, exact=True))
+                assert_same(
+                    there.search(name, Request(where=where)), here.search(name, Request(where=where, exact=True))
+                )

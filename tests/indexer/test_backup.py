@@ -23,7 +23,7 @@ NAMES = [document.doc_id for document in make_corpus(3)]
 
 def answers(folder: Path) -> list[list[tuple[str, float]]]:
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        return [[(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits] for doc_id in NAMES]
+        return [[(hit.doc_id, hit.score) for hit in index.search(doc_id).hits] for doc_id in NAMES]
 
 
 def doc_ids(folder: Path) -> set[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -22,7 +23,7 @@ def test_an_index_is_built_and_can_be_searched(tmp_path: Path, corpus: list[Docu
     report = build(str(tmp_path / "deep" / "x.lm"), iter(corpus), encoder=FakeEncoder())
     assert report.n_added == 60
     with Index.open(tmp_path / "deep" / "x.lm", encoder=FakeEncoder()) as index:
-        assert index.search(corpus[7]).hits[0].doc_id == "doc007"
+        assert index.search(corpus[7], Request(with_itself=True)).hits[0].doc_id == "doc007"
         assert index.snapshot.meta["encoder"] == {"name": "fake", "fingerprint": "f" * 32, "width": 32}
 
 
@@ -64,7 +65,7 @@ def test_scan_makes_no_generation(tmp_path: Path, corpus: list[Document]) -> Non
     build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="scan")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.snapshot.generation is None
-        assert index.search(corpus[3]).hits[0].doc_id == corpus[3].doc_id
+        assert index.search(corpus[3], Request(with_itself=True)).hits[0].doc_id == corpus[3].doc_id
 
 
 @pytest.mark.slow
@@ -74,7 +75,7 @@ def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: l
     assert not verify(tmp_path / "x.lm")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.snapshot.generation is None
-        assert index.search(corpus[7]).hits[0].doc_id == "doc007"
+        assert index.search(corpus[7], Request(with_itself=True)).hits[0].doc_id == "doc007"
 
 
 def test_a_busy_index_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
@@ -112,4 +113,4 @@ def test_a_disk_budget_is_kept_and_what_was_committed_can_be_found(tmp_path: Pat
         build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), disk_bytes=limit)
     assert folder_bytes(tmp_path / "x.lm") <= limit
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        assert index.search(corpus[7]).hits[0].doc_id == "doc007"
+        assert index.search(corpus[7], Request(with_itself=True)).hits[0].doc_id == "doc007"

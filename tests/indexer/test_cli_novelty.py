@@ -79,8 +79,8 @@ def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "3"], "-k is for rankings of documents; leave it out with --mode novelty"),
-        (["--weight", "ships=2"], "--weight is for rankings"),
+        (["-k", "3"], "k is for rankings of documents; leave out with mode 'novelty'"),
+        (["--weight", "ships=2"], "weights is for rankings"),
         (["--format", "trec"], "--format trec shows no novelty; use one of: table, json, jsonl, csv, html"),
     ],
 )

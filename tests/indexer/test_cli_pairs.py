@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 import indexer.pairs.run as run_module
 import longmatch
 from engine.errors import MissingExtra
-from engine.search.pair_search import best_edges
 from indexer.cli import main
 from indexer.pairs import files
+from indexer.pairs.edges import best_edges
 from tests.fakes import make_corpus, make_document
 
 CORPUS = make_corpus(30)

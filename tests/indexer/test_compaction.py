@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -40,7 +41,7 @@ def shards(folder: Path) -> dict[int, int]:
 
 def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        return [[(hit.doc_id, hit.score) for hit in index.search_id(doc_id, k=5).hits] for doc_id in doc_ids]
+        return [[(hit.doc_id, hit.score) for hit in index.search(doc_id, Request(k=5)).hits] for doc_id in doc_ids]
 
 
 def join(folder: Path, *, left_bytes: int | None = None, disk_bytes: int | None = None) -> list[str]:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
+from engine.search.request import Request
 from engine.store.manifest import index_folders, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -98,7 +99,7 @@ P = 3
 
 def ranks(folder: Path, encoder: FakeEncoder | None = None) -> list[tuple[str, float]]:
     with Index.open(folder, encoder=encoder) as index:
-        return [(hit.doc_id, hit.score) for hit in index.search_id("doc001", k=100, exact=True)]
+        return [(hit.doc_id, hit.score) for hit in index.search("doc001", Request(k=100, exact=True))]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import indexer.generation.generations as generation_module
 import indexer.generation.recall as recall_module
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -99,8 +100,8 @@ def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path) -> No
         names = np.random.default_rng(1).permutation(index.document_vectors()[0])
         shares = []
         for name in names:
-            exact = {hit.doc_id for hit in index.search_id(name, exact=True).hits}
-            found = {hit.doc_id for hit in index.search_id(name).hits}
+            exact = {hit.doc_id for hit in index.search(name, Request(exact=True)).hits}
+            found = {hit.doc_id for hit in index.search(name).hits}
             shares.append(len(exact & found) / len(exact))
     assert made.recall == pytest.approx(np.mean(shares), abs=0.05)  # it was measured on 48 of the 60
     assert published(folder) == (2, "IVF8,PQ4x4fs", made.recall)
@@ -243,7 +244,8 @@ def assert_covers_all(folder: Path, number: int, factory: str) -> None:
         assert (row.id, row.factory) == (number, factory)
         assert not index.snapshot.is_fresh(generation.through_chunk).any()
         for name in index.snapshot.doc_ids()[::13]:
-            exact, found = ([hit.doc_id for hit in index.search_id(name, exact=one).hits] for one in (True, False))
+            requests = (Request(exact=True), Request())
+            exact, found = ([hit.doc_id for hit in index.search(name, request).hits] for request in requests)
             assert len(set(exact) & set(found)) >= 0.8 * len(exact)
 
 
@@ -317,7 +319,7 @@ def test_removed_documents_are_not_found_after_an_extension(tmp_path: Path) -> N
     assert_covers_all(folder, 2, "IVF4,Flat")
     with Index.open(folder, encoder=FakeEncoder()) as index:
         assert index.n_documents == 70
-        assert "doc003" not in [hit.doc_id for hit in index.search(DOCUMENTS[3], k=70).hits]
+        assert "doc003" not in [hit.doc_id for hit in index.search(DOCUMENTS[3], Request(k=70, with_itself=True)).hits]
 
 
 @pytest.mark.slow

@@ -13,9 +13,10 @@ import longmatch
 from engine.errors import QueryError
 from engine.index import Index
 from engine.pairs import DocumentPair
-from engine.search.pair_search import best_edges
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Pairs
+from indexer.pairs.edges import best_edges
 from indexer.pairs.run import PairSettings, find_pairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -54,12 +55,12 @@ def pairs_by_hand(index: Index, settings: PairSettings) -> list[tuple[str, str, 
     scores: dict[tuple[str, str], float] = {}
     found: set[tuple[str, str]] = set()
     for name in index.snapshot.doc_ids():
-        result = index.search_id(name, k=index.n_documents, mode=settings.mode, where=settings.where, exact=True)
+        result = index.search(name, Request(k=index.n_documents, mode=settings.mode, where=settings.where, exact=True))
         scores |= {(name, hit.doc_id): hit.score for hit in result}
         found |= {(name, hit.doc_id) for hit in result[: settings.top] if hit.score >= settings.least}
     pairs = {(min(pair), max(pair)) for pair in found}
     if settings.where is not None:
-        allowed = {hit.doc_id for hit in index.search(CORPUS[0], k=index.n_documents, where=settings.where)}
+        allowed = {hit.doc_id for hit in index.search(CORPUS[0], Request(k=index.n_documents, where=settings.where))}
         pairs = {pair for pair in pairs if set(pair) <= allowed}
     rows = [(*pair, scores.get(pair, 0.0), scores.get((pair[1], pair[0]), 0.0)) for pair in pairs]
     return sorted(rows, key=lambda row: (-max(row[2:]), row[:2]))

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from engine.errors import ClusterError, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.manifest import index_folders
 from indexer.building.builder import build
 from indexer.cli import main
@@ -53,7 +54,9 @@ def actors(partitioned: Path, cluster: Cluster) -> Iterator[PartitionActors]:
 def test_actors_give_the_results_of_folders(partitioned: Path, actors: PartitionActors) -> None:
     with Index.open(partitioned, placement=actors) as found, Index.open(partitioned) as expected:
         for where in (None, "family = 'even'"):
-            mine, theirs = (one.search(DOCUMENTS[3], where=where, k=7) for one in (found, expected))
+            mine, theirs = (
+                one.search(DOCUMENTS[3], Request(where=where, k=7, with_itself=True)) for one in (found, expected)
+            )
             assert [(hit.doc_id, hit.score) for hit in mine] == [(hit.doc_id, hit.score) for hit in theirs]
             assert (mine.n_found, mine.n_searched, mine.status) == (theirs.n_found, theirs.n_searched, theirs.status)
 
@@ -68,19 +71,19 @@ def test_novelty_on_actors_is_that_of_folders(partitioned: Path, actors: Partiti
 
 def test_a_filter_that_does_not_parse_is_the_same_error_on_actors(partitioned: Path, actors: PartitionActors) -> None:
     with Index.open(partitioned, placement=actors) as index, pytest.raises(QueryError, match="topic"):
-        index.search(DOCUMENTS[3], where="topic ~ 3")
+        index.search(DOCUMENTS[3], Request(where="topic ~ 3", with_itself=True))
 
 
 def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error(partitioned: Path, actors: PartitionActors) -> None:
     import ray
 
     with Index.open(partitioned, placement=actors) as index:
-        hits = [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3])]
+        hits = [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3], Request(with_itself=True))]
         ray.kill(actors.actors["actor 0001.lm"], no_restart=False)
-        assert [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3])] == hits
+        assert [(hit.doc_id, hit.score) for hit in index.search(DOCUMENTS[3], Request(with_itself=True))] == hits
         ray.kill(actors.actors["actor 0001.lm"])
         with pytest.raises(ClusterError, match=r"actor 0001\.lm does not answer"):
-            index.search(DOCUMENTS[3])
+            index.search(DOCUMENTS[3], Request(with_itself=True))
 
 
 def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Cluster, tmp_path: Path) -> None:
@@ -90,13 +93,13 @@ def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Clus
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
     folder = tmp_path / "x.parts"
     with placed(index_folders(folder)) as actors, Index.open(folder, placement=actors) as older:
-        assert older.search(DOCUMENTS[3]).n_searched == N
+        assert older.search(DOCUMENTS[3], Request(with_itself=True)).n_searched == N
         build(folder, make_corpus(N + 4), encode="none")
-        assert older.search(DOCUMENTS[3]).n_searched == N
+        assert older.search(DOCUMENTS[3], Request(with_itself=True)).n_searched == N
         with Index.open(folder, placement=actors) as newer:
-            assert newer.search(DOCUMENTS[3]).n_searched == N + 4
+            assert newer.search(DOCUMENTS[3], Request(with_itself=True)).n_searched == N + 4
         with pytest.raises(ClusterError, match="holds other documents"):
-            older.search(DOCUMENTS[3])
+            older.search(DOCUMENTS[3], Request(with_itself=True))
 
 
 def test_the_command_searches_actors(partitioned: Path, cluster: Cluster) -> None:
@@ -110,6 +113,6 @@ def test_a_server_searches_actors(partitioned: Path, actors: PartitionActors) ->
     live = LiveIndex(partitioned, settings)
     live.load()
     with live.lease() as index, Index.open(partitioned) as expected:
-        mine, theirs = (one.search(DOCUMENTS[3]) for one in (index, expected))
+        mine, theirs = (one.search(DOCUMENTS[3], Request(with_itself=True)) for one in (index, expected))
         assert [(hit.doc_id, hit.score) for hit in mine] == [(hit.doc_id, hit.score) for hit in theirs]
     live.close()

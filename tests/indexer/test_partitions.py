@@ -17,7 +17,7 @@ from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.result import Status
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.store.manifest import index_folders, partition_of, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -56,7 +56,7 @@ def both(home: Path) -> tuple[Path, Path]:
 
 def ranks(folder: Path, encoder: FakeEncoder | None = None, query: str = "doc001") -> list[tuple[str, float]]:
     with Index.open(folder, encoder=encoder) as index:
-        return [(hit.doc_id, hit.score) for hit in index.search_id(query, k=100, exact=True)]
+        return [(hit.doc_id, hit.score) for hit in index.search(query, Request(k=100, exact=True))]
 
 
 def test_documents_lie_where_their_doc_id_hashes_to(both: tuple[Path, Path]) -> None:
@@ -144,9 +144,9 @@ def test_a_query_encodes_its_candidates_in_their_partitions(
     for folder in both:
         build(folder, make_corpus(12), encode="later", encoder=FakeEncoder())
         with Index.open(folder, encoder=FakeEncoder()) as index:
-            answers.append(index.search_id("doc001", k=20, allowance=Allowance(5)))
+            answers.append(index.search("doc001", Request(k=20, candidates=5)))
         with Index.open(folder, encoder=FakeEncoder()) as again:
-            answers.append(again.search_id("doc001", k=20, allowance=Allowance(5)))
+            answers.append(again.search("doc001", Request(k=20, candidates=5)))
     shown = [[(hit.doc_id, hit.score, hit.has_vectors) for hit in answer] for answer in answers]
     assert shown[0] == shown[1] == shown[2] == shown[3]
     encodings = [replace(answer.encoding, seconds_now=0, seconds_missing=None) for answer in answers if answer.encoding]
@@ -376,11 +376,11 @@ def test_pages_of_an_approximate_index_join_to_the_full_list(tmp_path: Path, mon
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
     with Index.open(tmp_path / "x.parts", encoder=FakeEncoder()) as index:
         assert all(part.generation is not None and not part.generation.is_exact for part in index.snapshot.parts)
-        whole = index.search_id("doc007", k=40)
-        pages = [hit for offset in range(0, 40, 5) for hit in index.search_id("doc007", k=5, offset=offset)]
+        whole = index.search("doc007", Request(k=40))
+        pages = [hit for offset in range(0, 40, 5) for hit in index.search("doc007", Request(k=5, offset=offset))]
         assert whole.status is Status.ESTIMATED
         assert [(hit.doc_id, hit.score) for hit in pages] == [(hit.doc_id, hit.score) for hit in whole]
-        exact = {hit.doc_id: hit.score for hit in index.search_id("doc007", k=60, exact=True)}
+        exact = {hit.doc_id: hit.score for hit in index.search("doc007", Request(k=60, exact=True))}
         assert all(exact[hit.doc_id] == hit.score for hit in whole)
 
 
@@ -392,7 +392,12 @@ def test_duplicates_of_the_query_are_found_in_any_partition(tmp_path: Path) -> N
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
     with Index.open(tmp_path / "x.parts") as index:
         assert index.copies(first[3]) == ["a", "b", "c", "doc003"]
-        assert [hit.doc_id for hit in index.search(first[3], k=4)] == ["a", "b", "c", "doc003"]
+        assert [hit.doc_id for hit in index.search(first[3], Request(k=4, with_itself=True))] == [
+            "a",
+            "b",
+            "c",
+            "doc003",
+        ]
 
 
 def replace_id(document: Document, doc_id: str) -> Document:

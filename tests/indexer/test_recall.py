@@ -13,6 +13,7 @@ import indexer.generation.recall as recall_module
 from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
 from indexer.building.builder import build
@@ -57,7 +58,9 @@ def test_recall_is_that_of_searches_one_by_one(folder: Path, candidate: OpenGene
         index.snapshot.generation.ann.nprobe = nprobe
         shares = []
         for name in (names[position] for position in chosen):
-            exact, found = ({hit.doc_id for hit in index.search_id(name, exact=one).hits} for one in (True, False))
+            exact, found = (
+                {hit.doc_id for hit in index.search(name, Request(exact=one)).hits} for one in (True, False)
+            )
             shares.append(len(exact & found) / len(exact))
     assert sample_of(folder).recall(candidate) == pytest.approx(np.mean(shares))
 
@@ -69,7 +72,7 @@ def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monk
         queries = [(name, index.stored_query(name)) for name in names[::7]]
         together = Searcher(index.snapshot, scan_chunks=200).exact_top_positions(queries, k=10)
         for (name, _), positions in zip(queries, together, strict=True):
-            alone = [hit.doc_id for hit in index.search_id(name, exact=True).hits]
+            alone = [hit.doc_id for hit in index.search(name, Request(exact=True)).hits]
             assert [names[position] for position in positions] == alone
 
 
@@ -77,8 +80,10 @@ def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = index.snapshot.doc_ids()
         for name in names[::29]:
-            found, _ = Searcher(index.snapshot).rank(index.stored_query(name), k=5, without=name)
-            assert [names[position] for position in found] == [hit.doc_id for hit in index.search_id(name, k=5).hits]
+            found, _ = Searcher(index.snapshot).rank(index.stored_query(name), Request(k=5, without=name))
+            assert [names[position] for position in found] == [
+                hit.doc_id for hit in index.search(name, Request(k=5)).hits
+            ]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import indexer.building.reencoding as reencoding_module
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
@@ -42,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hits(folder: Path, encoder: FakeEncoder) -> list[list[tuple[str, float]]]:
     with Index.open(folder, encoder=encoder) as index:
-        return [[(hit.doc_id, hit.score) for hit in index.search_id(one.doc_id, k=12).hits] for one in CORPUS]
+        return [[(hit.doc_id, hit.score) for hit in index.search(one.doc_id, Request(k=12)).hits] for one in CORPUS]
 
 
 def test_a_reencoded_index_equals_one_built_by_the_other_encoder(folder: Path, tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_a_reader_keeps_the_vectors_that_it_opened(folder: Path) -> None:
     before = hits(folder, FakeEncoder())
     with Index.open(folder, encoder=FakeEncoder()) as index:
         reencode(folder, encoder=other())
-        found = [[(hit.doc_id, hit.score) for hit in index.search_id(one.doc_id, k=12).hits] for one in CORPUS]
+        found = [[(hit.doc_id, hit.score) for hit in index.search(one.doc_id, Request(k=12)).hits] for one in CORPUS]
     assert found == before
 
 

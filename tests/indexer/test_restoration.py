@@ -29,7 +29,7 @@ def found(folder: Path) -> list[tuple[Damage, str]]:
 
 def ranked(folder: Path, doc_id: str = "doc003") -> list[tuple[str, float]]:
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        return [(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits]
+        return [(hit.doc_id, hit.score) for hit in index.search(doc_id).hits]
 
 
 def test_an_older_catalog_is_found_and_its_shards_stay(folder: Path, tmp_path: Path) -> None:

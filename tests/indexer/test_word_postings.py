@@ -13,6 +13,7 @@ import indexer.generation.generations as generation_module
 import indexer.generation.reference as reference_module
 from engine.index import Index
 from engine.result import Status
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
 from engine.views import Result
@@ -76,9 +77,9 @@ def test_a_query_reads_the_counts_of_few_documents_and_finds_the_same(
         query = index.stored_query("doc003")
         n_encoded = int(np.count_nonzero(index.snapshot.has_vectors))
         searcher = index.searcher()
-        whole = searcher.search(query, k=5, exact=True)
+        whole = searcher.search(query, Request(k=5, exact=True))
         n_read.clear()
-        found = searcher.search(query, k=5)
+        found = searcher.search(query, Request(k=5))
     assert (n_encoded > 0) is (encode == "later")
     assert found.status is Status.ESTIMATED
     assert ranks(found) == ranks(whole)
@@ -88,8 +89,8 @@ def test_a_query_reads_the_counts_of_few_documents_and_finds_the_same(
 def test_a_filter_that_leaves_few_documents_scans_them(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus, encode="none")
     with Index.open(tmp_path / "x.lm") as index:
-        assert index.search_id("doc003", where="family = 'even'", exact=False).status is Status.CERTIFIED
-        assert index.search_id("doc003").status is Status.ESTIMATED
+        assert index.search("doc003", Request(where="family = 'even'", exact=False)).status is Status.CERTIFIED
+        assert index.search("doc003").status is Status.ESTIMATED
 
 
 def test_documents_that_came_later_are_scored_exactly(tmp_path: Path, corpus: list[Document]) -> None:
@@ -99,7 +100,7 @@ def test_documents_that_came_later_are_scored_exactly(tmp_path: Path, corpus: li
     assert postings_file(tmp_path / "x.lm") == first is not None
     late = {f"doc{number:03d}" for number in range(50, N)}
     with Index.open(tmp_path / "x.lm") as index:
-        found, everything = (index.search_id("doc003", k=10, exact=exact) for exact in (False, True))
+        found, everything = (index.search("doc003", Request(k=10, exact=exact)) for exact in (False, True))
     scores = [{name: score for name, score in ranks(result) if name in late} for result in (found, everything)]
     assert len(scores[0]) >= 1 and scores[0].items() >= scores[1].items()
 
@@ -133,7 +134,7 @@ def test_damaged_postings_are_found_and_built_again(
     folder = tmp_path / "x.lm"
     build(folder, corpus, encode="none")
     with Index.open(folder) as index:
-        before = ranks(index.search_id("doc003"))
+        before = ranks(index.search("doc003"))
     file = postings_file(folder)
     assert file is not None
     flip_byte(file, -1)
@@ -143,4 +144,4 @@ def test_damaged_postings_are_found_and_built_again(
     repair(folder)
     assert verify(folder) == []
     with Index.open(folder) as index:
-        assert ranks(index.search_id("doc003")) == before
+        assert ranks(index.search("doc003")) == before

@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 
 from engine.errors import MissingExtra, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.views import Result
 
 
 @pytest.fixture
 def result(index: Index) -> Result:
-    return index.search_id("doc003", k=4)
+    return index.search("doc003", Request(k=4))
 
 
 def cells(figure: Figure) -> np.ndarray:
@@ -65,7 +66,7 @@ def test_small_contributions_have_no_number(result: Result) -> None:
 
 def test_a_result_without_hits_is_refused(index: Index) -> None:
     with pytest.raises(QueryError, match="the result of 'Title 3' has no hits to draw; "):
-        index.search_id("doc003", where="year > 9999").plot()
+        index.search("doc003", Request(where="year > 9999")).plot()
 
 
 def test_a_hit_that_belongs_to_no_result_cannot_be_drawn(result: Result) -> None:

@@ -16,6 +16,7 @@ from engine.plots import corpus_map as module
 from engine.plots.corpus_map import corpus_map, plot_map
 from engine.plots.projection import project_vectors
 from engine.plots.style import Plot, figure_file
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.fakes import make_document
 
@@ -66,7 +67,7 @@ def test_a_filter_and_a_sample_choose_documents(index: Index, monkeypatch: pytes
 
 
 def test_hits_have_their_ranks_and_titles(index: Index) -> None:
-    result = index.search_id("doc003", k=3)
+    result = index.search("doc003", Request(k=3))
     figure = plot_map(index, corpus_map(index, "doc003"), result=result)
     assert labels(figure) == [
         *(f"{hit.rank}: {hit.score:.4f} {hit.title}" for hit in result),
@@ -77,7 +78,7 @@ def test_hits_have_their_ranks_and_titles(index: Index) -> None:
 
 def test_a_hit_that_is_not_on_the_map_is_left_out(index: Index) -> None:
     made = corpus_map(index, where="topic = 4")
-    figure = plot_map(index, made, result=index.search_id("doc003", k=3, where="topic = 3"))
+    figure = plot_map(index, made, result=index.search("doc003", Request(k=3, where="topic = 3")))
     assert labels(figure) == [] and not list(figure.axes[0].texts)
 
 
@@ -95,7 +96,7 @@ def test_documents_without_a_value_are_grey(tmp_path: Path) -> None:
 
 
 def test_a_title_is_no_formula(index: Index) -> None:
-    result = index.search_id("doc003", k=1)
+    result = index.search("doc003", Request(k=1))
     title = r"From $1 to $2, \frac and {x"
     hit = replace(result[0], document=make_document("doc013", "text", title=title))
     figure = plot_map(index, corpus_map(index), result=replace(result, hits=(hit,)))
@@ -110,4 +111,4 @@ def test_axes_state_their_share_of_the_variance(index: Index) -> None:
 
 def test_a_map_of_one_document_is_drawn(index: Index) -> None:
     made = corpus_map(index, "doc003", "doc_id = 'doc003'")
-    assert figure_file(plot_map(index, made, result=index.search_id("doc003", k=1)), "svg").startswith(b"<?xml")
+    assert figure_file(plot_map(index, made, result=index.search("doc003", Request(k=1))), "svg").startswith(b"<?xml")

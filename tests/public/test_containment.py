@@ -15,6 +15,7 @@ from engine.index import Index
 from engine.replay import replay
 from engine.result import Status
 from engine.scoring.evidence import CONTAINMENT
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.segmenter import segmenter_of
@@ -100,9 +101,9 @@ def test_words_follow_the_equation(tmp_path: Path) -> None:
 
 
 def test_containment_is_exact_under_an_approximate_index(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=5, mode="containment")
+    result = index.search(corpus[3], Request(k=5, mode="containment", with_itself=True))
     assert result.status is Status.CERTIFIED
-    exact = index.search(corpus[3], k=5, mode="containment", exact=True)
+    exact = index.search(corpus[3], Request(k=5, mode="containment", exact=True, with_itself=True))
     assert [(hit.doc_id, hit.score) for hit in result] == [(hit.doc_id, hit.score) for hit in exact]
     for hit in result:
         assert hit.breakdown.document is None
@@ -115,14 +116,14 @@ def test_candidates_by_containment_are_encoded(tmp_path: Path, monkeypatch: pyte
     longmatch.build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), encode="later", progress=False).close()
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert not index.snapshot.has_vectors[index.position("has all")]
-        result = index.search(QUERY, k=1, mode="containment", allowance=longmatch.Allowance(1))
+        result = index.search(QUERY, Request(k=1, mode="containment", candidates=1))
         assert result.encoding is not None and result.encoding.n_encoded_now == 1
         assert (result[0].doc_id, result[0].has_vectors) == ("has all", True)
 
 
 def test_a_result_records_its_mode_and_is_repeated(folder: Path) -> None:
     with Index.open(folder) as index:
-        recorded = check(index.search(QUERY, mode="containment", weights={"part one": 2}).to_dict())
+        recorded = check(index.search(QUERY, Request(mode="containment", weights={"part one": 2})).to_dict())
         assert recorded["provenance"]["parameters"]["mode"] == "containment"
         assert replay(index, recorded, QUERY).is_equal
 

@@ -17,6 +17,7 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EncoderError, IndexMismatch, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer import build
 from indexer.cli import main
@@ -50,7 +51,7 @@ def explained(folder: Path) -> Iterator[Index]:
 
 
 def test_hits_have_the_numbers_of_the_encoder_for_the_stored_texts(explained: Index) -> None:
-    result = explained.search(QUERY, k=2, explain="model")
+    result = explained.search(QUERY, Request(k=2, explain="model"))
     targets = [document for hit in result for document in CORPUS if document.doc_id == hit.doc_id]
     for hit, expected in zip(result, explained.encoder.explain(QUERY, targets), strict=True):
         assert hit.model is not None
@@ -59,13 +60,13 @@ def test_hits_have_the_numbers_of_the_encoder_for_the_stored_texts(explained: In
 
 
 def test_an_explanation_of_the_model_changes_no_rank_score_or_part(explained: Index) -> None:
-    plain, found = explained.search(QUERY), explained.search(QUERY, explain="model")
+    plain, found = explained.search(QUERY), explained.search(QUERY, Request(explain="model"))
     assert all(hit.model is None for hit in plain)
     assert [replace(hit, model=None) for hit in found] == list(plain)
 
 
 def test_an_indexed_document_is_explained_from_its_stored_text(explained: Index) -> None:
-    (hit,) = explained.search_id("fox", k=1, explain="model")
+    (hit,) = explained.search("fox", Request(k=1, explain="model"))
     by_name = {document.doc_id: document for document in CORPUS}
     (expected,) = explained.encoder.explain(by_name["fox"], [by_name[hit.doc_id]])
     assert hit.model is not None
@@ -81,12 +82,12 @@ def test_the_encoder_reads_the_hits_of_the_page_alone(explained: Index, monkeypa
         return own(query, targets)
 
     monkeypatch.setattr(explained.encoder, "explain", seen)
-    (hit,) = explained.search(QUERY, k=1, offset=1, explain="model")
+    (hit,) = explained.search(QUERY, Request(k=1, offset=1, explain="model"))
     assert read == [[hit.doc_id]]
 
 
 def test_json_has_the_numbers_with_spans_and_follows_the_schema(explained: Index) -> None:
-    result = explained.search(QUERY, k=2, explain="model")
+    result = explained.search(QUERY, Request(k=2, explain="model"))
     values = check(json.loads(json.dumps(result.to_dict())))
     assert values["provenance"]["parameters"]["explain"] == "model"
     for hit, given in zip(result, values["hits"], strict=True):
@@ -103,11 +104,11 @@ def test_json_has_the_numbers_with_spans_and_follows_the_schema(explained: Index
                 by_section[chunk["section"]] += chunk["weight"]
                 assert sections[chunk["section"]]["start"] <= chunk["start"] < chunk["end"] <= len(document.text)
             assert by_section == pytest.approx([one["weight"] for one in sections], abs=1e-6)
-    assert "model" not in explained.search(QUERY, k=1).to_dict()["hits"][0]
+    assert "model" not in explained.search(QUERY, Request(k=1)).to_dict()["hits"][0]
 
 
 def test_table_and_report_show_the_pairs_beside_the_evidence(explained: Index) -> None:
-    result = explained.search(QUERY, k=1, explain="model")
+    result = explained.search(QUERY, Request(k=1, explain="model"))
     model = result[0].model
     assert model is not None
     i, j = np.unravel_index(int(model.pairs.argmax()), model.pairs.shape)
@@ -116,7 +117,7 @@ def test_table_and_report_show_the_pairs_beside_the_evidence(explained: Index) -
     assert f"by the model alone ({model.encoder}): {model.total:.4f} over all section pairs" in table
     assert f"     {model.pairs.max():.4f}  {QUERY.sections[int(i)].heading} -> {heading}\n" in table + "\n"
     assert str(escape(model.note)) in report and f"{model.total:.4f}" in report
-    plain = explained.search(QUERY, k=1)
+    plain = explained.search(QUERY, Request(k=1))
     assert "by the model" not in str(plain) and "By the model" not in plain.to_html()
     assert table.startswith(str(plain).partition("\n\n")[0])  # query and counts
 
@@ -139,7 +140,7 @@ def test_the_command_line_prints_and_writes_the_explanation(folder: Path) -> Non
     assert refused.exit_code == 2
     assert "--format csv shows no --explain model; use one of: table, json, jsonl, html" in refused.stderr
     novelty = CliRunner().invoke(main, [*given[:-4], "--explain", "model", "--mode", "novelty"])
-    assert "--explain is for rankings of documents; leave it out with --mode novelty" in novelty.stderr
+    assert "explain is for rankings of documents; leave out with mode 'novelty'" in novelty.stderr
 
 
 class Unread(FakeEncoder):
@@ -153,8 +154,8 @@ def test_an_encoder_without_an_explanation_is_refused_before_it_encodes(built_fo
     encoder: Encoder = Unread()
     with Index.open(built_folder, encoder=encoder) as index:
         for search in (
-            lambda: index.search(QUERY, explain="model"),
-            lambda: index.search_id("doc003", explain="model"),
+            lambda: index.search(QUERY, Request(explain="model")),
+            lambda: index.search("doc003", Request(explain="model")),
         ):
             with pytest.raises(EncoderError, match=r"^encoder 'fake' computes nothing by itself .* colde and smith do"):
                 search()
@@ -164,10 +165,10 @@ def test_an_index_of_words_alone_has_no_encoder_to_explain(tmp_path: Path) -> No
     build(tmp_path / "words.lm", CORPUS, encode="none")
     with Index.open(tmp_path / "words.lm") as index:
         with pytest.raises(IndexMismatch, match="holds words alone; add vectors: longmatch index"):
-            index.search(QUERY, explain="model")
-        assert len(index.search(QUERY, k=1)) == 1
+            index.search(QUERY, Request(explain="model"))
+        assert len(index.search(QUERY, Request(k=1))) == 1
 
 
 def test_other_explanations_are_refused(explained: Index) -> None:
     with pytest.raises(QueryError, match=r"^explain is 'attention'; it must be one of: evidence, model$"):
-        explained.search(QUERY, explain="attention")
+        explained.search(QUERY, Request(explain="attention"))

@@ -13,6 +13,7 @@ import pytest
 import longmatch
 from engine.errors import DocumentError, EncoderError, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index as EngineIndex
+from engine.search.request import Request
 from engine.store.catalog import has_log
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -42,11 +43,11 @@ def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, corpus: list
     with EngineIndex.open(built_folder, encoder=FakeEncoder()) as engine:
         for document in corpus[::13]:
             mine = read_only.search(document, k=5, where={"topic": [1, 3, 5, 9]}).to_dict()
-            theirs = engine.search(document, k=5, where="topic in (1, 3, 5, 9)").to_dict()
+            theirs = engine.search(document, Request(k=5, where="topic in (1, 3, 5, 9)")).to_dict()
             assert mine["hits"] == theirs["hits"]
             assert (
                 read_only.search_id(document.doc_id, k=3).to_dict()["hits"]
-                == engine.search_id(document.doc_id, k=3).to_dict()["hits"]
+                == engine.search(document.doc_id, Request(k=3)).to_dict()["hits"]
             )
 
 
@@ -55,7 +56,7 @@ def test_a_query_may_be_a_text_a_file_a_dict_or_a_document(index: longmatch.Inde
     (tmp_path / "query.txt").write_text(text)
     file = tmp_path / "query.txt"
     queries = [text, file, str(file), {"text": text}, Document("q", "t", text, ()), Document.from_text(text)]
-    results = [index.search(query) for query in queries]
+    results = [index.search(query, with_itself=True) for query in queries]
     assert all(result[0].doc_id == "fox" for result in results)
     assert len({round(result[0].score, 6) for result in results}) == 1
     assert [result.query.source for result in results] == ["", str(file), str(file), "", "", ""]
@@ -111,8 +112,8 @@ def test_a_query_that_cannot_be_used_raises_an_error_with_the_reason(
         ({"k": "5"}, "k is '5'; it must be a whole number"),
         ({"k": True}, "k is True; it must be a whole number"),
         ({"offset": 1.5}, "offset is 1.5; it must be a whole number"),
-        ({"k": 0}, "k is 0 and offset 0; k must be at least 1"),
-        ({"without": 5}, "without is 5; pass a doc_id or a list of them; of a hit, pass hit.doc_id"),
+        ({"k": 0}, "k is 0; it must be at least 1"),
+        ({"without": 5}, "without is 5; pass a doc_id or a list of them, as hit.doc_id"),
         ({"without": ["fox", None]}, "without is ['fox', None]; pass a doc_id or a list"),
         ({"without": "fix"}, "no document 'fix' among 3 in "),
         ({"where": 5}, "the filter is int; pass a dict or a text, as {'year': {'>=': 2019}}"),
@@ -289,7 +290,7 @@ def test_an_index_may_be_opened_in_every_thread(read_only: longmatch.Index, corp
 
     def search() -> None:
         with longmatch.open(read_only.path, encoder=FakeEncoder()) as index:
-            found.append(index.search(corpus[7])[0].doc_id)
+            found.append(index.search(corpus[7], with_itself=True)[0].doc_id)
 
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:

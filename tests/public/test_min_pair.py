@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.errors import QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.strict_schema import check
 
@@ -16,8 +17,8 @@ from tests.strict_schema import check
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 59), least=st.sampled_from([0.001, 0.02, 0.05, 1.0]))
 def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document], number: int, least: float) -> None:
-    plain = index.search(corpus[number], k=6)
-    found = index.search(corpus[number], k=6, min_pair=least)
+    plain = index.search(corpus[number], Request(k=6, with_itself=True))
+    found = index.search(corpus[number], Request(k=6, min_pair=least, with_itself=True))
     assert [(hit.doc_id, hit.score) for hit in found] == [(hit.doc_id, hit.score) for hit in plain]
     check(found.to_dict())
     check(found.to_dict(n_pairs=1))
@@ -33,16 +34,16 @@ def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document
 
 
 def test_the_table_counts_small_pairs(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=1, min_pair=0.05, without="doc003")
+    result = index.search(corpus[3], Request(k=1, min_pair=0.05, without="doc003", with_itself=True))
     (hit,) = result
     assert hit.breakdown.small is not None
     n_hidden = hit.breakdown.n_pairs - len(hit.pairs[:3])
     assert f"{n_hidden} more section pairs" in str(result)
-    assert "more section pairs" in str(index.search(corpus[3], k=1, min_pair=1.0))
+    assert "more section pairs" in str(index.search(corpus[3], Request(k=1, min_pair=1.0, with_itself=True)))
 
 
 def test_reports_show_the_sum_of_small_pairs(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=2, min_pair=0.05, without="doc003")
+    result = index.search(corpus[3], Request(k=2, min_pair=0.05, without="doc003", with_itself=True))
     assert result.to_html().count("<html") == 1
     rest = [part["contribution"] for part in result.to_dict()["hits"][0]["parts"] if part["kind"] == "rest"]
     assert f"{rest[0]:.4f}" in result.to_html()
@@ -50,4 +51,4 @@ def test_reports_show_the_sum_of_small_pairs(index: Index, corpus: list[Document
 
 def test_a_minimum_out_of_range_is_refused(index: Index, corpus: list[Document]) -> None:
     with pytest.raises(QueryError, match="min_pair is 2; it must be from 0 to 1"):
-        index.search(corpus[3], min_pair=2)
+        index.search(corpus[3], Request(min_pair=2, with_itself=True))

@@ -15,6 +15,7 @@ import longmatch
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import replay
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Result
 from engine.words.segmenter import segmenter_of
@@ -69,7 +70,7 @@ def test_parts_of_weighted_sections_sum_to_the_score(
         weights = (1.0, 0.0, 2.0)
     given = dict(zip(NAMES, weights, strict=True))
     for form in ("similar", "containment"):
-        result = index.search(corpus[number], k=8, weights=given, mode=form)
+        result = index.search(corpus[number], Request(k=8, weights=given, mode=form))
         check(result.to_dict())
         for hit in result:
             assert 0 < hit.score <= 1
@@ -79,11 +80,14 @@ def test_parts_of_weighted_sections_sum_to_the_score(
 
 
 def test_weights_of_one_change_no_digit(index: Index, corpus: list[Document]) -> None:
-    assert shown(index.search(corpus[3], weights=dict.fromkeys(NAMES, 1.0))) == shown(index.search(corpus[3]))
+    assert shown(index.search(corpus[3], Request(weights=dict.fromkeys(NAMES, 1.0)))) == shown(index.search(corpus[3]))
 
 
 def test_equal_weights_change_nothing_but_rounding(index: Index, corpus: list[Document]) -> None:
-    plain, tripled = index.search(corpus[3], k=60), index.search(corpus[3], k=60, weights=dict.fromkeys(NAMES, 3))
+    plain, tripled = (
+        index.search(corpus[3], Request(k=60)),
+        index.search(corpus[3], Request(k=60, weights=dict.fromkeys(NAMES, 3))),
+    )
     assert {hit.doc_id: hit.score for hit in tripled} == pytest.approx({hit.doc_id: hit.score for hit in plain})
 
 
@@ -95,10 +99,10 @@ def test_a_weight_of_zero_is_the_same_as_skipping(words: longmatch.Index) -> Non
 
 def test_scores_of_weighted_searches_do_not_depend_on_the_page(index: Index, corpus: list[Document]) -> None:
     weights = {"part one": 4, "part two": 0}
-    every = shown(index.search(corpus[5], k=30, weights=weights))
-    pages = [shown(index.search(corpus[5], k=10, offset=offset, weights=weights)) for offset in (0, 10, 20)]
+    every = shown(index.search(corpus[5], Request(k=30, weights=weights)))
+    pages = [shown(index.search(corpus[5], Request(k=10, offset=offset, weights=weights))) for offset in (0, 10, 20)]
     assert [hit for page in pages for hit in page] == every
-    assert shown(index.search(corpus[5], k=30, weights=weights, exact=True)) == every
+    assert shown(index.search(corpus[5], Request(k=30, weights=weights, exact=True))) == every
 
 
 def words_by_hand(query: Document, target: Document, corpus: list[Document], weights: Mapping[int, float]) -> float:

@@ -21,6 +21,7 @@ from engine.index import Index
 from engine.report import arrow
 from engine.report.arrow import What, index_export, part_export
 from engine.report.rows import part_rows
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
 from tests.fakes import FakeEncoder, make_document
@@ -119,7 +120,7 @@ def test_no_documents_are_an_empty_table_of_the_same_columns(index: Index) -> No
 
 
 def test_parts_of_a_result_are_rows_that_sum_to_the_scores(index: Index) -> None:
-    result = index.search_id("doc003", k=5)
+    result = index.search("doc003", Request(k=5))
     table = result.parts_to_arrow(n_pairs=2)
     assert table.to_pylist() == list(part_rows(result.to_dict(n_pairs=2)))
     for hit in result:
@@ -128,7 +129,7 @@ def test_parts_of_a_result_are_rows_that_sum_to_the_scores(index: Index) -> None
 
 
 def test_parts_of_no_hits_have_the_same_columns(index: Index) -> None:
-    results = [index.search_id("doc003", k=2), index.search_id("doc003", where="year > 9999")]
+    results = [index.search("doc003", Request(k=2)), index.search("doc003", Request(where="year > 9999"))]
     tables = [part_export([one]).table() for one in results]
     assert tables[1].num_rows == 0 and tables[0].schema == tables[1].schema
     assert part_export(results).table().num_rows == tables[0].num_rows

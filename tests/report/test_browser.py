@@ -10,6 +10,7 @@ import lxml.html
 import pytest
 
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -33,7 +34,7 @@ def report(built_folder: Path, corpus: list[Document], tmp_path_factory: pytest.
 
     path = tmp_path_factory.mktemp("page") / "report.html"
     with Index.open(built_folder, encoder=FakeEncoder()) as index:
-        path.write_text(index.search(corpus[3], k=3).to_html(), encoding="utf-8")
+        path.write_text(index.search(corpus[3], Request(k=3)).to_html(), encoding="utf-8")
     return path
 
 

@@ -15,7 +15,7 @@ from jsonschema_rs import meta
 from engine.index import Index
 from engine.report.contract import VERSION, envelope, result_schema
 from engine.scoring.evidence import Scoring
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
@@ -41,7 +41,7 @@ def result_of(
 ) -> Mapping[str, Any]:
     build(folder, documents, encoder=FakeEncoder(), encode=encode, language=language)
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        return index.search(query, **options).to_dict()
+        return index.search(query, Request.of(**options)).to_dict()
 
 
 def test_the_schema_is_valid_in_its_draft_of_json_schema() -> None:
@@ -50,7 +50,7 @@ def test_the_schema_is_valid_in_its_draft_of_json_schema() -> None:
 
 
 def test_a_result_of_vectors_and_words_is_valid(index: Index, corpus: list[Document]) -> None:
-    result = check(index.search(corpus[3]).to_dict())
+    result = check(index.search(corpus[3], Request(with_itself=True)).to_dict())
     kinds = {part["kind"] for hit in result["hits"] for part in hit["parts"]}
     assert kinds == {"section_pair", "document"}
     assert any(part["spans"] and part["words"] for part in result["hits"][0]["parts"])
@@ -75,7 +75,7 @@ def test_each_text_is_segmented_at_most_once(
 
 @pytest.mark.parametrize("n_pairs", [-1, 0, 1, 1_000, None])
 def test_any_number_of_pairs_is_valid(index: Index, corpus: list[Document], n_pairs: int | None) -> None:
-    result = index.search(corpus[3], k=3)
+    result = index.search(corpus[3], Request(k=3, with_itself=True))
     for hit, shown in zip(result, check(result.to_dict(n_pairs=n_pairs))["hits"], strict=True):
         listed = [part for part in shown["parts"] if part["kind"] == "section_pair"]
         assert len(listed) == (len(hit.pairs) if n_pairs is None else min(max(0, n_pairs), len(hit.pairs)))
@@ -83,7 +83,7 @@ def test_any_number_of_pairs_is_valid(index: Index, corpus: list[Document], n_pa
 
 
 def test_results_of_a_list_of_queries_are_one_envelope(index: Index, corpus: list[Document]) -> None:
-    results = [index.search(document, k=2).to_dict(n_pairs=1) for document in corpus[:3]]
+    results = [index.search(document, Request(k=2)).to_dict(n_pairs=1) for document in corpus[:3]]
     several = check(envelope(results))
     assert [result["query"]["id"] for result in several["results"]] == ["doc000", "doc001", "doc002"]
     assert check(envelope(results[:1]))["results"] == results[:1]
@@ -99,7 +99,9 @@ def test_a_result_by_words_alone_is_valid(tmp_path: Path, corpus: list[Document]
 
 
 def test_a_result_of_vectors_without_words_is_valid(index: Index, corpus: list[Document]) -> None:
-    result = check(index.search(corpus[3], scoring=Scoring(word_weight=0, pair_weight=0)).to_dict())
+    result = check(
+        index.search(corpus[3], Request(scoring=Scoring(word_weight=0, pair_weight=0), with_itself=True)).to_dict()
+    )
     assert all(not part["words"] for hit in result["hits"] for part in hit["parts"])
 
 
@@ -110,20 +112,18 @@ def test_a_result_of_an_index_without_all_vectors_is_valid(
     for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
         monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
     monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
-    result = check(
-        result_of(tmp_path / "x.lm", corpus, corpus[3], encode="later", allowance=Allowance(candidates=2), k=40)
-    )
+    result = check(result_of(tmp_path / "x.lm", corpus, corpus[3], encode="later", candidates=2, k=40))
     assert result["encoding"]["n_encoded"] == 2
     assert {hit["has_vectors"] for hit in result["hits"]} == {True, False}
 
 
 def test_a_filtered_result_is_valid(index: Index, corpus: list[Document]) -> None:
-    result = check(index.search(corpus[3], where="topic = 3 and year > 2005").to_dict())
+    result = check(index.search(corpus[3], Request(where="topic = 3 and year > 2005", with_itself=True)).to_dict())
     assert {hit["metadata"]["topic"] for hit in result["hits"]} == {3}
 
 
 def test_a_result_without_hits_is_valid(index: Index, corpus: list[Document]) -> None:
-    result = check(index.search(corpus[3], where="topic = 99").to_dict())
+    result = check(index.search(corpus[3], Request(where="topic = 99", with_itself=True)).to_dict())
     assert (result["hits"], result["n_found"], result["n_searched"]) == ([], 0, 0)
 
 
@@ -131,7 +131,7 @@ def test_a_pooled_query_is_valid_and_partial(
     index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.search.long_query.MOST_CHUNKS", 4)
-    result = check(index.search(corpus[3]).to_dict())
+    result = check(index.search(corpus[3], Request(with_itself=True)).to_dict())
     assert result["query"]["coverage"]["chunks_pooled"] > 1
     assert result["status"] == "partial"
 
@@ -155,7 +155,7 @@ def test_hits_of_documents_with_pages_have_page_numbers(tmp_path: Path) -> None:
 
 
 def test_words_stand_where_their_spans_are(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=3)
+    result = index.search(corpus[3], Request(k=3, with_itself=True))
     for hit, shown in zip(result, result.to_dict()["hits"], strict=True):
         for part in shown["parts"]:
             for word in part["words"]:
@@ -170,7 +170,7 @@ def test_words_stand_where_their_spans_are(index: Index, corpus: list[Document])
 
 def test_the_public_index_gives_the_same_values(built_folder: Path, corpus: list[Document]) -> None:
     with PublicIndex.open(built_folder, encoder=FakeEncoder()) as index:
-        results = index.search(corpus[:2], k=1)
+        results = index.search(corpus[:2], k=1, with_itself=True)
         assert [check(result.to_dict())["hits"][0]["id"] for result in results] == ["doc000", "doc001"]
 
 
@@ -202,7 +202,7 @@ def _set(value: Any, *path: str | int) -> Callable[[dict[str, Any]], None]:  # n
 def test_values_that_the_schema_does_not_allow_are_found(
     index: Index, corpus: list[Document], change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    result = copy.deepcopy(index.search(corpus[3], k=1).to_dict())
+    result = copy.deepcopy(index.search(corpus[3], Request(k=1, with_itself=True)).to_dict())
     change(result)
     assert any(problem in error.message for error in VALIDATOR.iter_errors(result))
     assert any(problem in error.message for error in VALIDATOR.iter_errors(envelope([result])))

@@ -10,16 +10,17 @@ import pytest
 
 from engine.index import Index
 from engine.report.differences import Cause, compare_results, differences_text
+from engine.search.request import Request
 from engine.text.document import Document
 
 
 @pytest.fixture
 def values(index: Index, corpus: list[Document]) -> dict[str, Any]:
-    return index.search(corpus[3], k=3).to_dict()
+    return index.search(corpus[3], Request(k=3)).to_dict()
 
 
 def test_a_result_equals_itself_listed_in_full_or_not(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=3)
+    result = index.search(corpus[3], Request(k=3))
     for n_pairs in (0, 1, None):
         found = compare_results(result.to_dict(n_pairs=n_pairs), result.to_dict())
         assert found.is_equal and found.reasons == ()
@@ -39,7 +40,7 @@ def test_the_section_pair_that_changed_is_the_cause(values: dict[str, Any]) -> N
 
 
 def test_pairs_that_were_not_listed_are_compared_as_a_sum(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=1)
+    result = index.search(corpus[3], Request(k=1))
     other = result.to_dict()
     other["hits"][0]["parts"][1]["contribution"] += 0.02
     (change,) = compare_results(result.to_dict(n_pairs=1), other).changes
@@ -49,7 +50,7 @@ def test_pairs_that_were_not_listed_are_compared_as_a_sum(index: Index, corpus: 
 
 
 def test_unlisted_sections_of_the_same_heading_are_no_difference(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=2)
+    result = index.search(corpus[3], Request(k=2))
     short, full = result.to_dict(n_pairs=1), result.to_dict()
     for values in (short, full):
         for part in (part for hit in values["hits"] for part in hit["parts"] if part["query_section"]):

@@ -14,6 +14,7 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.evidence import pages_label, result_view
 from engine.report.page import result_page, result_pieces
+from engine.search.request import Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.spans import Section
 from engine.views import Result, comparison_view
@@ -29,7 +30,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     corpus = [replace(document, pages=(0, 200, 300)) for document in make_corpus(8)]
     build(folder, corpus, encoder=FakeEncoder(), language="english")
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        found = index.search(replace(corpus[1], source=""), k=3)
+        found = index.search(replace(corpus[1], source=""), Request(k=3))
         found.to_dict()
         return found
 
@@ -130,7 +131,7 @@ def test_a_comparison_states_what_its_score_rests_on(corpus: list[Document]) -> 
 
 
 def test_a_result_without_hits_shows_the_reason(index: Index, corpus: list[Document]) -> None:
-    assert "No document was searched" in index.search(corpus[3], where="topic = 99").to_html()
+    assert "No document was searched" in index.search(corpus[3], Request(where="topic = 99")).to_html()
 
 
 def test_a_report_of_words_alone_shows_the_sentence_that_matches(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_a_query_of_the_index_may_be_searched_by_words_alone(tmp_path: Path) -> 
     corpus = [make_document(name, f"The fox crosses the river {name}.") for name in ("a", "b")]
     build(tmp_path / "x.lm", corpus, encode="none", language="english")
     with Index.open(tmp_path / "x.lm") as index:
-        text = parsed(index.search_id("a").to_html()).text_content()
+        text = parsed(index.search("a").to_html()).text_content()
     assert "searched by words alone" in text and "by passages above their thresholds" not in text
 
 

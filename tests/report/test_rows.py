@@ -11,18 +11,19 @@ import pytest
 
 from engine.index import Index
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.cli.output import Answer, Layout, render
 
 
 def test_every_row_has_all_columns_in_order(index: Index, corpus: list[Document]) -> None:
-    rows = list(part_rows(index.search(corpus[3]).to_dict(n_pairs=2)))
+    rows = list(part_rows(index.search(corpus[3], Request(with_itself=True)).to_dict(n_pairs=2)))
     assert {tuple(row) for row in rows} == {PART_COLUMNS}
     assert {row["kind"] for row in rows} == {"section_pair", "document", "rest"}
 
 
 def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], k=1).to_dict(n_pairs=1)
+    result = index.search(corpus[3], Request(k=1, with_itself=True)).to_dict(n_pairs=1)
     first, document, rest = part_rows(result)
     pair = result["hits"][0]["parts"][0]
     assert (first["query_id"], first["doc_id"], first["rank"]) == ("doc003", "doc003", 1)
@@ -36,7 +37,7 @@ def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
 
 
 def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Document]) -> None:
-    results = [index.search(document, k=3) for document in corpus[3:5]]
+    results = [index.search(document, Request(k=3, with_itself=True)) for document in corpus[3:5]]
     text = render([Answer(result) for result in results], "csv", Layout(2, 80))
     expected = pandas.concat([result.parts_to_pandas(n_pairs=2) for result in results], ignore_index=True)
     read = pandas.read_csv(io.StringIO(text))
@@ -45,12 +46,12 @@ def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Docum
 
 def test_ids_in_csv_are_not_read_as_formulas(index: Index, corpus: list[Document]) -> None:
     query = replace(corpus[3], doc_id="=cmd()")
-    (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, k=1))], "csv", Layout(2, 80))))
+    (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, Request(k=1)))], "csv", Layout(2, 80))))
     assert line["query_id"] == "'=cmd()"
 
 
 def test_contributions_of_a_hit_sum_to_its_score(index: Index, corpus: list[Document]) -> None:
-    frame = index.search(corpus[3]).parts_to_pandas(n_pairs=2)
+    frame = index.search(corpus[3], Request(with_itself=True)).parts_to_pandas(n_pairs=2)
     for _, rows in frame.groupby("rank"):
         assert rows["contribution"].sum() == pytest.approx(rows["score"].iloc[0], abs=1e-5)
 
@@ -66,5 +67,5 @@ def test_other_values_stay_as_they_are(value: object) -> None:
 
 
 def test_csv_of_no_hits_is_a_header(index: Index, corpus: list[Document]) -> None:
-    nothing = index.search(corpus[3], where="topic = 99")
+    nothing = index.search(corpus[3], Request(where="topic = 99", with_itself=True))
     assert render([Answer(nothing)], "csv", Layout(2, 80)) == ",".join(PART_COLUMNS) + "\n"

@@ -10,6 +10,7 @@ from engine.index import Index
 from engine.report.html import result_html
 from engine.report.snippets import Snippet, best_sentence, pair_snippets, term_weights
 from engine.report.table import result_table
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span
 from engine.words.segmenter import WordSegmenter
@@ -75,7 +76,7 @@ QUERY = make_document("q", [("Mine", "Nobody knows. The fox crosses a river by n
 
 
 def test_a_table_shows_sentences_with_their_words_and_what_these_add(index: Index) -> None:
-    table = result_table(index.search(QUERY, k=1), width=100)
+    table = result_table(index.search(QUERY, Request(k=1)), width=100)
     (mine,) = [line for line in table.splitlines() if line.lstrip().startswith("< ")]
     (theirs,) = [line for line in table.splitlines() if line.lstrip().startswith("> ")]
     assert "*fox* *crosses* a *river*" in mine
@@ -84,7 +85,7 @@ def test_a_table_shows_sentences_with_their_words_and_what_these_add(index: Inde
 
 
 def test_section_pairs_that_only_words_make_have_snippets_too(index: Index) -> None:
-    result = index.search(QUERY, k=12)
+    result = index.search(QUERY, Request(k=12))
     for hit in result.hits:
         shares = term_weights(hit, result.language)
         for pair in hit.breakdown.pairs:
@@ -93,5 +94,5 @@ def test_section_pairs_that_only_words_make_have_snippets_too(index: Index) -> N
 
 
 def test_html_marks_words_and_escapes_text(index: Index) -> None:
-    html = result_html(index.search(make_document("q", "<b>fox</b> river & night"), k=1))
+    html = result_html(index.search(make_document("q", "<b>fox</b> river & night"), Request(k=1)))
     assert "<mark>river</mark>" in html and "&lt;b&gt;" in html and "<b>fox" not in html

@@ -15,6 +15,7 @@ from engine.index import Index
 from engine.result import Status
 from engine.search.candidates import CandidateLists
 from engine.search.query import Query, as_stored
+from engine.search.request import Request
 from engine.store.ann import AnnIndex
 from engine.store.snapshot import Snapshot
 from indexer.building.builder import build
@@ -41,7 +42,7 @@ def exact_hits(coded_folder: Path) -> dict[str | None, dict[str, set[str]]]:
         names = index.snapshot.doc_ids()[::18]
 
         def hits(name: str, where: str | None) -> set[str]:
-            return {hit.doc_id for hit in index.search_id(name, where=where, exact=True).hits}
+            return {hit.doc_id for hit in index.search(name, Request(where=where, exact=True)).hits}
 
         return {where: {name: hits(name, where) for name in names} for where in (None, *RARE)}
 
@@ -50,7 +51,7 @@ def found_share(index: Index, where: str | None, exact: dict[str, set[str]]) -> 
     """Share of the hits of exact searches that are found."""
     shares = []
     for name, hits in exact.items():
-        found = index.search_id(name, where=where)
+        found = index.search(name, Request(where=where))
         assert found.status is Status.ESTIMATED
         shares.append(len(hits & {hit.doc_id for hit in found.hits}) / len(hits))
     return float(np.mean(shares))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import engine.search.diversity as diversity_module
-from engine.errors import QueryError
 from engine.index import Index
 from engine.search.diversity import diverse_order, section_contributions
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.strict_schema import check
 
@@ -51,7 +51,7 @@ def test_hits_that_add_nothing_keep_their_order() -> None:
 
 @pytest.mark.slow
 def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
-    plain, diverse = (index.search_id("doc003", k=50, diversify=is_so) for is_so in (False, True))
+    plain, diverse = (index.search("doc003", Request(k=50, diversify=is_so)) for is_so in (False, True))
     assert {hit.doc_id: hit.score for hit in diverse} == {hit.doc_id: hit.score for hit in plain}
     assert [hit.rank for hit in diverse] == list(range(1, 51))
     contributions = section_contributions(plain.hits, len(corpus[3].sections))
@@ -62,16 +62,9 @@ def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
 
 def test_pages_join_across_the_last_diverse_rank(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diversity_module, "DIVERSIFIED", 12)
-    every = [(hit.rank, hit.doc_id) for hit in index.search_id("doc003", k=25, diversify=True)]
-    pages = [index.search_id("doc003", k=5, offset=offset, diversify=True) for offset in range(0, 25, 5)]
+    every = [(hit.rank, hit.doc_id) for hit in index.search("doc003", Request(k=25, diversify=True))]
+    pages = [index.search("doc003", Request(k=5, offset=offset, diversify=True)) for offset in range(0, 25, 5)]
     assert [(hit.rank, hit.doc_id) for page in pages for hit in page] == every
-    plain = [hit.doc_id for hit in index.search_id("doc003", k=25)]
+    plain = [hit.doc_id for hit in index.search("doc003", Request(k=25))]
     assert {name for _, name in every[:12]} == set(plain[:12])
     assert [name for _, name in every[12:]] == plain[12:]
-
-
-def test_a_page_that_cannot_be_is_refused(index: Index, corpus: list[Document]) -> None:
-    with pytest.raises(QueryError, match="k is 0 and offset 0"):
-        index.search(corpus[3], k=0, diversify=True)
-    with pytest.raises(QueryError, match="k is 3 and offset -1"):
-        index.search(corpus[3], k=3, offset=-1, diversify=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors, unit
 from engine.scoring.lists import RankedLists
-from engine.search.document_lists import SPARE_DOCUMENTS, document_lists
+from engine.search.candidates import SPARE_DOCUMENTS, document_lists
 
 
 class Chunks:

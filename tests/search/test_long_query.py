@@ -14,6 +14,7 @@ from engine.encoders.encoder import EncodedDocument, unit
 from engine.index import Index
 from engine.result import Status
 from engine.search.long_query import MOST_CHUNKS, pool_long
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
 from tests.fakes import make_document
@@ -89,7 +90,7 @@ def test_a_pooled_query_has_hits_whose_parts_add_up(
     query = make_document("long", [(f"part {number}", corpus[number].text) for number in range(4)])
     result = index.search(query)
     assert (result.query_coverage.share, result.query_coverage.chunks_pooled) == (1.0, 9)
-    assert index.search(query, exact=True).status is Status.PARTIAL
+    assert index.search(query, Request(exact=True)).status is Status.PARTIAL
     assert {hit.metadata["topic"] for hit in result.hits[:4]} == {0, 1, 2, 3}
     for shown in (str(result), result._repr_html_()):
         assert "up to 9 chunks pooled into one" in shown

@@ -13,7 +13,7 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.novelty import Novelty
 from engine.result import Status
-from engine.search.allowance import Allowance
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -66,7 +66,7 @@ def test_each_section_is_searched_as_a_query_of_its_own(words: Index, index: Ind
         section = query.sections[one.section]
         text = query.text[section.start : section.stop]
         alone = Document("alone", query.title, text, (Section(section.heading, section.path, 0, len(text)),))
-        (best,) = opened.search(alone, k=1, mode="containment", exact=True) or (None,)
+        (best,) = opened.search(alone, Request(k=1, mode="containment", exact=True)) or (None,)
         assert (one.hit and one.hit.doc_id) == (best and best.doc_id)
         if one.hit is not None and best is not None:
             assert one.hit.score == pytest.approx(best.score, abs=1e-4)
@@ -106,12 +106,12 @@ def test_a_section_without_words_is_last_and_has_no_novelty(words: Index) -> Non
 
 
 def test_filters_and_kinds_leave_documents_and_sections_out(words: Index) -> None:
-    found = words.novelty(DRAFT, where="family = 'odd'", without="doc011")
+    found = words.novelty(DRAFT, Request.of(mode="novelty", where="family = 'odd'", without="doc011"))
     assert "doc011" not in {name for _, name in best_of(found)} and found.n_searched == 19
     paper = make_document("paper", [("1 Pumps", BODY), ("References", CITED)])
-    assert [one.heading for one in words.novelty(paper, skip=["references"])] == ["1 Pumps"]
+    assert [one.heading for one in words.novelty(paper, Request.of(mode="novelty", skip=["references"]))] == ["1 Pumps"]
     with pytest.raises(QueryError, match="no document 'nothing'"):
-        words.novelty(DRAFT, without="nothing")
+        words.novelty(DRAFT, Request.of(mode="novelty", without="nothing"))
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_documents_without_vectors_make_an_estimate(tmp_path: Path, monkeypatch:
     few_first_vectors(monkeypatch)
     longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as opened:
-        found = opened.novelty(DRAFT, allowance=Allowance(3))
+        found = opened.novelty(DRAFT, Request.of(mode="novelty", candidates=3))
         assert found.encoding is not None and found.encoding.n_encoded == 3
         assert found.status is not Status.CERTIFIED
         assert best_of(found)[1:] == [("from 24", "doc024"), ("from 11", "doc011")]

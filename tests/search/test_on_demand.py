@@ -11,9 +11,9 @@ import pytest
 import indexer.generation.reference as reference_module
 from engine.errors import IndexMismatch
 from engine.index import Index
+from engine.on_demand import BY_WORDS
 from engine.result import Result, Status
-from engine.search.allowance import Allowance
-from engine.search.on_demand import BY_WORDS
+from engine.search.request import Request
 from engine.store.partition_writers import open_writers
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -68,13 +68,13 @@ def encoded_documents(folder: Path) -> set[str]:
 
 def best_by_words(folder: Path, query: Document, k: int) -> list[str]:
     with opened(folder) as index:
-        return [hit.doc_id for hit in index.search(query, k=k, scoring=BY_WORDS).hits]
+        return [hit.doc_id for hit in index.search(query, Request(k=k, scoring=BY_WORDS, with_itself=True)).hits]
 
 
 def test_an_index_of_words_needs_no_encoder(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus, encode="none")
     with Index.open(tmp_path / "x.lm") as index:
-        result = index.search(corpus[5], k=5)
+        result = index.search(corpus[5], Request(k=5, with_itself=True))
         with pytest.raises(IndexMismatch, match="holds words alone"):
             assert index.encoder
     assert (result.hits[0].doc_id, result.hits[0].score) == (corpus[5].doc_id, pytest.approx(1))
@@ -92,7 +92,7 @@ def test_later_encodes_a_sample_and_then_the_best_candidates(tmp_path: Path, cor
     wanted = best_by_words(folder, corpus[7], 5)
     before = encoded_documents(folder)
     with opened(folder, searching := FakeEncoder()) as index:
-        result = index.search(corpus[7], k=5, allowance=Allowance(candidates=5))
+        result = index.search(corpus[7], Request(k=5, candidates=5, with_itself=True))
     assert searching.encoded == [corpus[7].doc_id, *[name for name in wanted if name not in before]]
     assert result.encoding is not None
     assert (result.encoding.n_candidates, result.encoding.n_encoded) == (5, 5)
@@ -111,7 +111,7 @@ def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Docu
     before = encoded_documents(folder)
     for _ in range(2):  # encoded for this query, and then read from the shards
         with opened(folder) as index:
-            hits = index.search(corpus[7], k=5, allowance=Allowance(candidates=5)).hits
+            hits = index.search(corpus[7], Request(k=5, candidates=5, with_itself=True)).hits
         added = [hit for hit in hits if hit.doc_id in encoded_documents(folder) - before]
         assert added and all(0 < hit.coverage.tokens_read == hit.coverage.tokens_total for hit in added)
 
@@ -119,9 +119,9 @@ def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Docu
 def test_documents_encoded_for_one_query_are_not_encoded_again(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder) as index:
-        first, again = (ranks(index.search(corpus[7], k=9)) for _ in range(2))
+        first, again = (ranks(index.search(corpus[7], Request(k=9, with_itself=True))) for _ in range(2))
     with opened(folder, encoder := FakeEncoder()) as index:
-        reopened = index.search(corpus[7], k=9)
+        reopened = index.search(corpus[7], Request(k=9, with_itself=True))
     assert encoder.encoded == [corpus[7].doc_id]  # the query alone
     assert first == again == ranks(reopened)
     assert reopened.encoding is not None
@@ -131,8 +131,8 @@ def test_documents_encoded_for_one_query_are_not_encoded_again(tmp_path: Path, c
 def test_other_scores_stay_when_a_document_is_encoded(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder) as index:
-        none = {hit.doc_id: hit for hit in index.search(corpus[7], k=N, allowance=Allowance(0)).hits}
-        some = {hit.doc_id: hit for hit in index.search(corpus[7], k=N, allowance=Allowance(3)).hits}
+        none = {hit.doc_id: hit for hit in index.search(corpus[7], Request(k=N, candidates=0, with_itself=True)).hits}
+        some = {hit.doc_id: hit for hit in index.search(corpus[7], Request(k=N, candidates=3, with_itself=True)).hits}
     changed = {name for name, hit in some.items() if name not in none or hit.score != none[name].score}
     assert changed
     assert changed <= {name for name, hit in some.items() if hit.has_vectors and not none[name].has_vectors}
@@ -145,12 +145,15 @@ def test_an_index_that_encoded_all_later_equals_one_that_encoded_all_at_once(
 ) -> None:
     later, whole = built(tmp_path / "later.lm", corpus, "later"), built(tmp_path / "all.lm", corpus, "all")
     with opened(later) as index:
-        index.search(corpus[7])
+        index.search(corpus[7], Request(with_itself=True))
     build(later, (), encoder=(encoder := FakeEncoder()))
     assert len(encoder.encoded) == len(set(encoder.encoded)) < N - SAMPLE
     with opened(later) as one, opened(whole) as other:
         for query in (corpus[3], corpus[31]):
-            mine, theirs = one.search(query, k=N), other.search(query, k=N)
+            mine, theirs = (
+                one.search(query, Request(k=N, with_itself=True)),
+                other.search(query, Request(k=N, with_itself=True)),
+            )
             assert ranks(mine) == ranks(theirs)
             assert mine.status is theirs.status is Status.CERTIFIED
             assert mine.encoding is None
@@ -167,18 +170,20 @@ def test_words_alone_become_an_index_of_all(tmp_path: Path, corpus: list[Documen
     build(words, (), encoder=FakeEncoder())
     compact(words)
     with opened(words) as one, opened(whole) as other:
-        assert ranks(one.search(corpus[3], k=N)) == ranks(other.search(corpus[3], k=N))
+        assert ranks(one.search(corpus[3], Request(k=N, with_itself=True))) == ranks(
+            other.search(corpus[3], Request(k=N, with_itself=True))
+        )
     assert verify(words) == []
 
 
 def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder, store=False) as index:
-        expected = ranks(index.search(corpus[7]))
+        expected = ranks(index.search(corpus[7], Request(with_itself=True)))
     before, lines = encoded_documents(folder), list[str]()
     with Writer(folder), Index.open(folder, encoder=FakeEncoder(), log=lines.append) as index:
-        assert ranks(index.search(corpus[7])) == expected
-        assert ranks(index.search(corpus[7])) == expected
+        assert ranks(index.search(corpus[7], Request(with_itself=True))) == expected
+        assert ranks(index.search(corpus[7], Request(with_itself=True))) == expected
     assert encoded_documents(folder) == before
     assert "these vectors serve this process alone" in lines[1]
     assert len(lines) == 2  # the second search had nothing to encode
@@ -189,7 +194,7 @@ def test_an_index_that_cannot_be_written_is_searched(tmp_path: Path, corpus: lis
     (folder / "writer.lock").unlink()
     (folder / "writer.lock").mkdir()  # nobody can take the lock
     with opened(folder) as index:
-        result = index.search(corpus[7])
+        result = index.search(corpus[7], Request(with_itself=True))
     assert result.encoding is not None
     assert result.encoding.n_encoded == result.encoding.n_candidates == 20
 
@@ -197,12 +202,12 @@ def test_an_index_that_cannot_be_written_is_searched(tmp_path: Path, corpus: lis
 def test_many_queries_at_once_agree(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder, store=False) as index:
-        expected = {one.doc_id: ranks(index.search(one, allowance=Allowance(9))) for one in corpus[:1]}
+        expected = {one.doc_id: ranks(index.search(one, Request(candidates=9, with_itself=True))) for one in corpus[:1]}
     found: dict[str, list[tuple[str, float]]] = {}
 
     def search_one(document: Document) -> None:
         with opened(folder) as index:
-            found[document.doc_id] = ranks(index.search(document, allowance=Allowance(9)))
+            found[document.doc_id] = ranks(index.search(document, Request(candidates=9, with_itself=True)))
 
     threads = [threading.Thread(target=search_one, args=(document,)) for document in corpus[:6]]
     for thread in threads:
@@ -217,7 +222,7 @@ def test_many_queries_at_once_agree(tmp_path: Path, corpus: list[Document]) -> N
 def test_tokens_are_a_limit(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder) as index:
-        result = index.search(corpus[7], allowance=Allowance(20, tokens=1))
+        result = index.search(corpus[7], Request(candidates=20, encode_tokens=1, with_itself=True))
     assert result.encoding is not None
     assert result.encoding.n_encoded_now == 1
     assert result.encoding.n_encoded < result.encoding.n_candidates == 20
@@ -228,7 +233,7 @@ def test_documents_that_queries_wanted_are_encoded_first(tmp_path: Path, corpus:
     folder = built(tmp_path / "x.lm", corpus, "later")
     wanted = best_by_words(folder, corpus[50], 50)
     with opened(folder) as index:
-        index.search(corpus[50], allowance=Allowance(2))
+        index.search(corpus[50], Request(candidates=2, with_itself=True))
     waiting = [name for name in wanted if name not in encoded_documents(folder)]
     build(folder, (), encoder=(encoder := FakeEncoder()))
     assert set(encoder.encoded[: len(waiting)]) == set(waiting)
@@ -254,7 +259,7 @@ def test_an_indexed_document_without_vectors_is_a_query(tmp_path: Path, corpus: 
     folder = built(tmp_path / "x.lm", corpus, "later")
     name = sorted(set(names.doc_id for names in corpus) - encoded_documents(folder))[0]
     with opened(folder) as index:
-        result = index.search_id(name, k=3)
+        result = index.search(name, Request(k=3))
         assert len(index.chunk_vectors(name))
     assert name not in [hit.doc_id for hit in result.hits]
     assert name in encoded_documents(folder)
@@ -265,7 +270,7 @@ def test_documents_added_later_to_a_whole_index_are_found(tmp_path: Path, corpus
     build(folder, corpus, encoder=(encoder := FakeEncoder()), encode="later")
     assert len(encoder.encoded) < 20
     with opened(folder) as index:
-        result = index.search(corpus[55], k=3)
+        result = index.search(corpus[55], Request(k=3, with_itself=True))
     assert result.hits[0].doc_id == corpus[55].doc_id
     assert result.hits[0].has_vectors
 
@@ -277,11 +282,11 @@ def test_a_damaged_shard_of_words_loses_no_document(tmp_path: Path, corpus: list
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
     with Index.open(tmp_path / "x.lm") as index, pytest.raises(Exception, match="checksum"):
-        index.search(corpus[0])
+        index.search(corpus[0], Request(with_itself=True))
     report = repair(tmp_path / "x.lm")
     assert report.lost == []
     with Index.open(tmp_path / "x.lm") as index:
-        assert index.search(corpus[0]).hits[0].doc_id == corpus[0].doc_id
+        assert index.search(corpus[0], Request(with_itself=True)).hits[0].doc_id == corpus[0].doc_id
     assert verify(tmp_path / "x.lm") == []
 
 
@@ -289,7 +294,7 @@ def test_a_filter_holds_for_candidates_too(tmp_path: Path, corpus: list[Document
     folder = built(tmp_path / "x.lm", corpus, "later")
     before = encoded_documents(folder)
     with opened(folder) as index:
-        result = index.search(corpus[8], where="topic = 3")
+        result = index.search(corpus[8], Request(where="topic = 3", with_itself=True))
         allowed = {corpus[position].doc_id for position in np.flatnonzero(index.snapshot.matching("topic = 3"))}
     assert {hit.doc_id for hit in result.hits} <= allowed
     assert encoded_documents(folder) - before <= allowed
@@ -304,7 +309,7 @@ def test_an_index_of_words_that_is_gaining_vectors_answers_by_words(
     folder, encoder = tmp_path / "x.lm", FakeEncoder()
     build(folder, corpus, encode="none", partitions=partitions, language="none")
     with opened(folder) as index:
-        by_words = [ranks(index.search(corpus[3])), ranks(index.search_id("doc003"))]
+        by_words = [ranks(index.search(corpus[3], Request(with_itself=True))), ranks(index.search("doc003"))]
     with open_writers(folder) as writers:
         writers.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
         writer = writers.parts[0]
@@ -313,10 +318,10 @@ def test_an_index_of_words_that_is_gaining_vectors_answers_by_words(
         if ids:
             writer.add_vectors(ids, encoder.encode(documents), writer.count_words(documents))
     with opened(folder) as index:
-        found = [index.search(corpus[3]), index.search_id("doc003")]
+        found = [index.search(corpus[3], Request(with_itself=True)), index.search("doc003")]
         assert [ranks(result) for result in found] == by_words
         assert {result.status for result in found} == {Status.PARTIAL}
-        assert index.search(corpus[3], skip=["references"], exact=True).hits
+        assert index.search(corpus[3], Request(skip=("references",), exact=True, with_itself=True)).hits
     build(folder, corpus, encoder=FakeEncoder())
     with opened(folder) as index:
-        assert index.search(corpus[3]).status is not Status.PARTIAL
+        assert index.search(corpus[3], Request(with_itself=True)).status is not Status.PARTIAL

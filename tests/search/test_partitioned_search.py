@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.index import Index
 from engine.result import Result, Status
 from engine.search.partition import Selection
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.partitions.splitting import partition
@@ -90,8 +91,7 @@ def test_answers_do_not_depend_on_partitions(
     exact: bool,
 ) -> None:
     def ranked_by(index: Index) -> Result:
-        ranked = index.search_id if isinstance(query, str) else index.search
-        return ranked(query, k=k, offset=offset, where=where, without=without, exact=exact)  # type: ignore[arg-type]
+        return index.search(query, Request(k=k, offset=offset, where=where, without=without, exact=exact))
 
     expected, found = ranked_by(opened(kind, 0)), ranked_by(opened(kind, n_partitions))
     assert answer(found) == answer(expected)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
+from engine.search.request import Request
 from engine.search.scorer import Scorer
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
@@ -64,7 +65,7 @@ def test_each_candidate_is_read_once(
         query = index.stored_query("doc003")
         for counts in reads.values():
             counts.clear()
-        result = index.searcher().search(query, k=k, exact=exact)
+        result = index.searcher().search(query, Request(k=k, exact=exact))
     n_hits = len(result.hits)
     assert n_hits == k
     assert max(reads["words"].values()) == 1

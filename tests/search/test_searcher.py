@@ -16,11 +16,11 @@ import pytest
 import engine.scoring.similarity as similarity_module
 import engine.search.candidates as neighbours_module
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.errors import QueryError
 from engine.index import Index
 from engine.result import Hit, Result, Status
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.documents import content_hash
 from engine.store.snapshot import Snapshot
@@ -221,7 +221,7 @@ def test_a_search_equals_the_equation(
     any_index: Index, corpus: list[Document], scoring: Scoring | None, exact: bool
 ) -> None:
     expected = scores_by_hand(QUERY, corpus, corpus, scoring or Scoring())
-    assert_is(any_index.search(QUERY, scoring=scoring, exact=exact), expected)
+    assert_is(any_index.search(QUERY, Request(scoring=scoring, exact=exact)), expected)
 
 
 @pytest.mark.slow
@@ -229,14 +229,14 @@ def test_a_search_by_id_leaves_the_document_itself_out(any_index: Index, corpus:
     for document in corpus[::9]:
         others = [one for one in corpus if one is not document]
         expected = scores_by_hand(document, others, corpus, SMALL)
-        result = any_index.search_id(document.doc_id, scoring=SMALL)
+        result = any_index.search(document.doc_id, Request(scoring=SMALL))
         assert_is(result, expected)
         assert result.n_searched == len(corpus) - 1
 
 
 def test_a_document_finds_its_indexed_copy_first(any_index: Index, corpus: list[Document]) -> None:
     for document in corpus[::9]:
-        best = any_index.search(document).hits[0]
+        best = any_index.search(document, Request(with_itself=True)).hits[0]
         assert best.doc_id == document.doc_id
         assert best.score == pytest.approx(1, abs=2e-3)
 
@@ -257,7 +257,7 @@ FILTERS: dict[str, Callable[..., bool]] = {
 @pytest.mark.parametrize("where", FILTERS)
 def test_a_filter_leaves_hits_out_and_scores_as_they_are(any_index: Index, corpus: list[Document], where: str) -> None:
     kept = [one for one in corpus if FILTERS[where](one.doc_id, **one.metadata)]
-    result = any_index.search(QUERY, where=where, scoring=SMALL)
+    result = any_index.search(QUERY, Request(where=where, scoring=SMALL))
     assert_is(result, scores_by_hand(QUERY, kept, corpus, SMALL))
     assert result.n_searched == len(kept)
 
@@ -266,15 +266,15 @@ def test_a_filter_leaves_hits_out_and_scores_as_they_are(any_index: Index, corpu
 def test_a_filter_gives_the_same_hits_by_the_index_as_by_a_scan(
     any_index: Index, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scanned = any_index.search(QUERY, where=where, scoring=SMALL, exact=True)
+    scanned = any_index.search(QUERY, Request(where=where, scoring=SMALL, exact=True))
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
     monkeypatch.setattr(neighbours_module, "FIRST_DEPTH", 2)
-    found = any_index.search(QUERY, where=where, scoring=SMALL)
+    found = any_index.search(QUERY, Request(where=where, scoring=SMALL))
     assert_same(found.hits, scanned.hits)
 
 
 def test_depth_grows_until_there_are_enough_documents(any_index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = any_index.search(QUERY, exact=True)
+    exact = any_index.search(QUERY, Request(exact=True))
     monkeypatch.setattr(neighbours_module, "FIRST_DEPTH", 1)
     shallow = any_index.search(QUERY)
     assert_same(shallow.hits, exact.hits)
@@ -287,14 +287,14 @@ def test_a_query_of_many_blocks_scores_the_same(
     monkeypatch.setattr("engine.search.scorer.SCAN_BLOCK_CHUNKS", 20)
     monkeypatch.setattr("engine.search.scorer.SCAN_BLOCK_DOCUMENTS", 7)
     expected = scores_by_hand(QUERY, corpus, corpus, SMALL)
-    assert_is(any_index.search(QUERY, scoring=SMALL), expected)
-    assert_is(any_index.search(QUERY, scoring=SMALL, exact=True), expected)
+    assert_is(any_index.search(QUERY, Request(scoring=SMALL)), expected)
+    assert_is(any_index.search(QUERY, Request(scoring=SMALL, exact=True)), expected)
 
 
 def test_a_scan_of_few_chunks_at_once_finds_the_same(flat_folder: Path, corpus: list[Document]) -> None:
     with Snapshot(flat_folder) as snapshot:
         query = Query(corpus[7], as_stored(FakeEncoder().encode([corpus[7]])[0]))
-        whole, small = (Searcher(snapshot, scan_chunks=one).search(query, exact=True) for one in (None, 20))
+        whole, small = (Searcher(snapshot, scan_chunks=one).search(query, Request(exact=True)) for one in (None, 20))
     assert_same(small.hits, whole.hits)
 
 
@@ -303,19 +303,19 @@ def test_a_query_longer_than_a_block_scores_the_same(any_index: Index, corpus: l
     long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
     query = stored([long])["long"]
     assert len(query.chunks) > similarity_module.QUERY_BLOCK
-    assert_is(any_index.search(long, scoring=SMALL), scores_by_hand(long, corpus, corpus, SMALL))
+    assert_is(any_index.search(long, Request(scoring=SMALL)), scores_by_hand(long, corpus, corpus, SMALL))
 
 
 def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index, corpus: list[Document]) -> None:
     expected = scores_by_hand(QUERY, corpus, corpus, Scoring())
-    assert_is(any_index.search(QUERY, k=10_000), expected, k=10_000)
+    assert_is(any_index.search(QUERY, Request(k=10_000)), expected, k=10_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_pages_join_to_the_whole_list(any_index: Index, size: int) -> None:
-    whole = any_index.search(QUERY, k=1000)
-    pages = [any_index.search(QUERY, k=size, offset=offset) for offset in range(0, whole.n_found + size, size)]
+    whole = any_index.search(QUERY, Request(k=1000))
+    pages = [any_index.search(QUERY, Request(k=size, offset=offset)) for offset in range(0, whole.n_found + size, size)]
     assert_same([hit for page in pages for hit in page.hits], whole.hits)
     assert pages[-1].hits == ()
 
@@ -326,8 +326,8 @@ def test_pages_of_equal_scores_neither_repeat_nor_skip(tmp_path: Path) -> None:
     copies = [replace(one, doc_id=f"{one.doc_id}-{copy}") for one in originals for copy in range(4)]
     build(tmp_path / "x.lm", copies, encoder=FakeEncoder(), factory="Flat")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        whole = index.search(QUERY, k=600)
-        pages = [index.search(QUERY, k=7, offset=offset) for offset in range(0, whole.n_found, 7)]
+        whole = index.search(QUERY, Request(k=600))
+        pages = [index.search(QUERY, Request(k=7, offset=offset)) for offset in range(0, whole.n_found, 7)]
     joined = [hit.doc_id for page in pages for hit in page.hits]
     assert joined == [hit.doc_id for hit in whole.hits]
     assert len(set(joined)) == whole.n_found
@@ -339,13 +339,17 @@ def test_equal_scores_stand_in_the_order_of_their_names(tmp_path: Path, factory:
     copies = [make_document(f"copy{number}", [("s", QUERY.text)]) for number in (3, 0, 5, 1, 4, 2)]
     build(tmp_path / "x.lm", [*copies, *make_corpus(40)], encoder=FakeEncoder(), factory=factory)
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        for result in (index.search(QUERY), index.search(QUERY, exact=True), index.search(QUERY, k=3)):
+        for result in (
+            index.search(QUERY),
+            index.search(QUERY, Request(exact=True)),
+            index.search(QUERY, Request(k=3)),
+        ):
             names = [hit.doc_id for hit in result.hits[:6]]
             assert names == [f"copy{number}" for number in range(6)][: len(names)]
 
 
 def test_scores_never_rise_down_the_list(any_index: Index) -> None:
-    scores = [hit.score for hit in any_index.search(QUERY, k=1000).hits]
+    scores = [hit.score for hit in any_index.search(QUERY, Request(k=1000)).hits]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -358,9 +362,9 @@ def test_passages_of_boilerplate_contribute_exactly_nothing(tmp_path: Path, fact
     only = make_document("only", [("licence", BOILERPLATE)])
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         for exact in (False, True):
-            result = index.search(query, k=100, scoring=CHUNKS, exact=exact)
+            result = index.search(query, Request(k=100, scoring=CHUNKS, exact=exact))
             assert {pair.query_section for hit in result.hits for pair in hit.breakdown.pairs} == {1}
-            assert index.search(only, scoring=CHUNKS, exact=exact).hits == ()
+            assert index.search(only, Request(scoring=CHUNKS, exact=exact)).hits == ()
 
 
 def test_nothing_in_common_finds_nothing(tmp_path: Path) -> None:
@@ -384,17 +388,17 @@ def test_an_index_whose_documents_are_all_gone_finds_nothing(tmp_path: Path, cor
     build(tmp_path / "x.lm", [], encoder=FakeEncoder(), prune=True)
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         for exact in (False, True):
-            result = index.search(QUERY, exact=exact, where="year > 0")
+            result = index.search(QUERY, Request(exact=exact, where="year > 0"))
             assert (result.hits, result.n_found, result.n_searched) == ((), 0, 0)
-            assert index.search(QUERY, exact=exact).hits == ()
+            assert index.search(QUERY, Request(exact=exact)).hits == ()
 
 
 def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[3:4], encoder=FakeEncoder())
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert [hit.doc_id for hit in index.search(QUERY).hits] == ["doc003"]
-        assert index.search_id("doc003").hits == ()
-        assert index.search(QUERY, where="doc_id != 'doc003'").hits == ()
+        assert index.search("doc003").hits == ()
+        assert index.search(QUERY, Request(where="doc_id != 'doc003'")).hits == ()
 
 
 @pytest.mark.slow
@@ -402,7 +406,9 @@ def test_a_ranking_equals_the_equation(any_index: Index, corpus: list[Document],
     expected = scores_by_hand(QUERY, corpus, corpus, scoring or Scoring())
     ranked = sorted(expected, key=lambda name: -expected[name])
     for k in (3, 1000):
-        positions, scores = Searcher(any_index.snapshot, scoring).rank(Query(QUERY, stored([QUERY])["query"]), k=k)
+        positions, scores = Searcher(any_index.snapshot, scoring).rank(
+            Query(QUERY, stored([QUERY])["query"]), Request(k=k)
+        )
         names = any_index.snapshot.doc_ids()
         assert [names[position] for position in positions] == ranked[:k]
         np.testing.assert_allclose(scores, [expected[name] for name in ranked[:k]], atol=1e-6)
@@ -410,24 +416,18 @@ def test_a_ranking_equals_the_equation(any_index: Index, corpus: list[Document],
 
 def test_a_ranking_leaves_a_document_out_as_a_search_does(any_index: Index, corpus: list[Document]) -> None:
     query = any_index.stored_query("doc013")
-    positions, scores = Searcher(any_index.snapshot, SMALL).rank(query, k=1000, without="doc013")
-    hits = any_index.search_id("doc013", k=1000, scoring=SMALL, exact=True).hits
+    positions, scores = Searcher(any_index.snapshot, SMALL).rank(query, Request(k=1000, without="doc013"))
+    hits = any_index.search("doc013", Request(k=1000, scoring=SMALL, exact=True)).hits
     names = any_index.snapshot.doc_ids()
     assert [names[position] for position in positions] == [hit.doc_id for hit in hits]
     np.testing.assert_allclose(scores, [hit.score for hit in hits], atol=1e-6)
 
 
-def test_a_ranking_of_no_places_is_refused(any_index: Index) -> None:
-    with pytest.raises(QueryError) as raised:
-        Searcher(any_index.snapshot).rank(any_index.stored_query("doc013"), k=0)
-    assert str(raised.value) == "k is 0; it must be at least 1"
-
-
 @pytest.mark.slow
 def test_a_search_with_a_file_equals_a_search_with_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
-    by_file = any_index.search(document, where=f"doc_id != '{document.doc_id}'", k=50, exact=True)
-    by_id = any_index.search_id(document.doc_id, k=50, exact=True)
+    by_file = any_index.search(document, Request(where=f"doc_id != '{document.doc_id}'", k=50, exact=True))
+    by_id = any_index.search(document.doc_id, Request(k=50, exact=True))
     assert [(hit.doc_id, hit.breakdown) for hit in by_file.hits] == [(hit.doc_id, hit.breakdown) for hit in by_id.hits]
 
 
@@ -471,17 +471,10 @@ def test_the_status_shows_whether_all_documents_were_scored(
 ) -> None:
     with Index.open(request.getfixturevalue(fixture), encoder=FakeEncoder()) as index:
         assert index.search(QUERY).status is Status(status)
-        assert index.search(QUERY, exact=True).status is Status.CERTIFIED
-        assert index.search(QUERY, where="topic = 3").status is Status.CERTIFIED
-
-
-@pytest.mark.parametrize(("k", "offset"), [(0, 0), (-1, 0), (1, -1)])
-def test_a_page_out_of_range_is_refused(index: Index, k: int, offset: int) -> None:
-    with pytest.raises(QueryError) as raised:
-        index.search(QUERY, k=k, offset=offset)
-    assert str(raised.value) == f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0"
+        assert index.search(QUERY, Request(exact=True)).status is Status.CERTIFIED
+        assert index.search(QUERY, Request(where="topic = 3")).status is Status.CERTIFIED
 
 
 def test_leaving_out_a_name_that_is_not_there_leaves_out_nothing(index: Index) -> None:
     query = Query(QUERY, stored([QUERY])["query"])
-    assert Searcher(index.snapshot).search(query, without="no such").n_searched == 60
+    assert Searcher(index.snapshot).search(query, Request(without="no such")).n_searched == 60

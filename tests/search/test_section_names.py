@@ -8,6 +8,7 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.readers.jsonl import read
+from engine.search.request import Request
 from engine.search.section_names import names_of_sections
 from engine.search.section_weights import section_weights
 from engine.text.document import Document
@@ -64,9 +65,9 @@ def test_a_kind_of_weight_0_adds_nothing_and_the_parts_sum_to_the_score() -> Non
     made = make_document("q", [("Fox", "the quick fox jumps over the dog"), ("River", "a long river runs to the sea")])
     query = replace(made, metadata={"kind.claims": ["River"]})
     target: Document = make_document("t", "the long river runs to the sea and a fox jumps")
-    found = compare_alone(query, target, FakeEncoder(), weights={"claims": 0})
+    found = compare_alone(query, target, FakeEncoder(), Request(weights={"claims": 0}))
     assert {pair.query_section for pair in found.pairs} == {0}
     for weight in (0, 0.5, 3):
-        weighted = compare_alone(query, target, FakeEncoder(), weights={"claims": weight})
+        weighted = compare_alone(query, target, FakeEncoder(), Request(weights={"claims": weight}))
         assert weighted.result.hits[0].breakdown.score == pytest.approx(weighted.score, abs=1e-5)
-        assert weighted.score == compare_alone(made, target, FakeEncoder(), weights={"river": weight}).score
+        assert weighted.score == compare_alone(made, target, FakeEncoder(), Request(weights={"river": weight})).score

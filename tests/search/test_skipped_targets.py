@@ -17,8 +17,7 @@ import longmatch
 from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.evidence import CONTAINMENT, Scoring
-from engine.search.allowance import Allowance
-from engine.search.request import Mode
+from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -132,7 +131,7 @@ def reduced(tmp_path_factory: pytest.TempPathFactory, opened: Open) -> Reduced:
 def expected_scores(index: Index, snapshot: Snapshot, query: str, skip: frozenset[SectionKind]) -> dict[str, float]:
     """Scores by a search of the really reduced documents; the query is the same."""
     skipping = replace(index.stored_query(query), skip=skip)
-    found = Searcher(snapshot, Scoring(document_weight=0)).search(skipping, k=N, exact=True, without=query)
+    found = Searcher(snapshot, Scoring(document_weight=0)).search(skipping, Request(k=N, exact=True, without=query))
     return {hit.document.doc_id: hit.score for hit in found.hits}
 
 
@@ -172,7 +171,7 @@ def test_scores_are_those_of_documents_without_these_sections(
     exact: bool,
 ) -> None:
     every = expected_scores(opened(holds, 0), reduced(holds, skip), query, skip)
-    result = opened(holds, n_partitions).search_id(query, k=k, offset=offset, where=where, skip=skip, exact=exact)
+    result = opened(holds, n_partitions).search(query, Request(k=k, offset=offset, where=where, skip=skip, exact=exact))
     assert {hit.doc_id: hit.score for hit in result} == {hit.doc_id: every[hit.doc_id] for hit in result}
     of_half = [name for name in every if where is None or int(name[1:]) % 2 == 1]
     by_rank = sorted(of_half, key=lambda name: (-every[name], name))
@@ -194,9 +193,9 @@ def ranked(result: Result) -> list[tuple[str, float]]:
 @pytest.mark.slow
 def test_pages_of_an_approximate_search_join(opened: Open) -> None:
     index = opened("lists", 0)
-    result = index.search_id("d07", k=30, skip=["references"])
+    result = index.search("d07", Request(k=30, skip=["references"]))
     assert result.status is Status.ESTIMATED
-    pages = [ranked(index.search_id("d07", k=10, offset=offset, skip=["references"])) for offset in (0, 10, 20)]
+    pages = [ranked(index.search("d07", Request(k=10, offset=offset, skip=["references"]))) for offset in (0, 10, 20)]
     assert [hit for page in pages for hit in page] == ranked(result)
 
 
@@ -204,7 +203,7 @@ def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, r
     skip = frozenset([SectionKind.REFERENCES])
     index = opened("vectors", 0)
     skipping = replace(index.stored_query("d07"), skip=skip)
-    whole = index.searcher(Scoring(document_weight=0)).search(skipping, k=N, without="d07")
+    whole = index.searcher(Scoring(document_weight=0)).search(skipping, Request(k=N, without="d07"))
     every = expected_scores(index, reduced("vectors", skip), "d07", skip)
     n_changed = sum(hit.score != every.get(hit.document.doc_id) for hit in whole.hits)
     assert n_changed > N / 2
@@ -214,12 +213,12 @@ def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, r
 def test_a_weight_of_zero_for_a_kind_is_the_same_as_skipping_it(opened: Open, kind: str) -> None:
     for holds in ("words", "vectors"):
         index = opened(holds, 0)
-        by_weight = index.search_id("d09", k=N, weights={kind: 0})
-        assert ranked(by_weight) == ranked(index.search_id("d09", k=N, skip=[kind]))
+        by_weight = index.search("d09", Request(k=N, weights={kind: 0}))
+        assert ranked(by_weight) == ranked(index.search("d09", Request(k=N, skip=[kind])))
 
 
 def test_a_weight_by_heading_is_for_the_query_alone(opened: Open) -> None:
-    result = opened("vectors", 0).search_id("d00", k=N, weights={"1 Body": 2, "Appendix A": 0})
+    result = opened("vectors", 0).search("d00", Request(k=N, weights={"1 Body": 2, "Appendix A": 0}))
     theirs = {section_kinds(hit.document)[pair.target_section] for hit in result for pair in hit.pairs}
     assert SectionKind.APPENDIX in theirs
     assert result[0].breakdown.document is not None
@@ -229,20 +228,20 @@ def test_containment_leaves_sections_of_targets_out(opened: Open, reduced: Reduc
     skip = frozenset([SectionKind.APPENDIX, SectionKind.REFERENCES])
     index = opened("vectors", 0)
     skipping = replace(index.stored_query("d11"), skip=skip)
-    found = Searcher(reduced("vectors", skip), CONTAINMENT).search(skipping, k=N, without="d11")
-    result = index.search_id("d11", k=N, skip=skip, mode=Mode.CONTAINMENT)
+    found = Searcher(reduced("vectors", skip), CONTAINMENT).search(skipping, Request(k=N, without="d11"))
+    result = index.search("d11", Request(k=N, skip=skip, mode=Mode.CONTAINMENT))
     assert ranked(result) == [(hit.document.doc_id, hit.score) for hit in found.hits]
 
 
 def test_a_comparison_skips_what_a_search_skips(opened: Open) -> None:
     index = opened("vectors", 0)
-    for hit in index.search_id("d07", k=5, skip=KINDS):
-        assert index.compare("d07", hit.doc_id, skip=KINDS).score == hit.score
+    for hit in index.search("d07", Request(k=5, skip=KINDS)):
+        assert index.compare("d07", hit.doc_id, Request(skip=KINDS)).score == hit.score
 
 
 def test_novelty_does_not_look_into_skipped_sections(opened: Open) -> None:
     index = opened("vectors", 0)
-    for section in index.novelty("d13", skip=["references", "appendix"]):
+    for section in index.novelty("d13", Request.of(mode="novelty", skip=["references", "appendix"])):
         assert section.kind not in (SectionKind.REFERENCES, SectionKind.APPENDIX)
         if section.hit is not None:
             kinds = section_kinds(section.hit.document)
@@ -256,10 +255,10 @@ def test_vectors_that_a_query_adds_are_skipped_too(tmp_path: Path) -> None:
         build(tmp_path / "x.lm", corpus(), encoder=FakeEncoder(), encode="later", factory="Flat")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert not index.snapshot.has_vectors.all()
-        first = index.search_id("d20", skip=["references"], allowance=Allowance(20))
+        first = index.search("d20", Request(skip=["references"], candidates=20))
         assert first.encoding is not None and first.encoding.n_encoded_now > 0
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:  # reads them from the shard that it wrote
-        assert ranked(index.search_id("d20", skip=["references"], allowance=Allowance(20))) == ranked(first)
+        assert ranked(index.search("d20", Request(skip=["references"], candidates=20))) == ranked(first)
     for hit in first:
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
         kinds = section_kinds(hit.document)
@@ -270,10 +269,10 @@ def test_compaction_keeps_the_scores(tmp_path: Path) -> None:
     path = built(tmp_path / "x.lm", corpus(), "vectors")
     remove(path, ["d03", "d33"])
     with Index.open(path) as index:
-        before = ranked(index.search_id("d05", k=N, skip=["references", "boilerplate"]))
+        before = ranked(index.search("d05", Request(k=N, skip=["references", "boilerplate"])))
     compact(path)
     with Index.open(path) as index:
-        assert ranked(index.search_id("d05", k=N, skip=["references", "boilerplate"])) == before
+        assert ranked(index.search("d05", Request(k=N, skip=["references", "boilerplate"]))) == before
 
 
 def test_a_document_with_nothing_left_is_no_hit(tmp_path: Path) -> None:
@@ -281,5 +280,5 @@ def test_a_document_with_nothing_left_is_no_hit(tmp_path: Path) -> None:
     papers = [{"id": "notes", "sections": [{"heading": "Appendix A", "text": text}]}, {"id": "bees", "text": text}]
     with longmatch.build(tmp_path / "x.lm", papers, encode="none", progress=False) as index:
         query = Document.from_text(text)
-        assert [hit.doc_id for hit in index.search(query, skip="appendix")] == ["bees"]
-        assert {hit.doc_id for hit in index.search(query)} == {"bees", "notes"}
+        assert [hit.doc_id for hit in index.search(query, skip="appendix", with_itself=True)] == ["bees"]
+        assert {hit.doc_id for hit in index.search(query, with_itself=True)} == {"bees", "notes"}

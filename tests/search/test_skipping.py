@@ -9,7 +9,7 @@ from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
 from engine.search.query import Query, prepare
-from engine.search.skipping import kinds_of, left_out_sections, query_stretches
+from engine.search.skipping import left_out_sections, query_stretches
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
@@ -21,14 +21,6 @@ from tests.text.test_section_kinds import BODY, CITED, THANKS, document
 
 PAPER = document(("1 Pumps", BODY), ("References", CITED), ("Acknowledgments", THANKS))
 PUMPS, REFERENCES, _ = PAPER.sections
-
-
-def test_kinds_have_names() -> None:
-    assert kinds_of(["references", "appendix"]) == {SectionKind.REFERENCES, SectionKind.APPENDIX}
-    with pytest.raises(
-        QueryError, match="'body' is no kind of section that can be skipped; these are: references, ack"
-    ):
-        kinds_of(["body"])
 
 
 def test_a_query_without_such_sections_keeps_what_it_has() -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
+from engine.search.request import Request
 from engine.store import locations
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.locations import check_blocks, read_blocks
@@ -58,7 +59,7 @@ def lone_reads(folder: Path) -> object:
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = [f"doc{number:03d}" for number in range(20) if number != 2]
         found = [index.document(name) for name in names]
-        hits = [(hit.doc_id, hit.score) for hit in index.search_id(names[4], k=20)]
+        hits = [(hit.doc_id, hit.score) for hit in index.search(names[4], Request(k=20))]
         return [(one, one.text, one.sections, index.copies(one)) for one in found], hits
 
 
@@ -70,7 +71,8 @@ def everything(folder: Path) -> object:
         documents = snapshot.documents(np.arange(len(names)))
         whole = [(document, document.text, document.sections, coverage) for document, coverage in documents]
         hits = [
-            [(hit.doc_id, hit.score) for hit in index.search_id(name, k=5, where="year >= 2003")] for name in names[:4]
+            [(hit.doc_id, hit.score) for hit in index.search(name, Request(k=5, where="year >= 2003"))]
+            for name in names[:4]
         ]
         return names, whole, hits, snapshot.failures(), [snapshot.position(name) for name in names]
 

@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.documents import content_hash
 from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
 from engine.store.snapshot import Snapshot
@@ -120,17 +121,17 @@ def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: P
 def test_a_search_refuses_unknown_fields_and_documents(folder: Path) -> None:
     with Index.open(folder, encoder=FakeEncoder()) as index:
         with pytest.raises(QueryError, match="did you mean 'year'"):
-            index.search_id("d0", where="yeer = 2019")
+            index.search("d0", Request(where="yeer = 2019"))
         with pytest.raises(QueryError, match="no document 'd9'"):
-            index.search_id("d0", without="d9")
+            index.search("d0", Request(without="d9"))
 
 
 def test_documents_are_left_out_on_request(folder: Path) -> None:
     query = make_document("q", "the fox 1 runs", title="d1")
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        assert {hit.doc_id for hit in index.search(query)} == {"d0", "d1", "d2"}
-        assert {hit.doc_id for hit in index.search(query, without="d1")} == {"d0", "d2"}
-        found = index.search_id("d0", without=["d1"])
+        assert {hit.doc_id for hit in index.search(query, Request(with_itself=True))} == {"d0", "d1", "d2"}
+        assert {hit.doc_id for hit in index.search(query, Request(without="d1", with_itself=True))} == {"d0", "d2"}
+        found = index.search("d0", Request(without=["d1"]))
         assert [hit.doc_id for hit in found] == ["d2"] and found.n_searched == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 import engine.store.reference as reference_module
 from engine.errors import IndexDamaged
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.reference import is_outgrown, sample_order, sample_size
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, corpus: list[Document]) -> Path:
 
 def scores(folder: Path) -> dict[str, float]:
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        return {hit.doc_id: hit.score for hit in index.search_id("doc003", k=100).hits}
+        return {hit.doc_id: hit.score for hit in index.search("doc003", Request(k=100)).hits}
 
 
 def test_a_sample_is_drawn_by_names_alone() -> None:
@@ -105,7 +106,7 @@ def test_an_open_index_keeps_its_reference_while_another_is_pinned(folder: Path)
     before = scores(folder)
     with Index.open(folder, encoder=FakeEncoder()) as index:
         rebase(folder)
-        assert {hit.doc_id: hit.score for hit in index.search_id("doc003", k=100).hits} == before
+        assert {hit.doc_id: hit.score for hit in index.search("doc003", Request(k=100)).hits} == before
         assert index.snapshot.reference.version == 1
     assert [file.name for file in (folder / "reference").iterdir()] == ["000002.safetensors"]
 

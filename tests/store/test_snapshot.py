@@ -17,6 +17,7 @@ from sqlalchemy import Engine, event
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.result import Status
 from engine.search.query import Query
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.ann import AnnIndex
 from engine.store.catalog import connect, has_log
@@ -122,7 +123,7 @@ def test_a_reader_keeps_working_when_its_generation_is_superseded(tmp_path: Path
     build(folder, DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     query = Query(DOCUMENTS[4], FakeEncoder().encode(DOCUMENTS[4:5])[0])
     with Snapshot(folder) as snapshot:
-        before = Searcher(snapshot).search(query, exact=True)
+        before = Searcher(snapshot).search(query, Request(exact=True))
         if is_used_before:
             assert snapshot.generation is not None
         build(folder, DOCUMENTS[:2], encoder=FakeEncoder(), factory="SQ8", recall_floor=0.5, prune=True)
@@ -146,7 +147,7 @@ def test_a_generation_may_go_at_the_moment_in_which_it_is_opened(
         return opened(path, written, n_vectors=n_vectors, width=width, nprobe=nprobe)
 
     with Snapshot(folder) as snapshot:
-        before = Searcher(snapshot).search(query, exact=True)
+        before = Searcher(snapshot).search(query, Request(exact=True))
         monkeypatch.setattr(AnnIndex, "open", racing)
         after = Searcher(snapshot).search(query)
         assert snapshot.generation is None

@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import MissingExtra, QueryError
 from engine.index import Index
+from engine.search.request import Request
 from engine.training.corpus import TrainingCorpus
 from engine.training.judgments import Judgments
 from engine.training.tasks.mining import IndexMiner, LexicalMiner, hard_negatives
@@ -49,12 +50,12 @@ def corpus_of(index_documents: int, pairs: Judgments, held_out: tuple[str, ...] 
 def test_negatives_of_an_index_are_the_hits_of_its_search_in_order(index: Index) -> None:
     miner = IndexMiner(index, corpus_of(60, {}), depth=20)
     for query_id in ("doc004", "doc031"):
-        hits = index.search_id(query_id, k=20, exact=True).hits
+        hits = index.search(query_id, Request(k=20, exact=True)).hits
         assert miner.negatives(query_id) == [hit.doc_id for hit in hits]
 
 
 def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(index: Index) -> None:
-    hits = index.search_id("doc004", k=60, exact=True).hits
+    hits = index.search("doc004", Request(k=60, exact=True)).hits
     related, held_out = hits[1], hits[6]
     corpus = corpus_of(55, {"doc004": {related.doc_id: 1}}, (held_out.doc_id,))
     expected = [

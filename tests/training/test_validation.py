@@ -18,6 +18,7 @@ from engine.errors import TrainingError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import as_stored
+from engine.search.request import Request
 from engine.training.corpus import TrainingCorpus
 from engine.training.run.validation import Validation, ndcg
 from indexer.building.builder import build
@@ -67,7 +68,7 @@ def test_validation_equals_the_ndcg_of_exact_search_by_chunks(
     build(tmp_path / "x.lm", DOCUMENTS, encoder=encoder)
     with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
         rankings = {
-            query_id: [hit.doc_id for hit in index.search_id(query_id, k=10, exact=True, scoring=scoring).hits]
+            query_id: [hit.doc_id for hit in index.search(query_id, Request(k=10, exact=True, scoring=scoring)).hits]
             for query_id in corpus.valid
         }
     expected = evaluate(corpus.valid, rankings)[PRIMARY]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span
 from engine.words.common_sentences import MOST_DOCUMENTS, blanked, common_sentences, common_stretches, kept_shares
@@ -76,12 +77,12 @@ def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
     build(tmp_path / "noted.lm", noted, encoder=FakeEncoder())
     with Index.open(tmp_path / "noted.lm", encoder=FakeEncoder()) as index:
         assert len(index.snapshot.reference.common) >= 1
-        for result in (index.search_id(noted[3].doc_id, k=40), index.search(noted[3], k=40)):
+        for result in (index.search(noted[3].doc_id, Request(k=40)), index.search(noted[3], Request(k=40))):
             number = len(result.query.sections) - 1
             taken = [pair for hit in result.hits for pair in hit.breakdown.pairs if pair.query_section == number]
             assert taken == []
             for hit in result.hits:
                 assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
-        own = index.search(noted[3], k=1)
+        own = index.search(noted[3], Request(k=1))
     assert own.hits[0].doc_id == noted[3].doc_id
     assert 0.95 < own.hits[0].score <= 1  # the target keeps its common section

@@ -9,6 +9,7 @@ import pytest
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
@@ -37,7 +38,7 @@ def test_words_find_the_article_in_its_language(
 ) -> None:
     with Index.open(built(tmp_path, language), encoder=FakeEncoder()) as index:
         assert index.snapshot.language == language
-        hit = index.search(make_document("q", query), k=1, scoring=WORDS).hits[0]
+        hit = index.search(make_document("q", query), Request(k=1, scoring=WORDS)).hits[0]
         assert hit.doc_id == doc_id
         assert any(term in part.term for part in hit.breakdown.terms)
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)

@@ -24,6 +24,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.candidates import FIRST_DEPTH
 from engine.search.local_partition import LocalPartition
 from engine.search.query import Query
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.shards import term_count_bytes
 from engine.store.snapshot import Snapshot
@@ -73,7 +74,7 @@ def find(folder: Path, names: list[str]) -> dict[str, Any]:
     started = time.perf_counter()
     with Index.open(folder) as index:
         searcher = index.searcher()
-        answers = (searcher.search(index.stored_query(name), k=1) for name in names)
+        answers = (searcher.search(index.stored_query(name), Request(k=1)) for name in names)
         first = next(answers)
         seconds = time.perf_counter() - started
         found = [first, *answers]
@@ -254,5 +255,5 @@ class StagedSearcher(Searcher):
         """The targets of an indexed document, itself left out, and milliseconds by stage, which sum to the whole."""
         self._staged.clock = StageClock(self._now)
         with self.clock.stage(OTHER):
-            result = self.search(query, k=k, without=query.document.doc_id)
+            result = self.search(query, Request(k=k, without=(query.document.doc_id,)))
         return result, {stage: 1000 * seconds for stage, seconds in self.clock.seconds.items()}

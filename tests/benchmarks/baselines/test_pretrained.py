@@ -12,6 +12,7 @@ from benchmarks.baselines.pretrained import MODELS, GivenEncoder, Reading, load_
 from engine import Index
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer import build
 from tests.fakes import make_document
@@ -98,8 +99,8 @@ def test_an_index_is_built_and_searched_with_a_given_encoder(bert_folder: Path, 
     build(tmp_path / "d.lm", [LONG, SHORT], encoder=encoder)
     with Index.open(tmp_path / "d.lm", encoder=given(bert_folder, "simcse-first")) as index:
         assert (index.n_documents, index.n_chunks) == (2, 2)
-        assert [hit.doc_id for hit in index.search_id("long", k=1).hits] == ["short"]
-        assert index.search(SHORT, k=1).hits[0].doc_id == "short"
+        assert [hit.doc_id for hit in index.search("long", Request(k=1)).hits] == ["short"]
+        assert index.search(SHORT, Request(k=1)).hits[0].doc_id == "short"
 
 
 def test_fingerprints_differ_by_weights_pooling_and_reading(bert_folder: Path, other_bert_folder: Path) -> None:

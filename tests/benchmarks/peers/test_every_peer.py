@@ -13,6 +13,7 @@ from benchmarks.peers.peer import PEERS, Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.benchmarks.peers.conftest import TEXTS
 from tests.fakes import make_document
@@ -77,7 +78,7 @@ def test_longmatch_with_an_encoded_query_gives_the_scores_of_a_search_by_id(
 
     found = searched(made("longmatch", config), documents, tmp_path, "d3", k=5)
     with Index.open(tmp_path / "index.lm") as index:
-        expected = [(hit.doc_id, hit.score) for hit in index.search_id("d3", k=5).hits]
+        expected = [(hit.doc_id, hit.score) for hit in index.search("d3", Request(k=5)).hits]
     assert [doc_id for doc_id, _ in found] == [doc_id for doc_id, _ in expected]
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-3)
 

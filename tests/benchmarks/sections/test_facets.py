@@ -31,6 +31,7 @@ from benchmarks.sections.faceted import (
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_table, main, quick_part
 from engine.index import Index
+from engine.search.request import Request
 from engine.views import Result
 from indexer.origin import Origin
 from tests.benchmarks.sections.explaining import Explaining
@@ -96,7 +97,7 @@ def index(faceted_folder: Path, tmp_path: Path) -> Iterator[Index]:
 
 @pytest.fixture
 def result(index: Index) -> Result:
-    return index.search_id("q", k=5, exact=True)
+    return index.search("q", Request(k=5, exact=True))
 
 
 def test_the_facets_part_finds_what_is_alike_in_that_facet_alone(index: Index, result: Result) -> None:

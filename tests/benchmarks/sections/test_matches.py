@@ -10,6 +10,7 @@ from benchmarks.sections.matches import Corpus, Matches, TargetTerms, place
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Prepared, Query
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, count_words
@@ -45,7 +46,7 @@ def test_scores_are_those_of_the_search(
 ) -> None:
     scores = corpus_of_index.score_all(found)
     column = {name: number for number, name in enumerate(index.snapshot.doc_ids_of(targets))}
-    hits = index.search_id(QUERY, k=60, exact=True, scoring=corpus_of_index.scoring).hits
+    hits = index.search(QUERY, Request(k=60, exact=True, scoring=corpus_of_index.scoring)).hits
     assert len(hits) == np.count_nonzero(scores)
     for hit in hits:
         assert scores[column[hit.doc_id]] == pytest.approx(hit.score, abs=1e-6)
@@ -62,7 +63,7 @@ def test_matches_without_some_chunks_and_terms_score_like_the_shorter_query(
     text = query.document.text[: query.vectors.chunk_spans[1].stop]
     words = count_words(segmenter_of(corpus_of_index.language), [text])
     searcher = Searcher(index.snapshot, corpus_of_index.scoring)
-    hits = searcher.search(Query(query.document, part, words), k=60, without=QUERY, exact=True).hits
+    hits = searcher.search(Query(query.document, part, words), Request(k=60, without=QUERY, exact=True)).hits
     terms = corpus_of_index.target_terms(prepared, targets)
     assert terms is not None
     fewer = found.of_chunks(kept, terms[0].scores(words.words), terms[1].scores(words.pairs))

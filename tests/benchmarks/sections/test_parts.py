@@ -10,6 +10,7 @@ from engine.index import Index
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.long_query import pool_long
 from engine.search.query import Query
+from engine.search.request import Request
 from engine.text.spans import Chunk
 from engine.views import Hit
 from engine.words.counts import count_words
@@ -26,7 +27,7 @@ def query(index: Index) -> Query:
 
 @pytest.fixture
 def hit(index: Index) -> Hit:
-    return index.search_id("doc007", k=1, exact=True).hits[0]
+    return index.search("doc007", Request(k=1, exact=True)).hits[0]
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from benchmarks.sections.subcorpus import index_documents
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.text.spans import Chunk
 from tests.fakes import FakeEncoder, make_document
@@ -110,7 +111,7 @@ def pairing(index: Index) -> Pairing:
 def third_hit(index: Index, scoring: Scoring) -> Pairing:
     """The third hit, whose rank can rise and fall."""
     targets = np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
-    query, hit = index.stored_query(QUERY), index.search_id(QUERY, k=3, exact=True, scoring=scoring).hits[2]
+    query, hit = index.stored_query(QUERY), index.search(QUERY, Request(k=3, exact=True, scoring=scoring)).hits[2]
     searched = Corpus(index, scoring)
     prepared = searched.prepare(query)
     matches = searched.find_matches(prepared, targets)
@@ -125,7 +126,7 @@ def half(pairing: Pairing, side: Side) -> Kept:
 
 @pytest.mark.parametrize("side", Side)
 def test_everything_kept_is_the_hit_and_nothing_kept_no_score(pairing: Pairing, index: Index, side: Side) -> None:
-    hit = index.search_id(QUERY, k=3, exact=True).hits[2]
+    hit = index.search(QUERY, Request(k=3, exact=True)).hits[2]
     own = pairing.query if side is Side.QUERY else pairing.target
     everything = np.ones(len(own.vectors.chunks), bool)
     for rescore in (stored_rescore(pairing, side), encoded_rescore(pairing, side, index.encoder)):
@@ -138,7 +139,7 @@ def test_rescoring_a_shorter_query_equals_a_search_with_it(pairing: Pairing, ind
     kept = half(pairing, Side.QUERY)
     short = kept_document(pairing.query.document, pairing.query.vectors.chunk_spans, kept)
     shortened = Query(short, as_stored(FakeEncoder().encode([short])[0]), key=pairing.query.key)
-    hits = Searcher(index.snapshot).search(shortened, k=60, without=QUERY, exact=True).hits
+    hits = Searcher(index.snapshot).search(shortened, Request(k=60, without=QUERY, exact=True)).hits
     (hit,) = [hit for hit in hits if hit.doc_id == pairing.target.document.doc_id]
     placed = encoded_rescore(pairing, Side.QUERY, index.encoder)(kept)
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
@@ -154,7 +155,7 @@ def test_a_shorter_target_is_as_in_the_index_that_holds_it(
     index_documents(folder, [short], FakeEncoder())
     placed = encoded_rescore(pairing, Side.TARGET, FakeEncoder())(kept)
     with Index.open(folder) as changed:
-        hits = changed.search_id(QUERY, k=60, exact=True).hits
+        hits = changed.search(QUERY, Request(k=60, exact=True)).hits
     (hit,) = [hit for hit in hits if hit.doc_id == short.doc_id]
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import longmatch
 from engine.errors import install_command
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.cli import main
 
@@ -53,7 +54,7 @@ def test_a_search_over_the_protocol_gives_the_hits(index: Index) -> None:
         found = (await client.call_tool("search_similar", {"doc_id": "doc003", "k": 3})).structured_content
         assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == expected
 
-    expected = [(hit.doc_id, hit.score) for hit in index.search_id("doc003", k=3)]
+    expected = [(hit.doc_id, hit.score) for hit in index.search("doc003", Request(k=3))]
     with_client(mcp_server(index), use)
 
 

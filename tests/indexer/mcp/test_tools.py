@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import longmatch
 from engine.errors import EngineError
 from engine.index import Index
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.mcp import tools as module
 from indexer.mcp.tools import Tools
@@ -33,21 +33,21 @@ def tools(index: Index, files: Path) -> Iterator[Tools]:
 
 def test_hits_of_a_text_are_those_of_a_search(tools: Tools, index: Index) -> None:
     text = "topic3word1 topic3word2 common1 topic3word9"
-    expected = index.search(Document.from_text(text), k=4)
-    found = tools.search(text=text, k=4, section_pairs=2)
+    expected = index.search(Document.from_text(text), Request(k=4))
+    found = tools.search(Document.from_text(text), Request(k=4), 2)
     assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == [(hit.doc_id, hit.score) for hit in expected]
     assert (found["status"], found["documents_searched"]) == ("certified", 60)
 
 
 def test_contributions_of_a_hit_sum_to_its_score(tools: Tools) -> None:
     for n_pairs in (0, 1, 100):
-        for hit in tools.search(doc_id="doc003", k=5, section_pairs=n_pairs)["hits"]:
+        for hit in tools.search("doc003", Request(k=5), n_pairs)["hits"]:
             listed = sum(pair["contribution"] for pair in hit["section_pairs"])
             assert listed + hit["other_contributions"] == pytest.approx(hit["score"], abs=1e-5)
 
 
 def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
-    hit = tools.search(doc_id="doc003", k=1)["hits"][0]
+    hit = tools.search("doc003", Request(k=1))["hits"][0]
     pair = hit["section_pairs"][0]
     read = tools.read(hit["doc_id"], pair["section"])
     assert read["heading"] == pair["heading"]
@@ -74,51 +74,25 @@ def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.Mo
 
 
 def test_a_file_can_be_the_query(tools: Tools, index: Index, corpus: list[Document]) -> None:
-    found = tools.search(file="draft.md", k=1)
+    found = tools.search(tools.file("draft.md"), Request(k=1))
     assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "link.md", "/etc/hostname", "no.md", ".", "\0", "a" * 5_000])
 def test_files_outside_of_the_folder_are_refused(tools: Tools, path: str) -> None:
     with pytest.raises(EngineError, match="below drafts; name one relative to that folder"):
-        tools.search(file=path)
+        tools.file(path)
 
 
 def test_without_a_folder_no_file_is_read(index: Index) -> None:
     with pytest.raises(EngineError, match="start the server with --files FOLDER"):
-        Tools(index, DocumentReader()).search(file="draft.md")
-
-
-@pytest.mark.slow
-def test_the_indexed_copy_of_a_query_file_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "corpus").mkdir()
-    for name in ("a.md", "b.md"):
-        (tmp_path / "corpus" / name).write_text(f"# On foxes\n\nThe fox of {name} crossed the river.\n")
-    longmatch.build(tmp_path / "x.lm", tmp_path / "corpus", encode="none", progress=False)
-    with Index.open(tmp_path / "x.lm") as index, DocumentReader() as reader:
-        found = Tools(index, reader, tmp_path / "corpus").search(file="a.md")
-    assert [hit["doc_id"] for hit in found["hits"]] == ["b.md"]
+        Tools(index, DocumentReader()).file("draft.md")
 
 
 def test_fields_for_filters_are_listed(tools: Tools) -> None:
     about = tools.describe()
     assert (about["name"], about["documents"]) == ("corpus.lm", 60)
     assert {"name": "topic", "types": ("number",), "n_documents": 60, "examples": (0, 9)} in about["fields"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "give one of text, doc_id and file"),
-        ({"text": "a", "doc_id": "doc003"}, "give one of text, doc_id and file"),
-        ({"text": "a", "k": 0}, "k is 0; give a number from 1 to 50"),
-        ({"doc_id": "nope"}, "no document 'nope' among 60"),
-        ({"doc_id": "doc003", "where": "yaer > 1"}, "did you mean 'year'"),
-    ],
-)
-def test_a_search_that_cannot_be_done_is_refused(tools: Tools, arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(EngineError, match=message):
-        tools.search(**arguments)  # type: ignore[arg-type]
 
 
 def test_a_section_that_is_not_there_is_refused(tools: Tools) -> None:

@@ -18,23 +18,12 @@ from starlette.testclient import TestClient
 from engine.index import Index
 from engine.readers import read_document
 from engine.report.contract import envelope, result_schema
+from engine.search.request import Request
 from engine.text.document import Document
 from longmatch.queries import query_document
 
 TEXT = "topic3word1 topic3word2 common1\n\nMETHODS\n\ntopic3word5 topic3word7 common4"
 RECORD = {"title": "A draft", "sections": [{"heading": "Start", "text": "topic3word1 topic3word2 common1"}]}
-EVERY_OPTION: dict[str, Any] = {
-    "k": 3,
-    "offset": 1,
-    "where": {"year": {">=": 2003}},
-    "without": ["doc003"],
-    "skip": ["references"],
-    "weights": {"methods": 2.5},
-    "mode": "containment",
-    "diversify": True,
-    "min_pair": 0.02,
-    "exact": True,
-}
 
 
 def timeless(answer: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +75,6 @@ def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Ind
     assert [answer for answer in answers if folder in answer] == []
 
 
-def test_every_option_means_what_it_means_in_python(client: TestClient, index: Index) -> None:
-    options = EVERY_OPTION | {"where": "`year` >= 2003"}
-    expected = of_python(index.search(Document.from_text(TEXT), **options), n_pairs=1)
-    assert found(client, {"text": TEXT, **EVERY_OPTION, "sections": 1}) == expected
-
-
 def test_a_search_with_a_record_gives_the_result_of_python(client: TestClient, index: Index) -> None:
     assert found(client, {"document": RECORD}) == of_python(index.search(query_document(RECORD)))
 
@@ -101,7 +84,7 @@ def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, i
     matrix = index.section_matrix("doc013", answer["results"][0]["hits"][0]["id"]).cosines
     assert answer["results"][0]["hits"][0].pop("section_matrix")[0][0] == pytest.approx(matrix[0, 0], abs=1e-4)
     del answer["results"][0]["hits"][1]["section_matrix"]
-    assert answer == of_python(index.search_id("doc013", k=2), n_pairs=None)
+    assert answer == of_python(index.search("doc013", Request(k=2)), n_pairs=None)
 
 
 @pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md"])
@@ -117,7 +100,7 @@ def test_a_search_with_a_file_gives_the_result_of_python(
     document = replace(read_document(path), source=path.name)
     options: dict[str, Any] = {"k": 3, "offset": 1, "where": "`year` >= 2003", "without": ["doc003", "doc013"]}
     options |= {"weights": {"draft": 2.0, "boilerplate": 0.5}, "diversify": True}
-    assert timeless(response.json()) == of_python(index.search(document, **options))
+    assert timeless(response.json()) == of_python(index.search(document, Request.of(**options)))
 
 
 def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> None:
@@ -127,7 +110,7 @@ def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> No
 
 def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
     body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
-    compared = index.compare(Document.from_text(TEXT), "doc003", weights={"1": 0.5}, skip=["appendix"])
+    compared = index.compare(Document.from_text(TEXT), "doc003", Request(weights={"1": 0.5}, skip=["appendix"]))
     assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None)
 
 
@@ -260,5 +243,5 @@ def test_novelty_is_that_of_python(client: TestClient, index: Index) -> None:
 
 
 def test_options_of_rankings_are_refused_with_novelty(client: TestClient) -> None:
-    message = refused(client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "k": 3}), 422, "invalid_request")
-    assert "k: only for rankings of documents; leave out with mode novelty" in message
+    message = refused(client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "k": 3}), 400, "bad_query")
+    assert message == "k is for rankings of documents"

@@ -11,7 +11,7 @@ import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.errors import EncoderError
-from indexer.serving.encoding import RequestEncoder, SharedEncoder
+from indexer.serving.encoding import SharedEncoder
 from tests.fakes import FakeEncoder, make_document
 from tests.indexer.serving.clients import until
 
@@ -35,10 +35,10 @@ def encode_together(encoder: HeldEncoder) -> list[list[EncodedDocument] | BaseEx
     """Encode the first query while the others arrive; return the vectors or the error of each."""
     shared = SharedEncoder(encoder)
     with ThreadPoolExecutor(len(DOCUMENTS)) as threads:
-        running = [threads.submit(RequestEncoder(shared, lambda *_: None).encode, [DOCUMENTS[0]])]
+        running = [threads.submit(shared.encode, [DOCUMENTS[0]])]
         assert encoder.has_begun.wait(60)
         for number, document in enumerate(DOCUMENTS[1:], 1):
-            running.append(threads.submit(RequestEncoder(shared, lambda *_: None).encode, [document]))
+            running.append(threads.submit(shared.encode, [document]))
             until(lambda number=number: len(shared._waiting) == number)  # type: ignore[misc]
         encoder.release.set()
     shared.close()
@@ -63,12 +63,4 @@ def test_a_closed_encoder_refuses() -> None:
     shared = SharedEncoder(FakeEncoder())
     shared.close()
     with pytest.raises(EncoderError, match="shutting down; send the request again"):
-        RequestEncoder(shared, lambda *_: None).encode(DOCUMENTS)
-
-
-def test_only_documents_of_the_index_are_reported() -> None:
-    reported: list[str] = []
-    encoder = RequestEncoder(SharedEncoder(FakeEncoder()), lambda doc_id, _: reported.append(doc_id))
-    encoder.encode([DOCUMENTS[0]])
-    encoder.encode_segmented([encoder.segment(DOCUMENTS[1])])
-    assert reported == ["query1"]
+        shared.encode(DOCUMENTS)

@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import IndexMismatch
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -63,7 +64,7 @@ def test_a_commit_to_a_partition_and_another_reference_are_seen(folder: Path) ->
     assert live.reload()
     with live.lease() as index:
         assert index.snapshot.reference.version == 2
-        assert [hit.doc_id for hit in index.search_id("doc004", k=59)].count("doc003") == 0
+        assert [hit.doc_id for hit in index.search("doc004", Request(k=59))].count("doc003") == 0
     assert not live.reload()
     live.close()
 
@@ -95,7 +96,7 @@ def n_encoded(folder: Path) -> int:
         return int(index.snapshot.has_vectors.sum())
 
 
-def test_vectors_of_one_copy_serve_the_others(
+def test_vectors_of_one_request_serve_the_others(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reference, "FIRST_DOCUMENTS", 8)
@@ -107,11 +108,11 @@ def test_vectors_of_one_copy_serve_the_others(
     live = opened(folder, encoder)
     query = Document.from_text(corpus[7].text)
     with live.lease() as first:
-        result = first.search(query, k=3)
+        result = first.search(query, Request(k=3))
     n_before = len(encoder.encoded)
     with live.lease() as second:
-        assert second is not first
-        again = second.search(query, k=3)
+        assert second is first
+        again = second.search(query, Request(k=3))
     assert [(hit.doc_id, hit.score) for hit in again] == [(hit.doc_id, hit.score) for hit in result]
     assert result.encoding is not None and result.encoding.n_encoded_now > 0
     assert len(encoder.encoded) == n_before + 1  # the query

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.index import Index
 from engine.readers import read_document
+from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
@@ -68,7 +69,7 @@ def test_the_page_and_its_files_need_no_token_and_searches_do(built_folder: Path
 
 
 def test_the_pieces_have_the_numbers_of_python_and_of_the_report(client: TestClient, index: Index) -> None:
-    expected = index.search(Document.from_text(TEXT), k=3, offset=1, where="year >= 2003", skip=["references"])
+    expected = index.search(Document.from_text(TEXT), Request(k=3, offset=1, where="year >= 2003", skip=["references"]))
     options = {"text": TEXT, "k": 3, "offset": 1, "where": {"year": {">=": 2003}}, "skip": ["references"]}
     found = lines(client, options)
     shown = [one["html"] for one in pieces(found, "hit")]

@@ -12,6 +12,7 @@ import pytest
 from demo.make_pictures import take_pictures
 from engine.index import Index
 from engine.readers import read_document
+from engine.search.request import Request
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
 from tests.fakes import make_corpus
@@ -151,7 +152,7 @@ def test_containment_weights_and_diversity_give_the_scores_of_python(page: Page,
     search_file(page)
     options: dict[str, Any] = {"mode": "containment", "weights": {"motivation": 3, "abstract": 0}, "diversify": True}
     with Index.open(folder) as index:
-        expected = index.search(read_document(DRAFT), **options)
+        expected = index.search(read_document(DRAFT), Request.of(**options))
     assert [one[0] for one in numbers(page.content())] == [hit.score for hit in expected]
     page.click("#q1-h1 >> text=Search with this document")
     page.wait_for_selector("#head h2:not(:text('EIP-7702'))")
@@ -478,7 +479,7 @@ def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
 ) -> None:
     draft = read_document(DRAFT)
     with Index.open(folder) as index:
-        pages = {"evidence": (index.search(draft, k=1), by_axe), "novelty": (index.novelty(draft), False)}
+        pages = {"evidence": (index.search(draft, Request(k=1)), by_axe), "novelty": (index.novelty(draft), False)}
         if by_axe:
             pages["short"] = (index.novelty(read_document(short_draft)), True)
     for name, (result, is_judged) in pages.items():

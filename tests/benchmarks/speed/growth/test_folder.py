@@ -24,6 +24,7 @@ from benchmarks.speed.growth.texts import TextModel
 from engine.errors import BudgetExceeded, IndexMismatch
 from engine.index import Index
 from engine.scoring.evidence import Scoring
+from engine.search.request import Request
 from engine.store.factory import AUTO
 from engine.store.snapshot import Snapshot
 from indexer.generation.generations import FRESH_CHUNKS
@@ -48,12 +49,12 @@ def test_a_grown_index_is_an_ordinary_one(small: Source, of_forty: Path) -> None
     assert verify(of_forty) == []
     with Index.open(of_forty) as index:
         assert index.n_chunks >= N_CHUNKS and index.snapshot.language == small.language
-        hit = index.search_id("d3", k=1, scoring=Scoring(word_weight=0, pair_weight=0)).hits[0]
+        hit = index.search("d3", Request(k=1, scoring=Scoring(word_weight=0, pair_weight=0))).hits[0]
         part = hit.breakdown.pairs[0].parts[0]
         assert hit.document.text[part.target.start : part.target.stop] == "word"
         name = index.snapshot.doc_ids()[-1]
         assert index.document(name).metadata == {"original": name.partition(COPY_MARK)[0], "copy": 2}
-        assert index.search_id(name, where="copy = 0", k=1).hits[0].doc_id in small.names
+        assert index.search(name, Request(where="copy = 0", k=1)).hits[0].doc_id in small.names
 
 
 def test_texts_have_the_sections_and_tokens_of_their_originals(of_forty: Path, real_folder: Path) -> None:

@@ -24,6 +24,7 @@ from benchmarks.speed.growth.queries import (
 )
 from engine.index import Index
 from engine.search.candidates import CandidateLists
+from engine.search.request import Request
 from engine.store.postings import TermPostings
 from engine.store.snapshot import Snapshot
 from tests.fakes import FakeEncoder
@@ -42,7 +43,7 @@ def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
     assert len(answers["names"]["real"]) == len(answers["found"]) == 3
     with Index.open(real_folder) as index:
         for name, found in answers["found"].items():
-            assert found == [hit.doc_id for hit in index.search_id(name, k=4, exact=True).hits]
+            assert found == [hit.doc_id for hit in index.search(name, Request(k=4, exact=True)).hits]
 
 
 def test_a_staged_search_gives_the_hits_of_an_ordinary_search(real_folder: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_staged_search_gives_the_hits_of_an_ordinary_search(real_folder: Path)
         searcher = StagedSearcher(index)
         for name in ("d3", "d77"):
             result, stages = searcher.timed_search(index.stored_query(name), 5)
-            expected = index.search_id(name, k=5)
+            expected = index.search(name, Request(k=5))
             hits, expected_hits = ([(hit.doc_id, hit.score) for hit in one.hits] for one in (result, expected))
             assert hits == expected_hits
             assert list(stages) == list(STAGES)

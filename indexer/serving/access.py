@@ -1,32 +1,28 @@
-"""ASGI middleware that checks access, the size of a body and the time it takes to arrive, before the application."""
+"""Who may send a request, and how large and how slow its body may be. Slow heads and readers are left to a proxy."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from indexer.serving.failures import Refusal, too_busy
+from indexer.serving.failures import Refusal
 from indexer.serving.metrics import Metrics
 from indexer.serving.settings import ASSETS, Settings, is_loopback
 
-IDLE_SECONDS = 10.0  # between two parts of a body
-_DRAIN_SECONDS = 2.0  # so that a client which is still sending reads why its body is refused
 _OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the files of the page, without documents
 
 
-class Gate:
-    """Refuses requests with JSON, and gives the application those whose body has arrived."""
+class Access:
+    """Refuses requests without the token, from other sites, and with bodies over the limits; counts all requests."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._n_held = 0  # bytes of bodies of all requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; see the class."""
@@ -40,25 +36,16 @@ class Gate:
                     observed.status = message["status"]
                 await send(message)
 
-            await self._admit(scope, receive, observing)
-
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body: list[bytes] = []
-        try:
-            self._check_access(scope)
             try:
-                await self._take(Headers(scope=scope), receive, body)
+                self._check(scope)
+                body = await self._body(Headers(scope=scope), receive)
             except Refusal as refusal:
-                # What is left of the body stays unread, so this connection cannot carry another request.
-                refusal.headers["Connection"] = "close"
-                raise
-            await self._app(scope, _replayed(b"".join(body), receive), send)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, send)
-        finally:
-            self._n_held -= sum(map(len, body))
+                refusal.headers["Connection"] = "close"  # the rest of the body stays unread
+                await refusal.response()(scope, receive, observing)
+            else:
+                await self._app(scope, _replayed(body, receive), observing)
 
-    def _check_access(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> None:
         """Check the token; without one, check that no page of another site made a browser send the request.
 
         Raises:
@@ -79,55 +66,31 @@ class Gate:
                     WWW_Authenticate="Bearer",
                 )
 
-    async def _take(self, headers: Headers, receive: Receive, body: list[bytes]) -> None:
-        """Read the body.
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body.
 
         Raises:
-            Refusal: the body is too large, arrives too slowly or incompletely, or bodies of other requests fill the
-                allowed memory.
+            Refusal: it is too large, arrives too slowly, or the client goes away.
         """
         limit, timeout = self._settings.max_bytes, self._settings.timeout
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
-            if "expect" not in headers:
-                await self._drain(receive)
             raise _too_large(limit)
-        n_bytes, more = 0, True
+        body, more = bytearray(), True
         try:
             async with asyncio.timeout(timeout):
                 while more:
-                    async with asyncio.timeout(IDLE_SECONDS):
-                        message = await receive()
+                    message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(499, "disconnected", "the client closed the connection", "send it again")
-                    part, more = message.get("body", b""), message.get("more_body", False)
-                    n_bytes += len(part)
-                    if n_bytes > limit:
-                        await self._drain(receive)
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > limit:
                         raise _too_large(limit)
-                    if self._n_held + len(part) > limit * self._settings.concurrency:
-                        raise too_busy("the bodies of other requests fill the memory that is allowed")
-                    self._n_held += len(part)
-                    body.append(part)
         except TimeoutError:
-            seconds = f"{IDLE_SECONDS:g} s between two parts, {timeout:g} s in all"
-            raise Refusal(
-                408,
-                "slow_client",
-                f"the body arrived too slowly: at most {seconds}",
-                "send it faster, or a smaller one",
-            ) from None
-
-    async def _drain(self, receive: Receive) -> None:
-        """Read and drop up to `max_bytes`, for at most `_DRAIN_SECONDS`."""
-        n_bytes = 0
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                while n_bytes <= self._settings.max_bytes:
-                    message = await receive()
-                    n_bytes += len(message.get("body", b""))
-                    if not message.get("more_body", False):
-                        return
+            reason = f"the body did not arrive within {timeout:g} s"
+            raise Refusal(408, "slow_client", reason, "send it faster, or a smaller one") from None
+        return bytes(body)
 
 
 def _check_local(headers: Headers) -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from engine.scoring.evidence import Components
 from engine.scoring.similarity import no_matches
-from engine.search.merging import merged
-from engine.search.partition import Ranked
+from engine.search.partition import Ranked, merged
 from engine.search.scorer import Exact
 
 

@@ -1,5 +1,7 @@
 """Encoding on demand: the best documents of a query by words are encoded before they are scored.
 
+A step above search and store, which an index takes before a search where some documents have no vectors.
+
 Words choose the candidates, and a few of them are encoded. Their vectors are attached to the
 opened index and, unless another process writes it, committed, so that no document is encoded twice.
 
@@ -19,8 +21,8 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, EngineError, IndexBusy
 from engine.result import Encoding
 from engine.scoring.evidence import CONTAINMENT, Scoring
-from engine.search.allowance import Allowance
 from engine.search.query import Query
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
@@ -45,58 +47,31 @@ class _Made:
         return sum(one.coverage.tokens_read for one in self.encoded)
 
 
+@dataclass(frozen=True, slots=True)
 class OnDemand:
-    """Encodes documents of one snapshot that have no vectors."""
+    """Encodes documents that have no vectors; several threads may do so at a time."""
 
-    def __init__(
-        self, snapshot: Snapshot, encoder: Callable[[], Encoder], *, store: bool, log: Callable[[str], None]
-    ) -> None:
-        """Encode into a snapshot.
+    encoder: Callable[[], Encoder]  # of the index; called when it is needed
+    attach: Callable[[Positions, Sequence[EncodedDocument]], Snapshot]  # gives vectors to the opened index
+    store: bool  # whether vectors are also committed to the index, unless another process writes it
+    log: Callable[[str], None]  # gets a line before documents are encoded, and one if vectors cannot be stored
 
-        Args:
-            snapshot: must stay open; the vectors of encoded documents are attached to it.
-            encoder: returns the encoder of the index; called when the encoder is needed.
-            store: whether vectors are also committed to the index, unless another process writes it.
-            log: called with one line before documents are encoded, and one if vectors cannot be stored.
-        """
-        self._snapshot = snapshot
-        self._encoder = encoder
-        self._store = store
-        self._log = log
-
-    def for_query(
-        self,
-        query: Query,
-        allowance: Allowance,
-        *,
-        where: str | None,
-        without: str | Sequence[str] | None,
-        scoring: Scoring | None = None,
-    ) -> Encoding:
-        """Encode the best candidates of a query that have no vectors.
-
-        Args:
-            query: the document to search with.
-            allowance: limits of candidates and of tokens.
-            where: metadata filter of the search.
-            without: doc_id that the search leaves out, or several.
-            scoring: of the search; one of containment chooses the candidates by containment.
+    def for_query(self, snapshot: Snapshot, query: Query, request: Request) -> Encoding:
+        """Encode the best candidates of a query that have no vectors; of containment, the best by containment.
 
         Raises:
             QueryError: the filter does not parse.
         """
-        snapshot = self._snapshot
-        is_cover = scoring is not None and scoring.cover
+        is_cover = request.used_scoring.cover
         by_words = Searcher(snapshot, replace(CONTAINMENT, chunk_weight=0) if is_cover else BY_WORDS)
-        n_wanted = max(WANTED, allowance.candidates)
-        best, _ = by_words.rank(query, k=n_wanted, where=where, without=without)
-        candidates = best[: allowance.candidates]
-        made = self.encode(candidates[~snapshot.has_vectors[candidates]], allowance.tokens, wanted=best)
-        allowed = by_words.allowed(where, without)
-        missing = snapshot.missing_tokens[allowed & ~snapshot.has_vectors]
-        n_tokens, speed = int(missing.sum()), made.n_tokens / made.seconds if made.seconds else 0
+        best, _ = by_words.rank(query, _best_by_words(request))
+        candidates = best[: request.candidates]
+        missing = candidates[~snapshot.has_vectors[candidates]]
+        made, snapshot = self.encode(snapshot, missing, request.encode_tokens, wanted=best)
+        missing_tokens = snapshot.missing_tokens[by_words.allowed(request) & ~snapshot.has_vectors]
+        n_tokens, speed = int(missing_tokens.sum()), made.n_tokens / made.seconds if made.seconds else 0
         return Encoding(
-            n_missing=len(missing),
+            n_missing=len(missing_tokens),
             n_candidates=len(candidates),
             n_encoded=int(np.count_nonzero(snapshot.has_vectors[candidates])),
             n_encoded_now=len(made.positions),
@@ -106,39 +81,49 @@ class OnDemand:
             seconds_missing=round(n_tokens / speed, 1) if made.n_tokens >= MEASURED_TOKENS else None,
         )
 
-    def encode(self, positions: Positions, tokens: int | None = None, *, wanted: Positions | None = None) -> _Made:
+    def encode(
+        self,
+        snapshot: Snapshot,
+        positions: Positions,
+        tokens: int | None = None,
+        *,
+        wanted: Positions | None = None,
+    ) -> tuple[_Made, Snapshot]:
         """Encode documents, attach their vectors, and store the vectors if possible.
 
         Args:
+            snapshot: holds the documents.
             positions: documents without vectors, the most wanted first.
             tokens: approximate limit of tokens to read; at least one document is encoded.
             wanted: documents that are recorded as wanted, when vectors are stored, if they still have none then.
+
+        Returns:
+            What was encoded, and the snapshot with its vectors.
         """
         made = _Made()
         if len(positions):
-            n_tokens = int(self._snapshot.missing_tokens[positions].sum())
+            n_tokens = int(snapshot.missing_tokens[positions].sum())
             limit = "" if tokens is None or tokens >= n_tokens else f", {tokens:,} at most"
-            self._log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
-            self._encoder().expect(n_tokens if tokens is None else min(n_tokens, tokens))
-            self._make(made, positions, tokens)
-        others = np.empty(0, np.int64) if wanted is None else wanted[~self._snapshot.has_vectors[wanted]]
+            self.log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
+            self.encoder().expect(n_tokens if tokens is None else min(n_tokens, tokens))
+            self._make(made, snapshot, positions, tokens)
         if made.positions:
             at = np.array(made.positions)
-            others = np.setdiff1d(others, at)
-            if self._store:
-                self._commit(at, made.encoded, others)
-            self._snapshot.attach(at, made.encoded)
-        return made
+            others = np.empty(0, np.int64) if wanted is None else wanted[~snapshot.has_vectors[wanted]]
+            if self.store:
+                self._commit(snapshot, at, made.encoded, np.setdiff1d(others, at))
+            snapshot = self.attach(at, made.encoded)
+        return made, snapshot
 
-    def _make(self, made: _Made, positions: Positions, tokens: int | None) -> None:
-        started, encoder = time.perf_counter(), self._encoder()
+    def _make(self, made: _Made, snapshot: Snapshot, positions: Positions, tokens: int | None) -> None:
+        started, encoder = time.perf_counter(), self.encoder()
         for first in range(0, len(positions), DOCUMENTS_AT_ONCE):
             block = positions[first : first + DOCUMENTS_AT_ONCE]
             if tokens is not None:
-                within = made.n_tokens + np.cumsum(self._snapshot.missing_tokens[block]) <= tokens
+                within = made.n_tokens + np.cumsum(snapshot.missing_tokens[block]) <= tokens
                 block = block[: max(int(np.argmin(np.append(within, False))), 0 if made.positions else 1)]
             segmented = []
-            for position, (document, _) in zip(block.tolist(), self._snapshot.documents(block), strict=True):
+            for position, (document, _) in zip(block.tolist(), snapshot.documents(block), strict=True):
                 try:
                     segmented.append((position, encoder.segment(document)))
                 except DocumentError:
@@ -150,20 +135,22 @@ class OnDemand:
             if tokens is not None and made.n_tokens >= tokens:
                 break
 
-    def _commit(self, positions: Positions, encoded: list[EncodedDocument], wanted: Positions) -> None:
+    def _commit(
+        self, snapshot: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
+    ) -> None:
         """Store vectors; if another process writes the index or it cannot be written, only this process uses them."""
-        made = {part: (places, own) for part, places, own in self._snapshot.split(positions)}
-        missed = {part: own for part, _, own in self._snapshot.split(wanted)}
+        made = {part: (places, own) for part, places, own in snapshot.split(positions)}
+        missed = {part: own for part, _, own in snapshot.split(wanted)}
         try:
-            for part in self._snapshot.parts:
+            for part in snapshot.parts:
                 if part in made or part in missed:
                     places, own = made.get(part, (positions[:0], positions[:0]))
                     vectors = [encoded[place] for place in places.tolist()]
                     self._commit_part(part, own, vectors, missed.get(part, positions[:0]))
         except IndexBusy:
-            self._log("another process writes the index: these vectors serve this process alone")
+            self.log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError, SQLAlchemyError) as error:
-            self._log(f"these vectors serve this process alone, the index cannot be written: {error}")
+            self.log(f"these vectors serve this process alone, the index cannot be written: {error}")
 
     def _commit_part(
         self, part: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
@@ -174,3 +161,8 @@ class OnDemand:
                 words = part.words(positions, apart=True)
                 writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
             writer.add_demand(part.roster.ids[wanted].tolist())
+
+
+def _best_by_words(request: Request) -> Request:
+    """The request for the documents that are candidates or wanted, from the first rank on."""
+    return Request(k=max(WANTED, request.candidates), where=request.where, without=request.without)
