@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document
-from indexer.building.corpus import count_files, read_corpus, with_prefix
+from indexer.building.corpus import list_corpus, read_corpus, with_prefix
 from indexer.building.doc_ids import FileIds
 from longmatch.naming import named_path
 from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
@@ -55,8 +55,9 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
             raise DocumentError(problem)
         found = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
     elif (paths := _paths(source)) is not None:
-        stream.n_expected = count_files(paths)
-        found = read_corpus(paths, ids=ids)
+        files = list_corpus(paths)
+        stream.n_expected = files.n_documents
+        found = read_corpus(files, ids=ids)
     else:
         found = with_prefix(ids.prefix, _items(_listed(source), columns, stream))
     if stream.n_expected is None and isinstance(source, Sized) and not isinstance(source, str | Mapping):

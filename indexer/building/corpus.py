@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,8 +18,6 @@ from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, is_readable, jsonl
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
-from engine.store.lookup import stored_failures
-from engine.store.manifest import holds_index
 from engine.text.document import Document
 from indexer.building.doc_ids import FileIds, absolute
 from indexer.reading.reader import DocumentReader
@@ -61,69 +59,72 @@ def _without_fragments(files: Collection[Path]) -> list[Path]:
     return [file for file in files if file not in parts]
 
 
-def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple[Path, str]]:
+@dataclass(frozen=True, slots=True)
+class CorpusFiles:
+    """The files of a corpus, found by one walk through its folders."""
+
+    roots: Mapping[Path, Path]  # absolute path of each readable file, and the folder that was passed
+    unsupported: Mapping[str, int]  # other files of the folders by suffix, the most frequent suffix first
+    reads_stdin: bool = False
+
+    def named(self, ids: FileIds | None = None) -> list[tuple[Path, str]]:
+        """Absolute path and doc_id of each readable file, sorted by doc_id; see `indexer.building.doc_ids`.
+
+        The documents in a file of JSON lines have doc_ids of their own.
+        """
+        names = (ids or FileIds()).of(self.roots) if self.roots else {}
+        return sorted(names.items(), key=lambda item: (item[1], str(item[0])))
+
+    @property
+    def n_documents(self) -> int | None:
+        """The number of files, each one document; None with JSON lines or standard input."""
+        is_counted = not self.reads_stdin and not any(is_json_lines(str(file)) for file in self.roots)
+        return len(self.roots) if is_counted else None
+
+
+def list_corpus(paths: Sequence[str]) -> CorpusFiles:
     """Find the files of a corpus.
 
     Args:
-        paths: files, folders and glob patterns. Folders are searched recursively, without hidden files and files
-            that another file includes.
-        ids: the rule for doc_ids; by default they depend on the paths alone.
-
-    Returns:
-        (absolute path, doc_id), sorted by doc_id; see `indexer.building.doc_ids`. The documents in a file of JSON
-        lines have doc_ids of their own.
+        paths: files, folders and glob patterns, and `-` for standard input. Folders are searched recursively, without
+            hidden files and files that another file includes. A file that is named is read, whatever its suffix.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
     """
+    named = [path for path in paths if path != STDIN]
     roots: dict[Path, Path] = {}
-    for given in paths:
+    suffixes: dict[Path, str] = {}
+    for given in named:
         for path in map(absolute, _expand(given)):
             is_folder = path.is_dir()
             root = path if is_folder else path.parent
-            for file in without_included(_files_below(path)) if is_folder else [path]:
+            for file in _files_below(path, suffixes) if is_folder else [path]:
                 if file not in roots or len(root.parts) < len(roots[file].parts):
                     roots[file] = root
-    if not roots:
-        there = ", ".join(f"{suffix} ({n:,})" for suffix, n in list(unsupported_files(paths).items())[:_N_NAMED])
+    counts = sorted(Counter(suffixes.values()).items(), key=lambda item: (-item[1], item[0]))
+    if named and not roots:
+        there = ", ".join(f"{suffix} ({n:,})" for suffix, n in counts[:_N_NAMED])
         raise DocumentError(
-            f"no readable file in {', '.join(paths)}, there is {there or 'none'}; formats: see longmatch index --help"
+            f"no readable file in {', '.join(named)}, there is {there or 'none'}; formats: see longmatch index --help"
         )
-    names = (ids or FileIds()).of(roots)
-    return sorted(names.items(), key=lambda item: (item[1], str(item[0])))
+    return CorpusFiles(roots, dict(counts), STDIN in paths)
 
 
-def _files_below(folder: Path) -> list[Path]:
-    """Readable files below a folder that are not hidden."""
-    return [file for file in _below(folder) if is_readable(file) and file.is_file()]
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """All paths below a folder that are not hidden."""
+def _files_below(folder: Path, unsupported: dict[Path, str]) -> list[Path]:
+    """Readable files below a folder that are not hidden; adds the others with their suffix to `unsupported`."""
+    readable = []
     for path in folder.rglob("*"):
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
-            yield path
-
-
-def unsupported_files(paths: Sequence[str]) -> dict[str, int]:
-    """Count the files of folders that have no supported format.
-
-    Args:
-        paths: of the corpus, as in `corpus_files`; only folders count, since a file that is named is read.
-
-    Returns:
-        The number of files by suffix in lower case, the most frequent first. `NO_SUFFIX` and `BROKEN_LINK` count files
-        without a suffix and broken links.
-    """
-    roots = {absolute(path) for given in paths if given != STDIN for path in _expand(given) if path.is_dir()}
-    below = {path for root in roots for path in _below(root)}
-    found: Counter[str] = Counter()
-    for path in below:
-        if path.is_symlink() and not path.exists():
-            found[BROKEN_LINK] += 1
-        elif path.is_file() and not is_readable(path):
-            found[path.suffix.lower() or NO_SUFFIX] += 1
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        if any(part.startswith(".") for part in path.relative_to(folder).parts):
+            continue
+        if path.is_file():
+            if is_readable(path):
+                readable.append(path)
+            else:
+                unsupported[path] = path.suffix.lower() or NO_SUFFIX
+        elif path.is_symlink() and not path.exists():
+            unsupported[path] = BROKEN_LINK
+    return without_included(readable)
 
 
 def _expand(given: str) -> list[Path]:
@@ -136,21 +137,13 @@ def _expand(given: str) -> list[Path]:
     return [Path(match) for match in matches]
 
 
-def count_files(paths: Sequence[str]) -> int | None:
-    """The number of files of a corpus, each one document; None with JSON lines or standard input."""
-    if STDIN in paths:
-        return None
-    files = corpus_files(paths)
-    return None if any(is_json_lines(str(file)) for file, _ in files) else len(files)
-
-
 def read_corpus(
-    paths: Sequence[str], reader: DocumentReader | None = None, *, ids: FileIds | None = None
+    paths: Sequence[str] | CorpusFiles, reader: DocumentReader | None = None, *, ids: FileIds | None = None
 ) -> Iterator[Document | Unreadable]:
     """Read the documents of paths one after another; `-` reads JSON lines from standard input.
 
     Args:
-        paths: files, folders and patterns, as in `corpus_files`.
+        paths: files, folders and patterns, or the files that `list_corpus` found there.
         reader: reads the files, and stays open; by default a reader with default limits. Standard input is read
             in this process, without limits of time and memory.
         ids: the rule for doc_ids; by default they depend on the paths alone.
@@ -159,10 +152,10 @@ def read_corpus(
         DocumentError: a path does not exist, or nothing readable was found.
     """
     ids = ids or FileIds()
-    named = [path for path in paths if path != STDIN]
-    if STDIN in paths:
+    files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
+    if files.reads_stdin:
         yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin"))
-    requests = [Request(str(file), doc_id) for file, doc_id in corpus_files(named, ids)] if named else []
+    requests = [Request(str(file), doc_id) for file, doc_id in files.named(ids)]
     if reader is not None:
         yield from _read(requests, reader, ids.prefix)
     elif requests:
@@ -200,6 +193,10 @@ def find_failed(index: Path) -> Retry:
     Raises:
         IndexMismatch: there is no index.
     """
+    # Loads SQLAlchemy: half a second that a mistyped path should not cost.
+    from engine.store.lookup import stored_failures
+    from engine.store.manifest import holds_index
+
     if not holds_index(index):
         raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")
     retry = Retry()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.readers import Unreadable
     from engine.text.document import Document
     from indexer.building.budget import Budget
+    from indexer.building.corpus import CorpusFiles
     from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
     from indexer.plan.estimate import Plan
@@ -183,7 +184,14 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
         echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
     report = _built(index, corpus, options, encode, encoder, plan)
-    print_build(index, report, corpus.unsupported_files, plan=plan, encode=encode, as_json=options.as_json)
+    print_build(
+        index,
+        report,
+        corpus.files.unsupported if corpus.files else {},
+        plan=plan,
+        encode=encode,
+        as_json=options.as_json,
+    )
     _exit_by(report, n_left_out=_echo_left_out(corpus))
 
 
@@ -223,7 +231,7 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
 class _Corpus:
     """The input of a run: paths, or documents that failed before; empty if the run only encodes documents.
 
-    `left_out` has source and reason of failures that cannot be read again, `unsupported_files` counts by suffix.
+    `left_out` has source and reason of failures that cannot be read again.
     """
 
     paths: tuple[str, ...] = ()
@@ -231,7 +239,7 @@ class _Corpus:
     n_files: int | None = None
     requests: Sequence[Request] = ()
     left_out: Sequence[tuple[str, str]] = ()
-    unsupported_files: Mapping[str, int] = field(default_factory=dict)
+    files: CorpusFiles | None = None
 
     @property
     def sources(self) -> Sequence[str]:
@@ -242,19 +250,20 @@ class _Corpus:
         """Read the documents."""
         from indexer.building.corpus import read_corpus
 
-        if self.paths:
-            return read_corpus(self.paths, reader, ids=self.ids)
+        if self.files is not None:
+            return read_corpus(self.files, reader, ids=self.ids)
         return iter(()) if reader is None else reader.read(self.requests)
 
 
 def _named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
     """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
-    from indexer.building.corpus import count_files, unsupported_files
+    from indexer.building.corpus import list_corpus
     from indexer.building.doc_ids import FileIds
 
     if not paths:
         return _Corpus()
-    return _Corpus(paths, FileIds(id_prefix, index), count_files(paths), unsupported_files=unsupported_files(paths))
+    files = list_corpus(paths)
+    return _Corpus(paths, FileIds(id_prefix, index), files.n_documents, files=files)
 
 
 def _failed_corpus(index: Path) -> _Corpus:
@@ -293,7 +302,7 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, 
     encoder = encoder_for(index, options.encoder, options.device)
     plan = make_plan(
         index,
-        corpus.paths,
+        corpus.files or corpus.paths,
         encoder,
         factory=options.factory,
         budget=options.budget,

@@ -41,6 +41,7 @@ from indexer.building.budget import (
     peak_vram,
     refuse_memory,
 )
+from indexer.building.corpus import CorpusFiles
 from indexer.building.doc_ids import FileIds
 from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import BatchSizes
@@ -152,7 +153,7 @@ class _Cost:
 @named_faults
 def make_plan(
     path: Path,
-    paths: Sequence[str],
+    paths: Sequence[str] | CorpusFiles,
     encoder: Encoder,
     *,
     factory: str = AUTO,

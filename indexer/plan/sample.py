@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from engine.readers import Unreadable
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
-from indexer.building.corpus import STDIN, corpus_files
+from indexer.building.corpus import CorpusFiles, list_corpus
 from indexer.building.doc_ids import FileIds
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines, read_here
@@ -62,16 +62,16 @@ class _Stratum:
     drawn: list[Unit] = field(default_factory=list)
 
 
-def units_of(paths: Sequence[str], ids: FileIds | None = None) -> Iterator[Unit]:
+def units_of(paths: Sequence[str] | CorpusFiles, ids: FileIds | None = None) -> Iterator[Unit]:
     """All units of a corpus; lines are read, not parsed.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
     """
-    if STDIN in paths:
+    files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
+    if files.reads_stdin:
         yield from _lines(sys.stdin.buffer, "stdin")
-    named = [path for path in paths if path != STDIN]
-    for file, doc_id in corpus_files(named, ids) if named else []:
+    for file, doc_id in files.named(ids):
         if is_json_lines(file.name):
             yield from _lines_of(file)
         else:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,10 +22,9 @@ from indexer.building.builder import build
 from indexer.building.corpus import (
     BROKEN_LINK,
     NO_SUFFIX,
-    corpus_files,
     find_failed,
+    list_corpus,
     read_corpus,
-    unsupported_files,
     without_included,
 )
 from indexer.cli import main
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def names(paths: list[str]) -> list[str]:
-    return [doc_id for _, doc_id in corpus_files(paths)]
+    return [doc_id for _, doc_id in list_corpus(paths).named()]
 
 
 def test_a_folder_gives_its_readable_files_in_order_without_hidden_ones(folder: Path) -> None:
@@ -52,9 +52,9 @@ def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> Non
         (folder / name).touch()
     (folder / "gone.txt").symlink_to(folder / "nowhere.txt")
     expected = {".png": 2, ".tar": 1, BROKEN_LINK: 1, NO_SUFFIX: 1}
-    assert unsupported_files([str(folder), str(folder / "sub"), str(folder / "notes.tar")]) == expected
-    assert list(expected) == list(unsupported_files([str(folder)]))
-    assert unsupported_files([str(folder / "*.txt"), "-"]) == {}
+    assert list_corpus([str(folder), str(folder / "sub"), str(folder / "notes.tar")]).unsupported == expected
+    assert list(expected) == list(list_corpus([str(folder)]).unsupported)
+    assert list_corpus([str(folder / "*.txt"), "-"]).unsupported == {}
 
 
 def test_a_hidden_folder_that_is_named_is_read(folder: Path) -> None:
@@ -82,19 +82,33 @@ def test_a_file_that_is_named_twice_comes_once(folder: Path) -> None:
 
 def test_the_order_of_the_paths_does_not_matter(folder: Path) -> None:
     paths = [str(folder / "b.txt"), str(folder / "a.md"), str(folder / "sub")]
-    assert corpus_files(paths) == corpus_files(paths[::-1])
+    assert list_corpus(paths).named() == list_corpus(paths[::-1]).named()
+
+
+def test_a_run_walks_each_folder_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[Path] = []
+    rglob = Path.rglob
+
+    def counted(path: Path, pattern: str) -> Iterator[Path]:
+        walked.append(path)
+        return rglob(path, pattern)
+
+    monkeypatch.setattr(Path, "rglob", counted)
+    report = run("index", tmp_path / "words.lm", folder, "--encode", "none", "--json")
+    assert json.loads(report.stdout)["n_added"] > 0
+    assert walked.count(folder) == 1
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as raised:
-        corpus_files([str(tmp_path / "no*such")])
+        list_corpus([str(tmp_path / "no*such")]).named()
     assert str(raised.value) == f"{tmp_path / 'no*such'} does not exist and no file matches it as a pattern"
 
 
 def test_a_folder_without_a_readable_file_is_refused(tmp_path: Path) -> None:
     for there in ("none", ".png (1)"):
         with pytest.raises(DocumentError) as raised:
-            corpus_files([str(tmp_path)])
+            list_corpus([str(tmp_path)])
         message = f"no readable file in {tmp_path}, there is {there}; formats: see longmatch index --help"
         assert str(raised.value) == message
         (tmp_path / "x.png").touch()
@@ -149,7 +163,7 @@ def write(folder: Path, **files: str) -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    return [doc_id for _, doc_id in corpus_files([str(folder)])]
+    return [doc_id for _, doc_id in list_corpus([str(folder)]).named()]
 
 
 def test_an_included_file_is_no_document_of_its_own(tmp_path: Path) -> None:
@@ -162,7 +176,7 @@ def test_an_included_file_is_no_document_of_its_own(tmp_path: Path) -> None:
 
 def test_an_included_file_that_is_named_is_read(tmp_path: Path) -> None:
     write(tmp_path, main=r"one \input{a}", a="two")
-    assert [doc_id for _, doc_id in corpus_files([str(tmp_path / "a.tex")])] == ["a.tex"]
+    assert [doc_id for _, doc_id in list_corpus([str(tmp_path / "a.tex")]).named()] == ["a.tex"]
 
 
 def test_a_file_included_in_a_comment_or_from_another_folder_is_a_document(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
 from engine.store.checks import record_documents, record_tables
 from engine.store.lookup import stored_sources
 from indexer.building.builder import build
-from indexer.building.corpus import corpus_files, read_corpus
+from indexer.building.corpus import list_corpus, read_corpus
 from indexer.building.doc_ids import FileIds
 from indexer.building.report import BuildReport
 from tests.fakes import FakeEncoder
@@ -81,7 +81,7 @@ def test_files_of_one_run_keep_the_names_of_their_folders(tmp_path: Path) -> Non
 
 def test_folders_without_a_shared_name_give_paths_below_each(tmp_path: Path) -> None:
     write(tmp_path, **{"c1__x": "foxes", "c2__y": "dogs"})
-    assert [name for _, name in corpus_files([str(tmp_path / "c1"), str(tmp_path / "c2")])] == ["x.txt", "y.txt"]
+    assert [name for _, name in list_corpus([str(tmp_path / "c1"), str(tmp_path / "c2")]).named()] == ["x.txt", "y.txt"]
 
 
 def test_a_part_of_an_indexed_folder_is_not_indexed_twice(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_part_of_an_indexed_folder_is_not_indexed_twice(tmp_path: Path) -> Non
 def test_a_folder_and_its_part_give_the_names_of_the_folder(tmp_path: Path) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     for names in (["corpus", "corpus/papers"], ["corpus/papers", "corpus"]):
-        assert [name for _, name in corpus_files([str(tmp_path / name) for name in names])] == [
+        assert [name for _, name in list_corpus([str(tmp_path / name) for name in names]).named()] == [
             "b.txt",
             "papers/a.txt",
         ]

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from engine.errors import DocumentError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
-from indexer.building.corpus import corpus_files, read_corpus
+from indexer.building.corpus import list_corpus, read_corpus
 from indexer.cli import main
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request, read_here
@@ -73,10 +73,10 @@ def lines(*words: str) -> str:
 @pytest.mark.slow
 def test_all_formats_read_alike_in_both_processes() -> None:
     smallest: dict[str, Path] = {}
-    for file, _ in sorted(corpus_files([str(ROOT / "demo")]), key=lambda one: -one[0].stat().st_size):
+    for file, _ in sorted(list_corpus([str(ROOT / "demo")]).named(), key=lambda one: -one[0].stat().st_size):
         smallest["".join(file.suffixes)] = file
     paths = list(map(str, smallest.values()))
-    expected = [one for file, doc_id in corpus_files(paths) for one in read_file(file, doc_id)]
+    expected = [one for file, doc_id in list_corpus(paths).named() for one in read_file(file, doc_id)]
     with DocumentReader() as reader:
         assert list(read_corpus(paths, reader)) == expected
     assert len(expected) > 8
