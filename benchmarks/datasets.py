@@ -24,7 +24,7 @@ from benchmarks.formats import beir, trec
 from engine.errors import EngineError, TrainingError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
-from engine.training.judgments import read_judgments, read_splits
+from engine.training.corpus import read_judgments, read_splits
 
 Qrels: TypeAlias = trec.Qrels
 

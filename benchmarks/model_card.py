@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from engine.encoders.files import resolve_backbone
-from engine.training.run.card import CARD_FILE
+from engine.training.card import CARD_FILE
 
 _SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from benchmarks.pair_judging import accuracy_threshold, is_correct
 from benchmarks.pair_scorer import Course, Pair
 from engine.errors import TrainingError
-from engine.training.run.trainer import Trainer, TrainerSettings
 from engine.training.task import Task
+from engine.training.trainer import Trainer, TrainerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def train_to_best(
             kept,
             Path(folder),
             settings,
-            validate=look if validate else None,
+            validate=look if validate else (),
             rate=rate,
         ).run()
     kept.module.load_state_dict(kept.best)

@@ -30,7 +30,7 @@ from benchmarks.systems import BuildCost
 from engine.errors import MissingExtra, TrainingError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
-from engine.training.judgments import read_splits
+from engine.training.corpus import read_splits
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

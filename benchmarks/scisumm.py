@@ -38,7 +38,7 @@ from benchmarks.systems import System
 from engine.errors import TrainingError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
-from engine.training.judgments import read_judgments, read_splits
+from engine.training.corpus import read_judgments, read_splits
 
 NAME = "clscisumm"
 _SUMMARIES, _SPLITS = "queries.jsonl.gz", "splits.json"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from engine.readers import read_document
 from engine.text.document import Document
-from engine.training.run.trainer import TrainerSettings
-from indexer.training import Start, TrainingRecipe, train
+from engine.training.trainer import TrainerSettings
+from indexer.training import Recipe, Start, train
 
 _CITATION = re.compile(r"\b(EIP|PEP)[- ](\d{1,4})\b")
 
@@ -61,9 +61,8 @@ def main() -> None:
     n_pairs = write_corpus(given.out / "corpus", {name(one): one for one in documents})
     print(f"{len(documents)} documents, {n_pairs} pairs")
     settings = TrainerSettings(steps=given.steps, validate_every=max(1, given.steps // 2))
-    trained = train(
-        given.out / "encoder", [given.out / "corpus"], TrainingRecipe(start=Start(given.encoder), trainer=settings)
-    )
+    recipe = Recipe(start=Start(given.encoder), trainer=settings)
+    trained = train(given.out / "encoder", [given.out / "corpus"], recipe)
     print(f"next: longmatch index papers.lm DOCUMENTS --encoder {trained.folder}")
 
 

@@ -10,17 +10,16 @@ if TYPE_CHECKING:
     from indexer.building.corpus import read_corpus
     from indexer.building.report import BuildReport
     from indexer.generation.compaction import compact
-    from indexer.training import pretrain, train
+    from indexer.training import train
     from indexer.upkeep.repair import repair
     from indexer.upkeep.verify import verify
 
-__all__ = ["BuildReport", "build", "compact", "pretrain", "read_corpus", "repair", "train", "verify"]
+__all__ = ["BuildReport", "build", "compact", "read_corpus", "repair", "train", "verify"]
 
 _HOMES = {
     "BuildReport": "indexer.building.report",
     "build": "indexer.building.builder",
     "compact": "indexer.generation.compaction",
-    "pretrain": "indexer.training",
     "read_corpus": "indexer.building.corpus",
     "repair": "indexer.upkeep.repair",
     "train": "indexer.training",

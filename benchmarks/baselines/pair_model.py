@@ -25,9 +25,9 @@ from engine.encoders.backbone.hardware import default_device, default_dtype
 from engine.encoders.trainable import inference
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.training.run.trainer import TrainerSettings
+from engine.training.losses import ScaledCosine
 from engine.training.task import Backward, epoch_slice
-from engine.training.tasks.objectives import ScaledCosine
+from engine.training.trainer import TrainerSettings
 
 InputT = TypeVar("InputT", bound=Sized)  # a document as a model reads it; its length is a measure of the cost
 
@@ -89,7 +89,7 @@ class SiameseModel(PairModel[InputT]):
 
 
 class CosineHead(nn.Module):
-    """The logit a * cos + b, a and b learned; see `engine.training.tasks.objectives.ScaledCosine`."""
+    """The logit a * cos + b, a and b learned; see `engine.training.losses.ScaledCosine`."""
 
     def __init__(self, *, middle: float = 0.0) -> None:
         """Start with a = 6.

@@ -24,7 +24,7 @@ from benchmarks.pairs.splitting import (
     split_of,
     undirected,
 )
-from engine.training.judgments import Judgments
+from engine.training.corpus import Judgments
 
 # Maps a document and a number n to the n most similar documents, best first; fewer if there are no more.
 Ranked: TypeAlias = Callable[[str, int], Sequence[str]]

@@ -16,11 +16,11 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.training.corpus import TrainingCorpus
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
+from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import RandomRuns
 from engine.training.task import Task
-from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
-from engine.training.tasks.section_contrast import ContrastSettings, Graph, SectionContrast
-from engine.training.tasks.text_pairs import LabelledPair, TextPairs, TextPairsSettings
+from engine.training.text_pairs import LabelledPair, TextPairs, TextPairsSettings
 
 Learned: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings  # the objective
 

@@ -15,12 +15,11 @@ from benchmarks.pairs.trained_encoders import Recipe
 from engine.encoders.encoder import Variant
 from engine.encoders.files import parse_json, resolve_backbone
 from engine.errors import EncoderError, TrainingError
-from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
-from engine.training.tasks.section_contrast import ContrastSettings
-from engine.training.tasks.smith_pretraining import Objective
-from engine.training.tasks.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
-from indexer.training.new_encoder import Kind, NewEncoder
-from indexer.training.start import Start
+from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective
+from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
+from indexer.training.start import Kind, NewEncoder, Start
 
 _BACKBONE_RATE = 3e-5
 _BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE

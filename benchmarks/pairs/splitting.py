@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError
 from benchmarks.pair_scorer import Pair
-from engine.training.judgments import Judgments, read_judgments, read_splits
+from engine.training.corpus import Judgments, read_judgments, read_splits
 
 Edge: TypeAlias = tuple[str, str]  # doc_ids
 

@@ -20,14 +20,14 @@ from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.training.run.card import CARD_FILE
-from engine.training.run.trainer import TrainerSettings
+from engine.training.card import CARD_FILE
+from engine.training.fine_tuning import FineTuningSettings
+from engine.training.section_contrast import ContrastSettings
 from engine.training.selection import spread_chunks
+from engine.training.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
 from engine.training.task import Task
-from engine.training.tasks.fine_tuning import FineTuningSettings
-from engine.training.tasks.section_contrast import ContrastSettings
-from engine.training.tasks.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
-from engine.training.tasks.text_pairs import TextPairsSettings
+from engine.training.text_pairs import TextPairsSettings
+from engine.training.trainer import TrainerSettings
 from indexer.training.start import Start, starting_encoder
 
 

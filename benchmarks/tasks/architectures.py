@@ -30,7 +30,7 @@ from benchmarks.tasks.retrieval import Trial, measure, open_trial, prepared_syst
 from engine.encoders.files import MINILM_NAME
 from engine.encoders.trainable import TrainableEncoder
 from engine.text.document import Document
-from engine.training.run.card import CARD_FILE
+from engine.training.card import CARD_FILE
 
 DOCUMENT, EVIDENCE = "document", "evidence"
 SYSTEMS = (DOCUMENT, EVIDENCE, "words", "bm25", *TEXT_BASELINES)

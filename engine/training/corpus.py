@@ -1,21 +1,170 @@
-"""A training corpus: documents, their pairs, and documents that must not be drawn. Encodes nothing."""
+"""A training corpus: documents, their pairs by judgments or labels, and documents that must not be drawn."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import json
 import re
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.readers import Unreadable, read_file
-from engine.text.document import Document
-from engine.training.judgments import Judgments, read_judgments, read_splits
-from engine.training.labels import pairs_by_label
+from engine.text.document import Document, Scalar
+
+Judgments: TypeAlias = Mapping[str, Mapping[str, int]]  # query id -> target id -> relevance; 0 or less is not relevant
+
+_COLUMNS = ("query_id", "doc_id")
+_FORM = "query_id <tab> doc_id [<tab> relevance]"
+
+
+def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgments:
+    """Read pairs of a query and a target, with their relevance.
+
+    The file has a header line and the columns `query_id`, `doc_id` and, optionally,
+    `relevance`; without that column every pair has relevance 1.
+
+    Args:
+        path: the file, in UTF-8.
+        queries: keep only these, in their order; the result has each of them, some perhaps without targets.
+
+    Raises:
+        TrainingError: the file does not exist or cannot be read, a column or an id is missing, or a relevance
+            is not a whole number.
+    """
+    judged: dict[str, dict[str, int]] = {query_id: {} for query_id in queries or ()}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            _check_columns(path, rows.fieldnames or ())
+            for row in rows:
+                query_id, doc_id, relevance = _parsed(f"line {rows.line_num} of {path}", row)
+                if queries is None:
+                    judged.setdefault(query_id, {})
+                if query_id in judged:
+                    judged[query_id][doc_id] = relevance
+    except FileNotFoundError:
+        raise TrainingError(f"there is no file {path}; it should name pairs as {_FORM}") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TrainingError(f"{path} cannot be read as judgments ({error}); write it in UTF-8 as {_FORM}") from error
+    return judged
+
+
+def _check_columns(path: Path, found: Collection[str]) -> None:
+    missing = [column for column in _COLUMNS if column not in found]
+    if missing:
+        raise TrainingError(
+            f"{path} has the columns {', '.join(found) or 'none'}, not {' and '.join(missing)}; "
+            f"its first line must be: {_FORM}"
+        )
+
+
+def _parsed(place: str, row: Mapping[str, str | None]) -> tuple[str, str, int]:
+    query_id, doc_id, relevance = row["query_id"], row["doc_id"], row.get("relevance") or "1"
+    if not query_id or not doc_id:
+        raise TrainingError(f"{place} names the query {query_id!r} and the target {doc_id!r}; it must be: {_FORM}")
+    try:
+        return query_id, doc_id, int(relevance)
+    except ValueError:
+        raise TrainingError(f"{place} has relevance {relevance!r}; it must be a whole number") from None
+
+
+def read_splits(path: Path) -> Mapping[str, list[str]]:
+    """Read the query ids of each split, as {"train": [...], "valid": [...], "test": [...]}.
+
+    Raises:
+        TrainingError: the file does not exist, or has another form.
+    """
+    try:
+        splits = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise TrainingError(f"there is no file {path}; it should name the query ids of each split") from None
+    except ValueError as error:
+        raise TrainingError(f"{path} is not JSON: {error}") from error
+    if not isinstance(splits, dict) or not all(_are_ids(ids) for ids in splits.values()):
+        raise TrainingError(f'{path} must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}')
+    return splits
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+class Fellows(Mapping[str, int]):
+    """The other documents that share a label with a document, each of relevance 1.
+
+    All documents of a label use the same mapping of its members, so a label of n documents
+    costs memory for n entries; pairs would cost n (n - 1).
+    """
+
+    def __init__(self, doc_id: str, members: Mapping[str, int], n_members: int) -> None:
+        """View `members` without `doc_id`, which is one of its `n_members`."""
+        self._doc_id = doc_id
+        self._members = members
+        self._n = n_members - 1
+
+    def __getitem__(self, doc_id: str) -> int:
+        if doc_id == self._doc_id:
+            raise KeyError(doc_id)
+        return self._members[doc_id]
+
+    def __contains__(self, doc_id: object) -> bool:
+        return doc_id != self._doc_id and doc_id in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return (doc_id for doc_id in self._members if doc_id != self._doc_id)
+
+    def __len__(self) -> int:
+        return self._n
+
+
+def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
+    """Pair each document with all others that have one of its labels.
+
+    Args:
+        documents: those that can be in a pair.
+        label: a metadata field; each item of a list is a label, and null is none.
+
+    Returns:
+        The `Fellows` of each document that shares a label with another.
+
+    Raises:
+        TrainingError: no two documents share a label.
+    """
+    members: dict[Scalar, dict[str, int]] = {}
+    labels: dict[str, tuple[Scalar, ...]] = {}
+    for document in documents:
+        labels[document.doc_id] = _labels(document, label)
+        for one in labels[document.doc_id]:
+            members.setdefault(one, {})[document.doc_id] = 1
+    shared = {own: _members_of([members[one] for one in own]) for own in set(labels.values())}
+    pairs = {doc_id: Fellows(doc_id, *shared[own]) for doc_id, own in labels.items() if shared[own][1] > 1}
+    if not pairs:
+        raise TrainingError(
+            f"no two of {len(labels)} documents share a value of the metadata field {label!r} "
+            f"({sum(map(bool, labels.values()))} have one); name a field that they share, or give them train_pairs.tsv"
+        )
+    return pairs
+
+
+def _labels(document: Document, label: str) -> tuple[Scalar, ...]:
+    value = document.metadata.get(label)
+    return tuple(dict.fromkeys(one for one in (value if isinstance(value, list) else [value]) if one is not None))
+
+
+def _members_of(classes: list[dict[str, int]]) -> tuple[Mapping[str, int], int]:
+    """The members of several labels, and the number of different members."""
+    if len(classes) == 1:
+        return classes[0], len(classes[0])
+    members = ChainMap(*classes)
+    return members, len(members)
+
 
 CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
 _LICENCE = re.compile(r"^#+ Licen[cs]e\s*\n+(.+?)(?:\n\n|\n#|\Z)", re.MULTILINE | re.DOTALL)

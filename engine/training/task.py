@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from engine.encoders.encoder import SegmentedDocument
@@ -66,3 +67,19 @@ def epoch_slice(n: int, size: int, step: int, seed: int) -> list[int]:
     epoch, at = divmod(step, n // size)
     order = np.random.default_rng([seed, epoch, n]).permutation(n)
     return [int(position) for position in order[at * size : (at + 1) * size]]
+
+
+def full_precision(device: torch.device) -> torch.autocast:
+    """Turn autocast off inside the context, for the products of a loss and for heads that only a loss uses.
+
+    A loss divides differences of cosines by a temperature of about 0.05. The three digits of
+    bfloat16 are too few for these differences. Encoders return vectors in float32, but the
+    caller may have to convert hidden states.
+
+    Args:
+        device: of the vectors.
+
+    Returns:
+        A context manager.
+    """
+    return torch.autocast(device.type, enabled=False)

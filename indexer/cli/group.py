@@ -21,7 +21,6 @@ from indexer.cli.index import index
 from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.pairs import pairs
 from indexer.cli.plot import plot
-from indexer.cli.pretrain import pretrain
 from indexer.cli.query import query
 from indexer.cli.replay import diff, replay
 from indexer.cli.serve import mcp, serve
@@ -104,7 +103,6 @@ for command in (
     remove,
     upkeep,
     doctor,
-    pretrain,
     train,
 ):
     main.add_command(command)

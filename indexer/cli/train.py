@@ -1,158 +1,125 @@
-"""`longmatch train`: train an encoder on pairs of documents."""
+"""`longmatch train`: train an encoder on pairs of documents, or on documents alone."""
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
-from indexer.cli.option_groups import GroupedCommand, heading, together
-from indexer.cli.training_options import (
-    command_text,
-    corpora_argument,
-    encoder_options,
-    indexes_option,
-    out_argument,
-    print_trained,
-    read_start,
-    read_trainer,
-    read_valid,
-    refuse_unfit,
-    resumable,
-    saved_dtype,
-    saved_options,
-    speed_options,
-    valid_options,
-)
+from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from indexer.training import Trained
 
-    from indexer.training import TrainingRecipe
-    from indexer.training.objectives import FineTuningObjective
-
-OBJECTIVES = ("pairs", "sections", "text-pairs")
-LOSSES = ("evidence", "maxsim", "document", "supcon", "bce", "distillation")
-_FITS = {
-    "losses": ("pairs",),
-    "teacher": ("pairs",),
-    "hard": ("pairs",),
-    "query_chunks": ("pairs",),
-    "target_chunks": ("pairs",),
-    "freeze_first_stage": ("pairs",),
-    "negatives": ("pairs", "text-pairs"),
-    "indexes": ("pairs", "text-pairs"),
-    "group_tokens": ("pairs", "text-pairs"),
-    "negatives_per_positive": ("text-pairs",),
-}
+# As `indexer.training.OBJECTIVES` and `Kind` have them: `--help` loads no torch.
+PAIRS = ("pairs", "sections", "text-pairs")
+ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse", "ct", "words", "smith")
+KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def _weighed(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, float]:
-    """`evidence=1` becomes {"evidence": 1.0}."""
-    weights = {}
-    for text in given:
-        name, _, weight = text.partition("=")
-        try:
-            weights[name] = float(weight or 1)
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is no NAME=WEIGHT") from None
-        if name not in LOSSES:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(LOSSES)}")
-    return weights
+def _named(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """`steps=500` becomes {"steps": "500"}."""
+    parts = [text.partition("=") for text in given]
+    if wrong := [text for text, (name, _, value) in zip(given, parts, strict=True) if not (name and value)]:
+        raise click.BadParameter(f"{wrong[0]!r} is not NAME=VALUE, for example steps=500")
+    return {name: value for name, _, value in parts}
 
 
-_learned = heading("Objective")
-_objective_options = together(
-    _learned(
-        "--objective",
-        type=click.Choice(OBJECTIVES),
-        default="pairs",
-        show_default=True,
-        help="pairs: for any encoder; sections: for colde; text-pairs: for tde.",
-    ),
-    _learned(
-        "--loss",
-        "losses",
-        multiple=True,
-        callback=_weighed,
-        metavar="NAME=WEIGHT",
-        help=f"Loss of the objective pairs: {', '.join(LOSSES)}; may be repeated.",
-    ),
-    _learned(
-        "--label",
-        metavar="FIELD",
-        help="Metadata field; documents that share a value are pairs, if the corpus has no pairs.",
-    ),
-    _learned(
-        "--negatives",
-        type=click.Choice(["model", "bm25", "none"]),
-        default="model",
-        show_default=True,
-        help="Source of hard negatives.",
-    ),
-    _learned("--teacher", default="", metavar="NAME", help="Encoder to learn from, for the loss distillation."),
+def _list_settings(context: click.Context, _parameter: click.Parameter, is_wanted: bool) -> None:
+    if not is_wanted or context.resilient_parsing:
+        return
+    from indexer.training.recipe import groups_of_settings
+
+    for heading, settings in groups_of_settings().items():
+        formatter = context.make_formatter()
+        with formatter.section(heading):
+            formatter.write_dl([(f"{one.name}={one.default}", one.meaning) for one in settings])
+        echo_text(formatter.getvalue())
+    context.exit()
+
+
+@click.command()
+@click.argument("out", type=_FOLDER)
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+@click.option(
+    "--objective",
+    type=click.Choice([*PAIRS, *ALONE]),
+    default="pairs",
+    show_default=True,
+    help="On pairs: pairs (any encoder), sections (colde), text-pairs (tde). On documents alone: docsplit, crop_half, "
+    "contriever, ict, simcse (two views of a document), ct (contrastive tension), words (masked words), smith.",
 )
-
-_read = heading("Batches")
-_batch_options = together(
-    _read(
-        "--queries",
-        type=click.IntRange(1),
-        help="Queries per step; 20 by default, 25 for sections, 8 pairs for text-pairs.",
-    ),
-    _read("--hard", default=3, show_default=True, type=click.IntRange(0), help="Hard negatives per query."),
-    _read(
-        "--negatives-per-positive",
-        default=1,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Negatives per positive pair (objective text-pairs).",
-    ),
-    _read("--query-chunks", default=6, show_default=True, type=click.IntRange(1), help="Chunks read per query."),
-    _read("--target-chunks", default=4, show_default=True, type=click.IntRange(1), help="Chunks read per target."),
+@click.option(
+    "--encoder",
+    metavar="NAME",
+    help="Start from this encoder: a folder, a hub name, or longmatch-minilm (bundled, the default).",
 )
-
-
-@click.command(cls=GroupedCommand)
-@out_argument
-@corpora_argument
-@_objective_options
-@encoder_options
-@heading("Encoder")("--freeze-first-stage", is_flag=True, help="Encode chunks once, and train only the second stage.")
-@_batch_options
-@speed_options(
-    steps=300, learning_rate=3e-5, rate="; 2e-05 by default for text-pairs", head_rate=", 0.001 for text-pairs"
+@click.option(
+    "--new",
+    type=click.Choice(KINDS),
+    help="Train a new encoder of this kind: random layers on top of --encoder, or long attention in its layers "
+    "(longformer, bigbird).",
 )
-@valid_options
-@saved_options
-@indexes_option
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_named,
+    metavar="NAME=VALUE",
+    help="Any other setting, for example steps=500 or size.width=128; may be repeated.",
+)
+@click.option(
+    "--list-settings",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_settings,
+    help="Print all settings with their defaults and meanings, and exit.",
+)
+@click.option(
+    "--indexes",
+    type=_FOLDER,
+    metavar="FOLDER",
+    help="Folder for indexes of the corpora, to mine negatives from; OUT/indexes by default.",
+)
+@click.option("--device", metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU if torch sees one.")
 def train(
     out: Path,
     corpora: tuple[str, ...],
+    objective: str,
+    encoder: str | None,
+    new: str | None,
+    settings: dict[str, str],
     indexes: Path | None,
     device: str | None,
-    **given: Any,  # noqa: ANN401
 ) -> None:
-    """Train an encoder on pairs of long documents, and write it to the folder OUT.
+    """Train an encoder, and write it to the folder OUT.
 
-    A CORPUS is a folder with corpus.jsonl[.gz] and train_pairs.tsv. With qrels.tsv
+    For an objective on pairs, a CORPUS is a folder with corpus.jsonl[.gz] and train_pairs.tsv. With qrels.tsv
     and splits.json, the best checkpoint is chosen on the valid queries. FOLDER:_citation
-    reads train_pairs_citation.tsv, qrels_citation.tsv and splits_citation.json instead.
+    reads train_pairs_citation.tsv, qrels_citation.tsv and splits_citation.json instead. For an objective on
+    documents alone, it is also a file or a folder of any format that `longmatch index` reads.
     To continue a run that was interrupted, run the same command again.
 
     \b
     Example:
-        longmatch train my-encoder data/papers data/patents --steps 500
-        longmatch train my-smith data/papers --new smith --loss document=1
+        longmatch train my-encoder data/papers data/patents --set steps=500
+        longmatch train my-smith data/papers --new smith --set losses=document=1
         longmatch train my-colde data/papers --new colde --objective sections
+        longmatch train my-other ./papers notes.jsonl.gz --objective docsplit
     """
-    recipe = _recipe(click.get_current_context(), given)
+    from engine.encoders.loading import DEFAULT_ENCODER
     from indexer.cli.progress import TrainingProgress
+    from indexer.training import Kind, recipe_of
     from indexer.training import train as train_encoder
 
+    recipe = recipe_of(objective, settings, encoder=encoder or DEFAULT_ENCODER, new=Kind(new) if new else None)
     with resumable(out), TrainingProgress() as progress:
         trained = train_encoder(
             out,
@@ -168,61 +135,49 @@ def train(
         print_trained(trained)
 
 
-def _recipe(context: click.Context, given: Mapping[str, Any]) -> TrainingRecipe:
-    from indexer.training import TrainingRecipe
+def command_text(words: Sequence[str]) -> str:
+    """The command as it was given, with absolute paths shortened to their last part."""
+    return shlex.join(["longmatch", *map(_without_folders, words[1:])])
 
-    refuse_unfit(context, _FITS, "--objective", given["objective"])
-    if given["variant"] and given["new"] is None:
-        raise click.UsageError("--variant goes with --new", context)
-    return TrainingRecipe(
-        start=read_start(context, given, frozen_first_stage=given["freeze_first_stage"]),
-        objective=_objective(given),
-        label=given["label"],
-        trainer=read_trainer({**given, "learning_rate": _learning_rate(context, given)}),
-        saved_dtype=saved_dtype(given),
-        licence=given["licence"],
-        **read_valid(given),
+
+def _without_folders(word: str) -> str:
+    name, equals, value = word.rpartition("=")
+    return name + equals + (Path(value).name if value.startswith(("/", "~")) else value)
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Turn an interrupt inside the context into an error that reports where the same command continues."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from indexer.training.record import reached_step
+        from indexer.training.run import RUN_FOLDER
+
+        step = reached_step(out / RUN_FOLDER)
+        restart = "starts from the beginning, because no checkpoint was saved yet"
+        next_step = restart if step is None else f"continues after step {step:,}"
+        raise click.ClickException(f"interrupted; the same command {next_step}") from None
+
+
+def print_trained(trained: Trained) -> None:
+    """Print the folder of the encoder, its gain, files that can be deleted, and the next command."""
+    outcome, out = trained.outcome, trained.folder
+    echo(
+        f"{out} holds the encoder of step {outcome.best_step:,} of {outcome.steps:,} "
+        f"({outcome.n_tokens:,} tokens read){_gain(trained)}"
     )
+    for name in ("run", "indexes"):
+        size = sum(file.stat().st_size for file in (out / name).rglob("*") if file.is_file())
+        if size:
+            echo(f"{out / name}, {size / 1e6:,.1f} MB, is not needed any more and may be deleted")
+    echo(f"next: longmatch index papers.lm DOCUMENTS --encoder {shlex.quote(str(out))}")
 
 
-def _learning_rate(context: click.Context, given: Mapping[str, Any]) -> float:
-    """The rate that was given, or the default of the objective."""
-    from engine.training.tasks.text_pairs import BACKBONE_RATE
-
-    is_default = context.get_parameter_source("learning_rate") is ParameterSource.DEFAULT
-    chosen: float = BACKBONE_RATE if is_default and given["objective"] == "text-pairs" else given["learning_rate"]
-    return chosen
-
-
-def _objective(given: Mapping[str, Any]) -> FineTuningObjective:
-    from engine.training.tasks.section_contrast import ContrastSettings
-    from engine.training.tasks.text_pairs import TextPairsSettings
-    from indexer.training import Negatives, SectionsObjective, TextPairsObjective
-
-    match given["objective"]:
-        case "sections":
-            return SectionsObjective(ContrastSettings(n_classes=given["queries"] or 25))
-        case "text-pairs":
-            settings = TextPairsSettings(batch_pairs=given["queries"] or 8, group_tokens=given["group_tokens"])
-            negatives = given["negatives_per_positive"]
-            return TextPairsObjective(settings, Negatives(given["negatives"]), negatives_per_positive=negatives)
-        case _:
-            return _pairs_objective(given)
-
-
-def _pairs_objective(given: Mapping[str, Any]) -> FineTuningObjective:
-    from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
-    from indexer.training import Negatives, PairsObjective
-
-    return PairsObjective(
-        FineTuningSettings(
-            losses={Loss(name): weight for name, weight in given["losses"].items()} or DEFAULT_LOSSES,
-            queries=given["queries"] or 20,
-            negatives=given["hard"],
-            group_tokens=given["group_tokens"],
-        ),
-        miner=Negatives(given["negatives"]),
-        teacher=given["teacher"],
-        query_chunks=given["query_chunks"],
-        target_chunks=given["target_chunks"],
-    )
+def _gain(trained: Trained) -> str:
+    if not trained.validations:
+        return ""
+    last = trained.validations[-1]  # with several corpora, their mean
+    if trained.outcome.best_step == 0:
+        return f": training did not help, {last.metric} on valid was best before it, {last.before:.4f}"
+    return f": {last.metric} on valid {last.after:.4f}, before {last.before:.4f} ({last.after - last.before:+.4f})"

@@ -1,33 +1,33 @@
-"""`train` and `pretrain`: from corpora to an encoder in a folder, with its card and its curves."""
+"""`train`: from corpora to an encoder in a folder, with its card and its curves."""
 
 from __future__ import annotations
 
+from engine.training.trainer import Step
 from indexer.training.corpora import CorpusPath
-from indexer.training.fine_tuning import train
-from indexer.training.new_encoder import Kind, NewEncoder
-from indexer.training.objectives import (
+from indexer.training.recipe import (
+    OBJECTIVES,
     Negatives,
     PairsObjective,
+    Recipe,
     SectionsObjective,
     SmithObjective,
     TensionObjective,
     TextPairsObjective,
     ViewsObjective,
     WordsObjective,
+    recipe_of,
 )
-from indexer.training.pretraining import pretrain
-from indexer.training.recipe import PretrainingRecipe, TrainingRecipe
-from indexer.training.run import Trained
-from indexer.training.start import Start
-from indexer.training.watch import Step
+from indexer.training.run import Trained, train
+from indexer.training.start import Kind, NewEncoder, Start
 
 __all__ = [
+    "OBJECTIVES",
     "CorpusPath",
     "Kind",
     "Negatives",
     "NewEncoder",
     "PairsObjective",
-    "PretrainingRecipe",
+    "Recipe",
     "SectionsObjective",
     "SmithObjective",
     "Start",
@@ -35,9 +35,8 @@ __all__ = [
     "TensionObjective",
     "TextPairsObjective",
     "Trained",
-    "TrainingRecipe",
     "ViewsObjective",
     "WordsObjective",
-    "pretrain",
+    "recipe_of",
     "train",
 ]

@@ -13,7 +13,7 @@ from engine.errors import TrainingError
 from engine.readers import Unreadable
 from engine.text.document import Document
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, read_training_corpus
-from engine.training.run.history import MEAN
+from engine.training.history import MEAN
 from indexer.building.corpus import read_corpus
 
 _OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -60,7 +60,7 @@ def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: b
             found = "is a file" if one.path.exists() else "does not exist"
             raise TrainingError(
                 f"{one.path} {found}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
-                "and longmatch pretrain learns from documents alone"
+                "and --objective docsplit learns from documents alone"
             )
     corpora = [read_training_corpus(one.path, suffix=one.suffix, label=label) for one in paths]
     for one, corpus in zip(paths, corpora, strict=True):
@@ -74,7 +74,8 @@ def _lacks_pairs(one: CorpusPath) -> str:
     mend = (
         f"name one of its tasks: {one.path}:{others[0]}"
         if others and others != [""]
-        else "add that file, name a metadata field with --label, or learn from the documents alone: longmatch pretrain"
+        else "add that file, name a metadata field (--set label=FIELD), or learn from the documents alone: "
+        "--objective docsplit"
     )
     return f"{one.path} has no train_pairs{one.suffix}.tsv, so no pairs to learn from; {mend}"
 

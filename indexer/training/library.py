@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import IndexBusy
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.training.corpus import TrainingCorpus
-from engine.training.tasks.mining import IndexMiner, LexicalMiner, Miner
+from engine.training.selection import IndexMiner, LexicalMiner, Miner
+from engine.training.trainer import Step
 from indexer.building.builder import build
 from indexer.building.report import BuildReport
-from indexer.training.objectives import Negatives
-from indexer.training.recipe import shown
-from indexer.training.run import Run
-from indexer.training.watch import Log
+from indexer.training.recipe import Negatives, shown
 
 _SECONDS_BETWEEN_LINES = 15.0
 _SECONDS_BETWEEN_TRIES = 5.0
 
 
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Context:
+    """The device of a run, its command, its callbacks and its processes."""
+
+    device: str | None
+    command: str  # the command line of the run, for its card
+    log: Log
+    watch: Callable[[Step], None]
+    processes: Any  # the `PartialState` of accelerate
+
+
 class Library:
     """Opens each index once; the exit stack closes them."""
 
-    def __init__(self, folder: Path, run: Run, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, context: Context, stack: ExitStack) -> None:
         """Keep indexes in a folder, as NAME.lm, or NAME-ENCODER.lm for an encoder other than the default."""
         self._folder = folder
-        self._run = run
+        self._context = context
         self._stack = stack
         self._opened: dict[tuple[str, str], Index] = {}
 
@@ -45,18 +60,18 @@ class Library:
         return self._opened[corpus.name, encoder]
 
     def _open(self, path: Path, corpus: TrainingCorpus, encoder: str) -> Index:
-        context, processes = self._run.context, self._run.processes
+        context = self._context
         context.log(f"{corpus.name}: index {path.name} by {shown(encoder)}")
-        if processes.is_first:
+        if context.processes.is_main_process:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._build(path, corpus, encoder)
-        processes.wait()
+        context.processes.wait_for_everyone()
         # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
         return self._stack.enter_context(Index(Snapshot(path), device=context.device))
 
     def _build(self, path: Path, corpus: TrainingCorpus, encoder: str) -> None:
         """Make or update an index; wait as long as another process, such as another training, writes to it."""
-        context = self._run.context
+        context = self._context
         progress = _IndexProgress(corpus, context.log)
         has_waited = False
         while True:

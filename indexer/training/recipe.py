@@ -1,95 +1,370 @@
-"""All settings of a run except its data, also as a flat list for people and files."""
+"""All settings of a run except its data: objectives, the encoder it starts from, and the recipe that joins them.
+
+Settings are fields of dataclasses. The command line, `--list-settings`, the documentation and the model card are
+made from them; the card prints the first sentence of the objective.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_type_hints
 
-import torch
-
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
-from engine.training.run.trainer import TrainerSettings
-from engine.training.tasks.text_pairs import HEAD_RATE
-from indexer.training.objectives import (
-    FineTuningObjective,
-    PairsObjective,
-    PretrainingObjective,
-    TensionObjective,
-    TextPairsObjective,
-    ViewsObjective,
+from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings
+from engine.training.settings import (
+    ABOVE_ZERO,
+    COUNT,
+    FROM_ZERO,
+    SHARE,
+    Range,
+    check_ranges,
+    parse,
+    setting,
+    shown_value,
 )
-from indexer.training.start import Start
+from engine.training.smith_pretraining import Objective as SmithLoss
+from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
+from engine.training.trainer import TrainerSettings
+from engine.training.views import Sampling
+from indexer.training.start import Kind, NewEncoder, Start, configuration
 
 Setting: TypeAlias = str | int | float | bool | None
-_NAMES_OF_FOLDERS = ("encoder", "teacher")
-_RENAMED = {"kind": "new"}  # of a new encoder
+_FOLDERS = ("encoder", "teacher")
+_SIZE = "size."  # before the name of a size of a new encoder
+
+
+class Negatives(StrEnum):
+    """Where hard negatives come from."""
+
+    MODEL = "model"  # search of an index made by the encoder that training starts from
+    BM25 = "bm25"
+    NONE = "none"  # no hard negatives
+
+
+_LABEL = "metadata field; documents that share a value are pairs, if the corpus has no pairs"
+_MINER = "source of hard negatives: search by the encoder that training starts from, bm25, or none"
+_GROUP = "most tokens of a backward pass; fewer need less memory"
+
+
+@dataclass(frozen=True)
+class PairsObjective:
+    """Ranks the targets of each query above the other documents of a batch.
+
+    Raises:
+        TrainingError: distillation and its teacher are not given together.
+    """
+
+    name: ClassVar[str] = "pairs"
+    needs_pairs: ClassVar[bool] = True
+    settings: FineTuningSettings = field(default_factory=FineTuningSettings)
+    miner: Negatives = setting(Negatives.MODEL, _MINER)
+    teacher: str = setting("", "encoder to learn from, for the loss distillation")
+    query_chunks: int = setting(6, "most chunks of a query that a step encodes", COUNT)
+    target_chunks: int = setting(4, "most chunks of a target that a step encodes", COUNT)
+    label: str | None = setting(None, _LABEL)
+
+    def __post_init__(self) -> None:
+        """Check that a teacher is given if, and only if, a loss needs it."""
+        check_ranges(self)
+        is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
+        if is_wanted and not self.teacher:
+            raise TrainingError("distillation needs a teacher; name a stronger encoder: --set teacher=NAME")
+        if self.teacher and not is_wanted:
+            raise TrainingError(f"no loss learns from the teacher {self.teacher}; add it: --set losses=distillation=1")
+
+
+@dataclass(frozen=True)
+class SectionsObjective:
+    """Draws together the sections of each document and of the documents that belong with it, as CoLDE does."""
+
+    name: ClassVar[str] = "sections"
+    needs_pairs: ClassVar[bool] = True
+    settings: ContrastSettings = field(default_factory=ContrastSettings)  # its seed is that of the run
+    label: str | None = setting(None, _LABEL)
+
+
+@dataclass(frozen=True)
+class TextPairsObjective:
+    """Distinguishes texts that match from texts that do not, sentence by sentence and by topics, as TDE does."""
+
+    name: ClassVar[str] = "text-pairs"
+    needs_pairs: ClassVar[bool] = True
+    settings: TextPairsSettings = field(default_factory=TextPairsSettings)
+    miner: Negatives = setting(Negatives.MODEL, _MINER)
+    positives_per_query: int = setting(10, "most positives of a query, drawn from a large class", COUNT)
+    negatives_per_positive: int = setting(
+        1, "negatives of each positive: hard ones while the miner has any, then random ones", COUNT
+    )
+    label: str | None = setting(None, _LABEL)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True)
+class ViewsObjective:
+    """Draws the two views of each document together, and views of different documents apart.
+
+    With a queue, the views of earlier steps are negatives too (Momentum Contrast).
+
+    Raises:
+        TrainingError: a setting of the loss does not work with a queue.
+    """
+
+    name: ClassVar[str] = "views"
+    needs_pairs: ClassVar[bool] = False
+    sampling: Sampling = Sampling.DOCSPLIT
+    batch_size: int = setting(36, "documents of a batch", Range(least=2))
+    view_tokens: int = setting(512, "most tokens of a view", COUNT)
+    joined_views: bool = setting(False, "read a view as one chunk, across headings, as published")
+    temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
+    symmetric: bool = setting(False, "use both views as queries")
+    mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
+    mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
+    queue: int = setting(0, "earlier views that are negatives", FROM_ZERO)
+    momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
+    group_tokens: int | None = setting(None, _GROUP, COUNT)
+
+    def __post_init__(self) -> None:
+        """Check that the settings of the loss fit the queue."""
+        check_ranges(self)
+        if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
+            raise TrainingError(
+                f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
+                "leave them out, or train with the negatives of the batch: --set queue=0"
+            )
+
+
+@dataclass(frozen=True)
+class TensionObjective:
+    """Trains two encoders to agree on the same text and on no other (Contrastive Tension)."""
+
+    name: ClassVar[str] = "ct"
+    needs_pairs: ClassVar[bool] = False
+    batch_size: int = setting(16, "pairs of a batch; one in negatives + 1 is the same text twice", Range(least=2))
+    view_tokens: int = setting(512, "most tokens of a text", COUNT)
+    negatives: int = setting(7, "other texts for each text", COUNT)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True)
+class WordsObjective:
+    """Predicts masked words, as BERT does."""
+
+    name: ClassVar[str] = "words"
+    needs_pairs: ClassVar[bool] = False
+    batch_size: int = setting(32, "documents of a batch", Range(least=2))
+    view_tokens: int = setting(512, "most tokens of a document", COUNT)
+    group_tokens: int | None = setting(None, _GROUP, COUNT)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True)
+class SmithObjective:
+    """Predicts masked words and masked sentence blocks, as SMITH does."""
+
+    name: ClassVar[str] = "smith"
+    needs_pairs: ClassVar[bool] = False
+    tasks: frozenset[SmithLoss] | None = setting(
+        None, "wp (masked words), sp (masked blocks) or wp,sp; by default all that the encoder can learn"
+    )
+    batch_size: int = setting(32, "documents of a batch", COUNT)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+Objective: TypeAlias = (
+    PairsObjective
+    | SectionsObjective
+    | TextPairsObjective
+    | ViewsObjective
+    | TensionObjective
+    | WordsObjective
+    | SmithObjective
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The settings that `TrainingRecipe` and `PretrainingRecipe` share."""
+    """The settings of a run.
+
+    Raises:
+        TrainingError: start, trainer and objective do not fit.
+    """
 
     start: Start = field(default_factory=Start)
+    objective: Objective = field(default_factory=PairsObjective)
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
-    valid_chunks: int | None = None  # of a document that validation encodes; all by default
-    valid_queries: int | None = None
-    valid_documents: int | None = None
-    saved_dtype: torch.dtype = torch.float32
-    licence: str = ""  # of the parameters, as the hub abbreviates it
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingRecipe(Recipe):
-    """Settings of training on pairs of documents.
-
-    Topics and pair head of a TDE begin at random: with the objective text-pairs they learn at `HEAD_RATE` if the
-    trainer has no learning rate for heads.
-
-    Raises:
-        TrainingError: the objective or the learning rates do not fit a frozen first stage.
-    """
-
-    objective: FineTuningObjective = field(default_factory=PairsObjective)
-    label: str | None = None  # a metadata field; documents that share its value are pairs, if no pairs are given
-
-    def __post_init__(self) -> None:
-        """Check that start and objective fit."""
-        if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
-            raise TrainingError(
-                "a frozen first stage goes with the objective pairs alone; use --objective pairs, or --freeze-layers"
-            )
-        if self.start.frozen_first_stage and self.trainer.head_learning_rate is not None:
-            raise TrainingError(
-                "with a frozen first stage heads are all that is trained; give their rate as --learning-rate"
-            )
-        if isinstance(self.objective, TextPairsObjective) and self.trainer.head_learning_rate is None:
-            object.__setattr__(self, "trainer", replace(self.trainer, head_learning_rate=HEAD_RATE))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PretrainingRecipe(Recipe):
-    """Settings of training on documents alone.
-
-    Raises:
-        TrainingError: start or trainer and the objective do not fit.
-    """
-
-    objective: PretrainingObjective = field(default_factory=ViewsObjective)
+    valid_chunks: int | None = setting(None, "most chunks of a document in validation", COUNT)
+    valid_queries: int | None = setting(None, "most queries of a corpus in validation", COUNT)
+    valid_documents: int | None = setting(None, "most documents of a corpus in validation", COUNT)
+    half: bool = setting(False, "save the parameters in float16")
+    licence: str = setting("", "licence of the trained parameters, for the model card: apache-2.0")
 
     def __post_init__(self) -> None:
         """Check that start, trainer and objective fit."""
-        if self.start.frozen_first_stage:
+        check_ranges(self)
+        if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
             raise TrainingError(
-                "pretraining reads new texts at every step, so no first stage can be kept; use --freeze-layers"
+                "a frozen first stage goes with the objective pairs alone; use it, or --set frozen_layers=N"
             )
-        if isinstance(self.objective, TensionObjective) and self.trainer.head_learning_rate is not None:
-            raise TrainingError("Contrastive Tension trains nothing beside its encoders; leave out the head's rate")
+        if isinstance(self.objective, TextPairsObjective) and self.trainer.head_learning_rate is None:
+            # Topics and pair head of a TDE begin at random.
+            object.__setattr__(self, "trainer", replace(self.trainer, head_learning_rate=HEAD_RATE))
+        has_heads = self.trainer.head_learning_rate is not None
+        if self.start.frozen_first_stage and has_heads:
+            raise TrainingError(
+                "with a frozen first stage heads are all that is trained; give their rate as learning_rate"
+            )
+        if isinstance(self.objective, TensionObjective) and has_heads:
+            raise TrainingError("Contrastive Tension trains nothing beside its encoders; leave out head_learning_rate")
 
 
-def settings_of(recipe: TrainingRecipe | PretrainingRecipe) -> dict[str, Setting]:
+_ALONE = TrainerSettings(steps=1000, learning_rate=5e-5)
+_VIEWS_OF = (Sampling.DOCSPLIT, Sampling.CROP_HALF, Sampling.ICT, Sampling.SIMCSE)
+OBJECTIVES: Mapping[str, Recipe] = {
+    "pairs": Recipe(),
+    "sections": Recipe(objective=SectionsObjective()),
+    "text-pairs": Recipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=BACKBONE_RATE)),
+    **{one.value: Recipe(objective=ViewsObjective(one), trainer=_ALONE) for one in _VIEWS_OF},
+    "contriever": Recipe(objective=ViewsObjective(Sampling.CONTRIEVER, queue=131_072), trainer=_ALONE),
+    # As published: the first token of a view that is one chunk, a dense layer over it, and masked words.
+    "docsplit-paper": Recipe(
+        start=Start(pooling=Pooling.CLS, window_tokens=512),
+        objective=ViewsObjective(joined_views=True, mlp_head=True, mlm_weight=0.1),
+        trainer=_ALONE,
+    ),
+    "ct": Recipe(objective=TensionObjective(), trainer=_ALONE),
+    "words": Recipe(objective=WordsObjective(), trainer=_ALONE),
+    "smith": Recipe(objective=SmithObjective(), trainer=_ALONE),
+}
+
+
+def recipe_of(
+    objective: str, settings: Mapping[str, str], *, encoder: str = DEFAULT_ENCODER, new: Kind | None = None
+) -> Recipe:
+    """The recipe of an objective in `OBJECTIVES`, with some settings as text.
+
+    Args:
+        objective: its name.
+        settings: by the names of fields; sizes of a new encoder as "size.width".
+        encoder: the encoder to start from, or the backbone of a new one.
+        new: the kind of a new encoder.
+
+    Raises:
+        TrainingError: a setting is unknown or does not apply, or its value is not valid.
+    """
+    given = {name.strip().replace("-", "_").replace(" ", "_"): text for name, text in settings.items()}
+    base = OBJECTIVES[objective]
+    start = replace(base.start, encoder=encoder)
+    if new is not None:
+        sizes = {name.removeprefix(_SIZE): text for name, text in given.items() if name.startswith(_SIZE)}
+        start = Start(encoder, NewEncoder(new, sizes=sizes))
+        given = {name: text for name, text in given.items() if not name.startswith(_SIZE)}
+    elif base.start.window_tokens is not None and "view_tokens" in given:
+        given = {"window_tokens": given["view_tokens"], **given}
+    recipe = replace(base, start=start)
+    known = {one.name for one in settings_in(recipe)}
+    for name in given:
+        if name not in known:
+            raise TrainingError(_unknown(name, known))
+    changed: Recipe = _changed(recipe, given)
+    return changed
+
+
+def _changed(value: Any, given: Mapping[str, str]) -> Any:  # noqa: ANN401
+    kinds, changes = get_type_hints(type(value)), {}
+    for one in fields(value):
+        inner = getattr(value, one.name)
+        if is_dataclass(inner):
+            changes[one.name] = _changed(inner, given)
+        elif one.name in given and "meaning" in one.metadata:
+            changes[one.name] = parse(one.name, given[one.name], kinds[one.name])
+    return replace(value, **changes)
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    others = [key for key, recipe in OBJECTIVES.items() if name in {one.name for one in settings_in(recipe)}]
+    if others:
+        return f"{name} is a setting of the objective {' or '.join(others)}, and not of this run"
+    if name.startswith(_SIZE) or name in {one.name for one in fields(NewEncoder)}:
+        return f"{name} is a setting of a new encoder; name its kind with --new, or leave it out"
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    like_it = f", but {', '.join(near)}" if near else ""
+    return f"there is no setting {name!r}{like_it}; longmatch train --list-settings prints all"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A setting as it is listed for people."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+def settings_in(value: object) -> Iterator[Listed]:
+    """The settings of a dataclass and of those inside it, with their current values."""
+    assert is_dataclass(value)
+    for one in fields(value):
+        inner = getattr(value, one.name)
+        if is_dataclass(inner):
+            yield from settings_in(inner)
+        elif "meaning" in one.metadata:
+            within = one.metadata["range"]
+            meaning = one.metadata["meaning"] + (f" ({within})" if within else "")
+            yield Listed(one.name, shown_value(inner), meaning)
+
+
+def groups_of_settings() -> dict[str, list[Listed]]:
+    """All settings by the heading under which they are listed: of every run, of objectives, of new encoders."""
+    groups: dict[type, dict[str, list[Listed]]] = {}
+    for name, recipe in OBJECTIVES.items():
+        own = list(settings_in(recipe.objective))
+        groups.setdefault(Recipe, {})[name] = [one for one in settings_in(recipe) if one not in own]
+        groups.setdefault(type(recipe.objective), {})[name] = own
+    for kind in Kind:
+        new = NewEncoder(kind)
+        sizes = [one for one in fields(configuration(new)) if one.name != "variant"]
+        listed = [Listed(_SIZE + one.name, shown_value(getattr(configuration(new), one.name)), "") for one in sizes]
+        groups.setdefault(type(configuration(new)), {})[kind.value] = [*settings_in(new), *listed]
+    return {_heading(key, list(by_owner)): _joined(by_owner) for key, by_owner in groups.items()}
+
+
+def _heading(key: type, owners: Sequence[str]) -> str:
+    if key is Recipe:
+        return "Every run"
+    return f"{'--objective' if key.__name__.endswith('Objective') else '--new'} {', '.join(owners)}"
+
+
+def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
+    """Each setting once, with the default of its first owner; the other defaults are in its meaning."""
+    defaults: dict[str, dict[str, list[str]]] = {}
+    meanings = {one.name: one.meaning for own in by_owner.values() for one in own}
+    for owner, own in by_owner.items():
+        for one in own:
+            defaults.setdefault(one.name, {}).setdefault(one.default, []).append(owner)
+    listed = []
+    for name, owners in defaults.items():
+        first, *others = owners.items()
+        differing = [f"{default} for {', '.join(names)}" for default, names in others]
+        listed.append(Listed(name, first[0], "; ".join(filter(None, [meanings[name], *differing]))))
+    return listed
+
+
+def settings_of(recipe: Recipe) -> dict[str, Setting]:
     """All settings by name, flat: {"objective": "pairs", "learning rate": 3e-05, "losses": "evidence=1", ...}.
 
     Folders are reduced to their names. The only seed is that of the trainer.
@@ -103,29 +378,13 @@ def _flatten(value: object, settings: dict[str, Setting]) -> None:
     assert is_dataclass(value)
     for one in fields(value):
         inner = getattr(value, one.name)
-        name = _RENAMED.get(one.name, one.name.replace("_", " "))
+        name = "new" if one.name == "kind" else one.name.replace("_", " ")
         if is_dataclass(inner):
             _flatten(inner, settings)
         elif one.name != "seed" or isinstance(value, TrainerSettings):
             assert name not in settings, f"two settings have the name {name!r}"
-            settings[name] = shown(inner) if one.name in _NAMES_OF_FOLDERS else _plain(inner)
-
-
-def _plain(value: object) -> Setting:
-    match value:
-        case Mapping():
-            return ", ".join(
-                f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}" for key, one in value.items()
-            )
-        case frozenset():
-            return ", ".join(sorted(map(str, value)))
-        case torch.dtype():
-            return str(value).removeprefix("torch.")
-        case StrEnum():
-            return value.value
-        case None | bool() | int() | float() | str():
-            return value
-    raise TypeError(f"a setting is a {type(value).__name__}")
+            is_plain = inner is None or isinstance(inner, bool | int | float)
+            settings[name] = inner if is_plain else shown(inner) if one.name in _FOLDERS else shown_value(inner)
 
 
 def shown(encoder: str) -> str:

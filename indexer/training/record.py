@@ -1,4 +1,4 @@
-"""`recipe.json` in the folder of a run: its settings and their changes, checked when the run resumes."""
+"""The record of a run: `recipe.json`, checked when it resumes, and the part of the model card that describes it."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine.encoders.files import MINILM_NAME
 from engine.errors import TrainingError
 from engine.store.durable import write_durably
+from engine.training.card import CHANGES, CorpusSummary, RunSummary, ValidationChange
 from engine.training.corpus import TrainingCorpus
-from engine.training.run.checkpoint import latest_checkpoint
-from engine.training.run.trainer import CHECKPOINT_FOLDER
-from indexer.training.recipe import Setting
+from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, latest_checkpoint, step_of
+from indexer.origin import Machine, describe_origin
+from indexer.training.recipe import Recipe, Setting, settings_of, shown
+from indexer.training.start import Made
 
 RECIPE_FILE = "recipe.json"
 # Neither the gradients nor the choice of parameters depend on these, except for rounding.
-_FREE = frozenset({"group tokens", "checkpoint gradients", "checkpoint every", "saved dtype", "licence"})
+_FREE = frozenset({"group tokens", "checkpoint gradients", "checkpoint every", "half", "licence"})
 # A run may resume with other values of these; the card reports the changes.
 _ADJUSTABLE = frozenset({"steps", "learning rate", "patience", "validate every", "mixed precision"})
 
 
 @dataclass(frozen=True)
 class Record:
-    """The command, corpora and settings of a run."""
+    """The corpora and settings of a run."""
 
-    command: str  # train or pretrain
     corpora: Mapping[str, str]  # checksum by name, in their order
     settings: Mapping[str, Setting]
     changes: tuple[str, ...] = ()  # since it began
 
 
-def make_record(command: str, corpora: Sequence[TrainingCorpus], settings: Mapping[str, Setting]) -> Record:
+def make_record(corpora: Sequence[TrainingCorpus], settings: Mapping[str, Setting]) -> Record:
     """The record of a requested run."""
-    return Record(command, {corpus.name: corpus.checksum for corpus in corpora}, settings)
+    return Record({corpus.name: corpus.checksum for corpus in corpora}, settings)
 
 
 def reached_step(folder: Path) -> int | None:
     """The step of the last checkpoint of a run; None where there is none."""
     checkpoint = latest_checkpoint(folder / CHECKPOINT_FOLDER)
-    return None if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
+    return None if checkpoint is None else step_of(checkpoint)
 
 
 def reconcile(folder: Path, requested: Record) -> Record:
@@ -72,7 +74,6 @@ def write_record(folder: Path, record: Record) -> None:
     """Write the record of a run into its folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     content = {
-        "command": record.command,
         "corpora": dict(record.corpora),
         "settings": dict(record.settings),
         "changes": list(record.changes),
@@ -87,7 +88,7 @@ def write_record(folder: Path, record: Record) -> None:
 def _read(file: Path) -> Record:
     try:
         content: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return Record(content["command"], content["corpora"], content["settings"], tuple(content["changes"]))
+        return Record(content["corpora"], content["settings"], tuple(content["changes"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrainingError(
             f"{file} is damaged ({error!r}); delete it, and the run goes on with what it is given now"
@@ -102,10 +103,8 @@ class _Difference:
 
 
 def _differences(begun: Record, requested: Record) -> list[_Difference]:
-    """The differences; settings that the record of the run does not name are left out."""
+    """The differences of two records."""
     differing = []
-    if begun.command != requested.command:
-        differing.append(_Difference("longmatch", begun.command, requested.command))
     if list(begun.corpora) != list(requested.corpora):
         differing.append(_Difference("corpora", ", ".join(begun.corpora), ", ".join(requested.corpora)))
     else:
@@ -115,12 +114,86 @@ def _differences(begun: Record, requested: Record) -> list[_Difference]:
             if checksum != requested.corpora[name]
         ]
     differing += [
-        _Difference(name, _shown(begun.settings[name]), _shown(value))
+        _Difference(name, _shown(begun.settings.get(name)), _shown(value))
         for name, value in requested.settings.items()
-        if name not in _FREE and name in begun.settings and begun.settings[name] != value
+        if name not in _FREE and begun.settings.get(name) != value
     ]
     return differing
 
 
 def _shown(value: Setting) -> str:
     return "none" if value in (None, "") else str(value)
+
+
+_ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
+
+
+def summarize(
+    out: Path,
+    recipe: Recipe,
+    outcome: Outcome,
+    corpora: Sequence[TrainingCorpus],
+    made: Made,
+    record: Record,
+    *,
+    command: str,
+    changes: Sequence[ValidationChange],
+) -> RunSummary:
+    """Summarize a run for its model card.
+
+    Args:
+        out: the folder, whose name is that of the model.
+        recipe: of the run.
+        outcome: the result of the trainer.
+        corpora: the training data.
+        made: the trained encoder, and which of its parameters were those of the encoder in the recipe.
+        record: with the changes of settings during the run.
+        command: repeats the run; "" if it was run from Python.
+        changes: of the validations.
+    """
+    seed = recipe.trainer.seed
+    origin = describe_origin(command, seed)
+    taken, encoder, needs_pairs = made.taken, made.encoder, recipe.objective.needs_pairs
+    return RunSummary(
+        name=out.resolve().name,
+        encoder=encoder.kind,
+        command=command or "# run from Python; its command was not recorded",
+        base="" if taken is None else shown(recipe.start.encoder) + taken,
+        base_model=_ON_THE_HUB.get(recipe.start.encoder, "") if taken is not None else "",
+        licence=recipe.licence,
+        corpora=[
+            CorpusSummary(one.name, len(one.documents), one.n_pairs if needs_pairs else 0, one.checksum, one.licence)
+            for one in corpora
+        ],
+        objective=_first_sentence(recipe.objective),
+        settings=_chosen(settings_of(recipe), record.changes),
+        seed=seed,
+        steps=outcome.steps,
+        best_step=outcome.best_step,
+        n_tokens=outcome.n_tokens,
+        chunk_tokens=encoder.chunk_tokens,
+        longest_words=max(len(one.text.split()) for corpus in corpora for one in corpus.documents.values()),
+        seconds=outcome.seconds,
+        machine=_described(origin.machine),
+        commit=origin.commit,
+        validations=changes,
+    )
+
+
+def _first_sentence(objective: object) -> str:
+    return (type(objective).__doc__ or "").strip().partition("\n")[0]
+
+
+def _chosen(settings: dict[str, Setting], changes: Sequence[str]) -> dict[str, object]:
+    """The settings that have a value, and their changes during the run."""
+    fields: dict[str, object] = {
+        name: "yes" if value is True else "no" if value is False else value
+        for name, value in settings.items()
+        if value not in (None, "") and name not in ("seed", "licence")
+    }
+    return {**fields, **({CHANGES: "; ".join(changes)} if changes else {})}
+
+
+def _described(machine: Machine) -> str:
+    gpu = f", {machine.gpu}" if machine.gpu else ""
+    return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"

@@ -1,9 +1,10 @@
-"""The steps of every training run: check arguments, train, and write the encoder with its card."""
+"""Training runs: check arguments, train, and write the encoder with its card, its history and its curves."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,33 +15,22 @@ from engine.encoders.backbone.hardware import default_device
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError
+from engine.training.card import ValidationChange, compare_validations, write_card
+from engine.training.contrastive_pretraining import ContrastiveTension
 from engine.training.corpus import TrainingCorpus
-from engine.training.run.card import Validation as Compared
-from engine.training.run.card import compare_validations, write_card
-from engine.training.run.history import CURVES_FILE, HISTORY_FILE
-from engine.training.run.processes import Processes
-from engine.training.run.trainer import Outcome, Trainer
-from engine.training.run.validation import Validation
+from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
 from engine.training.task import Task
-from indexer.training.recipe import PretrainingRecipe, TrainingRecipe, settings_of
-from indexer.training.record import Record, make_record, reached_step, reconcile, write_record
-from indexer.training.start import starting_encoder
-from indexer.training.summary import summarize
-from indexer.training.watch import Log, Reporter, Watch, Watched
+from engine.training.trainer import METRIC, Outcome, Step, Trainer
+from engine.training.validation import Validation
+from indexer.training.corpora import Given, read_documents, read_with_pairs
+from indexer.training.library import Context, Library, Log
+from indexer.training.recipe import Recipe, SectionsObjective, settings_of
+from indexer.training.record import Record, make_record, reached_step, reconcile, summarize, write_record
+from indexer.training.start import Made, starting_encoder
+from indexer.training.tasks import make_task
 
 RUN_FOLDER = "run"
 INDEX_FOLDER = "indexes"
-
-
-@dataclass(frozen=True)
-class Context:
-    """The device of a run, its command, and its callbacks."""
-
-    device: str | None = None
-    command: str = ""  # the command line of the run, for its card
-    log: Log = lambda line: None
-    watch: Watch = lambda step: None
-    stop: Callable[[int], bool] = lambda step: False
 
 
 @dataclass(frozen=True)
@@ -48,13 +38,11 @@ class Run:
     """A new or resumed run: its folder, settings and corpora, and the encoder that it trains."""
 
     out: Path
-    recipe: TrainingRecipe | PretrainingRecipe
+    recipe: Recipe
     corpora: Sequence[TrainingCorpus]
-    encoder: TrainableEncoder
-    taken: str | None  # see `Made`
+    made: Made
     record: Record
     context: Context
-    processes: Processes
 
     @property
     def folder(self) -> Path:
@@ -68,8 +56,68 @@ class Trained:
 
     folder: Path  # `load_encoder` reads it
     outcome: Outcome
-    validations: tuple[Compared, ...]  # before training, and as it was saved
+    validations: tuple[ValidationChange, ...]  # before training, and as it was saved
     is_first: bool = True  # whether this process wrote the folder
+
+
+def train(
+    out: str | Path,
+    corpora: Sequence[Given],
+    recipe: Recipe | None = None,
+    *,
+    indexes: str | Path | None = None,
+    device: str | None = None,
+    command: str = "",
+    log: Log = lambda line: None,
+    watch: Callable[[Step], None] = lambda step: None,
+) -> Trained:
+    """Train an encoder, and write it to a folder.
+
+    A run that was stopped resumes from its last checkpoint when this is called again.
+    If a corpus has valid judgments, they choose the best parameters; otherwise the last are kept.
+
+    Args:
+        out: becomes a folder that `load_encoder` reads, with card, history and curves.
+        corpora: folders in the layout of `engine.training.corpus`, as FOLDER or FOLDER:SUFFIX. If the
+            objective needs no pairs, also files and folders of any format that `longmatch index` reads.
+        recipe: the settings; by default those of `Recipe`.
+        indexes: folder of the indexes of the corpora, by which negatives and chunks are
+            chosen, as NAME.lm; built if missing. OUT/indexes by default.
+        device: where the encoder is trained.
+        command: the command line of the run, for its card.
+        log: called with a line of progress now and then.
+        watch: called with every step.
+
+    Raises:
+        TrainingError: the corpora hold no pairs or too few documents, encoder and objective do not fit, the
+            run in the folder is another one, or the loss is not finite.
+        DocumentError: a path does not exist, or has no file of a readable format.
+        EncoderError: the encoder cannot be loaded, made or trained.
+        MissingExtra: a package of the extra "training" is not installed.
+    """
+    out, recipe = Path(out), recipe or Recipe()
+    check_start(out, recipe.start.encoder, device)
+    from accelerate import PartialState
+
+    is_cpu = torch.device(device or default_device()).type == "cpu"
+    context = Context(device, command, log, watch, PartialState(cpu=is_cpu))
+    run = _open(out, recipe, _read(corpora, recipe), context)
+    with ExitStack() as stack:
+        library = Library(Path(indexes) if indexes else out / INDEX_FOLDER, run.context, stack)
+        task = make_task(recipe, run.made.encoder, run.corpora, library)
+        outcome = _carry_out(run, task)
+    if isinstance(task, ContrastiveTension):
+        return _finish_tension(run, task, outcome)
+    return _finish(run, outcome)
+
+
+def _read(corpora: Sequence[Given], recipe: Recipe) -> list[TrainingCorpus]:
+    objective = recipe.objective
+    if not objective.needs_pairs:
+        return read_documents(corpora)
+    label = getattr(objective, "label", None)
+    has_classes = isinstance(objective, SectionsObjective) and label is not None
+    return read_with_pairs(corpora, label=None if has_classes else label, needs_pairs=not has_classes)
 
 
 def check_start(out: Path, encoder: str, device: str | None) -> None:
@@ -101,33 +149,13 @@ def check_start(out: Path, encoder: str, device: str | None) -> None:
             )
 
 
-def open_run(
-    out: Path,
-    name: str,
-    recipe: TrainingRecipe | PretrainingRecipe,
-    corpora: Sequence[TrainingCorpus],
-    context: Context,
-) -> Run:
-    """Resume a run, or begin it.
-
-    Args:
-        out: the folder, checked by `check_start`.
-        name: of the command: train or pretrain.
-        recipe: the requested settings.
-        corpora: the training data.
-        context: device, command and callbacks.
-
-    Raises:
-        TrainingError: the run in the folder began with something else, or patience is given but no corpus has
-            valid queries.
-        EncoderError: the encoder cannot be loaded or made.
-    """
-    processes = Processes(torch.device(context.device or default_device()))
-    if not processes.is_first:
+def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> Run:
+    """Resume a run, or begin it."""
+    if not context.processes.is_main_process:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
     for corpus in corpora:
         unreadable = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
-        pairs = f", {corpus.n_pairs:,} pairs" if isinstance(recipe, TrainingRecipe) else ""
+        pairs = f", {corpus.n_pairs:,} pairs" if recipe.objective.needs_pairs else ""
         context.log(f"{corpus.name}: {len(corpus.documents):,} documents{unreadable}{pairs}")
     if recipe.trainer.patience is not None and not any(corpus.valid for corpus in corpora):
         raise TrainingError(
@@ -135,7 +163,7 @@ def open_run(
             "(splits.json and qrels.tsv); leave it out"
         )
     folder = out / RUN_FOLDER
-    record = reconcile(folder, make_record(name, corpora, settings_of(recipe)))
+    record = reconcile(folder, make_record(corpora, settings_of(recipe)))
     for change in record.changes:
         context.log(change)
     made = starting_encoder(
@@ -148,7 +176,7 @@ def open_run(
     )
     if _has_bigbird(made.encoder):
         recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
-    return Run(out, recipe, corpora, made.encoder, made.taken, record, context, processes)
+    return Run(out, recipe, corpora, made, record, context)
 
 
 def _has_bigbird(encoder: TrainableEncoder) -> bool:
@@ -161,7 +189,7 @@ def _has_bigbird(encoder: TrainableEncoder) -> bool:
     return any(getattr(config, "model_type", None) == "big_bird" for config in configs)
 
 
-def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
+def _validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
     """A validation for each corpus that has valid judgments."""
     return [
         Validation(
@@ -176,47 +204,73 @@ def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
     ]
 
 
-def carry_out(run: Run, task: Task[Any]) -> Outcome:
+def _carry_out(run: Run, task: Task[Any]) -> Outcome:
     """Train to the end."""
-    settings = run.recipe.trainer
-    reporter = Reporter(run.folder / HISTORY_FILE, settings.steps, run.context.log, run.context.watch)
-    if run.processes.is_first:
+    if run.context.processes.is_main_process:
         write_record(run.folder, run.record)
-        task = Watched(task, reporter, n_processes=run.processes.n)
-    own = validations(run, run.encoder)
-    stop = run.context.stop
-    return Trainer(task, run.encoder, run.folder, settings, validations=own, stop=stop, log=reporter.log).run()
+    encoder, context = run.made.encoder, run.context
+    return Trainer(
+        task,
+        encoder,
+        run.folder,
+        run.recipe.trainer,
+        validate=_validations(run, encoder),
+        log=context.log,
+        watch=context.watch,
+    ).run()
 
 
-def finish(run: Run, outcome: Outcome) -> Trained:
-    """Write the best weights, curves, history and card into the run's `out`."""
+def _finish(run: Run, outcome: Outcome) -> Trained:
+    """Write the best parameters, curves, history and card into the run's `out`."""
     best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
     assert isinstance(best, TrainableEncoder)
-    return publish(run, outcome, best, compare_validations(outcome.history, outcome.best_step))
+    return _publish(run, outcome, best, compare_validations(outcome.history, outcome.best_step))
 
 
-def publish(run: Run, outcome: Outcome, best: TrainableEncoder, compared: tuple[Compared, ...]) -> Trained:
-    """As `finish`, for a given encoder and its validations."""
-    if run.processes.is_first:
-        _write(run, outcome, best, compared)
-    run.processes.wait()
-    return Trained(run.out, outcome, compared, run.processes.is_first)
+def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Trained:
+    """Keep the encoder that is better on valid: the first at its best step, or the second at the end."""
+    by_corpus = {corpus.name: corpus.ndcg() for corpus in _validations(run, task.encoders[1])}
+    if not by_corpus:
+        return _finish(run, outcome)
+    by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
+    best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
+    better = task.better(lambda encoder: best_of_first if encoder is task.encoders[0] else by_corpus[MEAN])
+    run.context.log(
+        f"valid {METRIC}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
+        f"the {'first' if better is task.encoders[0] else 'second'} is kept"
+    )
+    if better is task.encoders[0]:
+        return _finish(run, outcome)
+    compared = compare_validations(outcome.history, outcome.best_step)
+    changes = tuple(replace(one, after=by_corpus[one.corpus]) for one in compared)
+    return _publish(run, replace(outcome, best_step=outcome.steps), better, changes)
 
 
-def _write(run: Run, outcome: Outcome, best: TrainableEncoder, compared: tuple[Compared, ...]) -> None:
-    best.save_pretrained(run.out, dtype=run.recipe.saved_dtype)
-    for name in (HISTORY_FILE, CURVES_FILE):
-        if (run.folder / name).exists():
-            (run.out / name).write_bytes((run.folder / name).read_bytes())
+def _publish(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> Trained:
+    processes = run.context.processes
+    if processes.is_main_process:
+        _write(run, outcome, best, changes)
+    processes.wait_for_everyone()
+    return Trained(run.out, outcome, changes, processes.is_main_process)
+
+
+def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> None:
+    best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
+    (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
+    try:
+        from engine.training.curves import save_curves
+
+        save_curves(outcome.history, run.out / CURVES_FILE)
+    except ModuleNotFoundError:
+        run.context.log(f"no picture of the curves: {MissingExtra('training curves', 'matplotlib', 'training')}")
     summary = summarize(
         run.out,
         run.recipe,
         outcome,
         run.corpora,
-        encoder=best,
-        taken=run.taken,
+        Made(best, run.made.taken),
+        run.record,
         command=run.context.command,
-        validations=compared,
-        changes=run.record.changes,
+        changes=changes,
     )
     write_card(run.out, summary)

@@ -1,50 +1,201 @@
-"""The encoder that training starts from: loaded or newly made, with the requested layers frozen."""
+"""The encoder that training starts from: loaded, or new over a backbone, with the requested layers frozen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 import torch
 from torch import nn
 
 from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.colde.config import ColdeConfig, Freeze
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.encoder import Variant
+from engine.encoders.files import parse_json, resolve_backbone
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.encoders.mean import MeanEncoder
+from engine.encoders.smith.config import SmithConfig, match_bert, smith, smith_short
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.training.tasks.frozen import FrozenFirstStage
-from engine.training.tasks.text_pairs import pretrain_topics
-from engine.training.tasks.views import sentences
-from indexer.training.new_encoder import Made, NewEncoder, make_encoder
+from engine.training.frozen import FrozenFirstStage
+from engine.training.settings import COUNT, FROM_ZERO, SHARE, check_ranges, parse, setting
+from engine.training.text_pairs import pretrain_topics
+from engine.training.views import sentences
+from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
+
+ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig, LongSizes)
+_BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+
+
+class Kind(StrEnum):
+    """The kinds of encoder that can be made."""
+
+    SMITH = "smith"
+    SMITH_SHORT = "smith-short"
+    MATCHBERT = "matchbert"
+    COLDE = "colde"
+    TDE = "tde"
+    LONGFORMER = "longformer"
+    BIGBIRD = "bigbird"
+
+
+@dataclass(frozen=True)
+class NewEncoder:
+    """Settings of a new encoder."""
+
+    kind: Kind
+    variant: Variant = setting(Variant.FIXED, "version of the architecture: paper, released (its code) or fixed")
+    sizes: Mapping[str, str] = field(default_factory=dict)  # fields of its configuration, as text
+    topic_epochs: int = setting(200, "epochs of fitting the topics of a tde, before training", FROM_ZERO)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True)
+class Made:
+    """An encoder, and which of its parameters are those of the named encoder."""
+
+    encoder: TrainableEncoder
+    taken: str | None  # shown after its name; "" if all parameters are its own, None if all are random
+
+
+def make_encoder(
+    new: NewEncoder, backbone: str, texts: Callable[[], Iterable[str]], *, seed: int, device: str | None
+) -> Made:
+    """Make an encoder in float32.
+
+    A SMITH takes its tokenizer from the backbone. It also takes the word embeddings if the
+    backbone is a BERT of its width, and the whole sentence encoder if all sizes agree, as
+    with BERT-base in SMITH-Short and MatchBERT. CoLDE and TDE are built on the backbone.
+    A Longformer or BigBird has the parameters of a BERT, and reads whole sections.
+
+    Args:
+        new: the encoder to make.
+        backbone: a folder, a hub name or the bundled encoder.
+        texts: for the vocabulary of a TDE; called only for a TDE.
+        seed: of the random parameters.
+        device: as in `load_encoder`.
+
+    Raises:
+        TrainingError: a size is unknown, or its value is not valid.
+        EncoderError: sizes do not fit each other or the backbone, or there is no such variant.
+    """
+    match new.kind:
+        case Kind.COLDE:
+            colde = _resized(_colde(new), new)
+            made = ColdeEncoder.create(resolve_backbone(backbone), colde, seed=seed, device=device, dtype=torch.float32)
+            return Made(made, ", under new layers")
+        case Kind.TDE:
+            config = _resized(TdeConfig(new.variant), new)
+            tde = TdeEncoder.create(resolve_backbone(backbone), texts(), config, seed=seed, device=device)
+            return Made(tde, ", beside new topics")
+        case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
+            return _smith(new, backbone, seed, device)
+        case Kind.LONGFORMER | Kind.BIGBIRD:
+            return _long(new, backbone, device)
+
+
+def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Made:
+    config = _resized(_SMITHS[new.kind](new.variant), new)
+    folder = resolve_backbone(backbone)
+    published = _bert_sizes(folder)
+    own = (config.width, config.sentence_layers, config.sentence_heads, config.sentence_ffn)
+    is_same, is_as_wide = published == own, published[:1] == own[:1]
+    encoder = SmithEncoder.create(
+        folder,
+        config,
+        seed=seed,
+        device=device,
+        sentence_encoder=folder if is_same else None,
+        word_embeddings=folder if is_as_wide and not is_same else None,
+    )
+    words = " (the word embeddings alone)" if is_as_wide else None
+    return Made(encoder, " (in the sentence encoder)" if is_same else words)
+
+
+def _long(new: NewEncoder, backbone: str, device: str | None) -> Made:
+    if new.variant is not Variant.FIXED:
+        raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
+    sizes = _resized(LongSizes(), new)
+    made = long_backbone(resolve_backbone(backbone), LongAttention(new.kind.value), sizes, device=device)
+    encoder = MeanEncoder(made, name=new.kind.value, window_tokens=sizes.max_tokens)
+    return Made(encoder, f" (with the attention of {new.kind}, positions repeated)")
+
+
+def _bert_sizes(folder: Path) -> tuple[object, ...]:
+    """Width, layers, heads and inner width of a BERT; () where the folder holds something else."""
+    try:
+        config = parse_json(folder / "config.json")
+    except (OSError, ValueError, RecursionError):
+        return ()
+    if not isinstance(config, dict) or config.get("model_type") != "bert":
+        return ()
+    return tuple(config.get(name) for name in _BERT_SIZES)
+
+
+def _colde(new: NewEncoder) -> ColdeConfig:
+    freeze = Freeze.ALL_BUT_LAST if new.variant is Variant.RELEASED else Freeze.NONE
+    return ColdeConfig(new.variant, freeze=freeze)
+
+
+_SMITHS = {Kind.SMITH: smith, Kind.SMITH_SHORT: smith_short, Kind.MATCHBERT: match_bert}
+
+
+def configuration(new: NewEncoder) -> SmithConfig | ColdeConfig | TdeConfig | LongSizes:
+    """The sizes that a new encoder has by default."""
+    match new.kind:
+        case Kind.COLDE:
+            return _colde(new)
+        case Kind.TDE:
+            return TdeConfig(new.variant)
+        case Kind.LONGFORMER | Kind.BIGBIRD:
+            return LongSizes()
+        case smith_kind:
+            return _SMITHS[smith_kind](new.variant)
+
+
+def _resized(config: ConfigT, new: NewEncoder) -> ConfigT:
+    """The configuration with the requested sizes."""
+    known = [one.name for one in fields(config) if one.name != "variant"]
+    if unknown := [name for name in new.sizes if name not in known]:
+        raise TrainingError(f"{new.kind} has no size {unknown[0]!r}; it has {', '.join(known)}")
+    kinds = get_type_hints(type(config))
+    values: dict[str, Any] = {name: parse(f"size {name}", text, kinds[name]) for name, text in new.sizes.items()}
+    return replace(config, **values)
+
 
 _TOPIC_SENTENCES = 20_000  # of a corpus, so that fitting topics takes minutes at most
 
 
 @dataclass(frozen=True)
 class Start:
-    """The encoder that training starts from, and which of its parameters are frozen."""
+    """The encoder that training starts from, and which of its parameters are frozen.
+
+    Raises:
+        TrainingError: a number is out of its range.
+    """
 
     encoder: str = DEFAULT_ENCODER  # or the backbone of a new one
     new: NewEncoder | None = None
-    pooling: Pooling | None = None  # of a mean encoder, in place of its own
-    window_tokens: int | None = None  # of a mean encoder, in place of its own
-    frozen_layers: int = 0  # of the backbone, from the bottom, with its embeddings
-    frozen_first_stage: bool = False
-    checkpoint_gradients: bool = False  # compute layers twice, to need less memory
-    dropout: float | None = None  # in place of the encoder's own; 0 halves the time on a CPU
+    pooling: Pooling | None = setting(None, "mean or cls, of a mean encoder; by default its own")
+    window_tokens: int | None = setting(None, "most tokens of a chunk of a mean encoder; by default its own", COUNT)
+    frozen_layers: int = setting(0, "layers of the backbone that are not trained, from the bottom", FROM_ZERO)
+    frozen_first_stage: bool = setting(False, "encode chunks once, and train only the second stage")
+    checkpoint_gradients: bool = setting(False, "compute layers twice, which needs less memory and more time")
+    dropout: float | None = setting(None, "dropout; by default that of the encoder. 0 halves the time on a CPU", SHARE)
 
     def __post_init__(self) -> None:
-        """Check the range.
-
-        Raises:
-            TrainingError: dropout is not in [0, 1).
-        """
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise TrainingError(f"a dropout of {self.dropout} is no share of the values; give it from 0 to under 1")
+        check_ranges(self)
 
 
 def starting_encoder(

@@ -13,7 +13,7 @@ from tests.commands import run
 CLI = Path(__file__).parents[2] / "indexer" / "cli"
 NAME = "fox\nError: forged\x1b]0;title\x07.md"
 TEXT = "# A fox\x1b[31m\ufffe in\u202e red\n\nThe quick fox\x9b runs over the hill\x07 and the old house.\n"
-OF_OTHERS = {"terminal.py", "query.py", "chart.py", "compare.py", "novelty.py", "replay.py", "training_options.py"}
+OF_OTHERS = {"terminal.py", "query.py", "chart.py", "compare.py", "novelty.py", "replay.py"}
 
 
 @pytest.fixture(scope="module")

@@ -95,8 +95,8 @@ def test_the_name_of_the_mean_is_refused(tmp_path: Path) -> None:
 def test_a_corpus_without_pairs_is_refused_with_the_next_step(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", has_pairs=False)
     message = (
-        rf"^{folder} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field with "
-        "--label, or learn from the documents alone: longmatch pretrain$"
+        rf"^{folder} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field "
+        r"\(--set label=FIELD\), or learn from the documents alone: --objective docsplit$"
     )
     with pytest.raises(TrainingError, match=message):
         read_with_pairs([folder], label=None)
@@ -121,7 +121,7 @@ def test_pairs_need_a_folder(tmp_path: Path, name: str, found: str) -> None:
     write_documents(tmp_path / "notes.jsonl", make_corpus(2))
     message = (
         rf"^{tmp_path / name} {found}; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, "
-        "and longmatch pretrain learns from documents alone$"
+        "and --objective docsplit learns from documents alone$"
     )
     with pytest.raises(TrainingError, match=message):
         read_with_pairs([tmp_path / name], label=None)

@@ -13,7 +13,7 @@ from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.loading import load_encoder
 from engine.errors import EncoderError, TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
-from indexer.training.new_encoder import Kind, NewEncoder, make_encoder
+from indexer.training.start import Kind, NewEncoder, make_encoder
 from tests.fakes import make_document
 
 SIZES = LongSizes(max_tokens=96, window=8, block_tokens=4, random_blocks=1)

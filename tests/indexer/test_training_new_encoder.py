@@ -14,8 +14,7 @@ from engine.encoders.smith.config import Activation, Combination
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.errors import EncoderError, TrainingError
-from indexer.training.new_encoder import Kind, Made, NewEncoder, make_encoder
-from indexer.training.start import topic_texts
+from indexer.training.start import Kind, Made, NewEncoder, make_encoder, topic_texts
 from tests.fakes import make_document
 from tests.indexer.training_sizes import COLDE, SMITH, TDE
 
@@ -85,7 +84,7 @@ def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
     ("sizes", "message"),
     [
         ({"widht": "128"}, "smith has no size 'widht'; it has block_tokens, max_blocks, width, "),
-        ({"width": "wide"}, "size width cannot be 'wide'; give a number"),
+        ({"width": "wide"}, "size width cannot be 'wide'; give a whole number"),
         ({"tied": "false"}, "smith has no size 'tied'; it has block_tokens, max_blocks, width, "),
         ({"combination": "most"}, "size combination cannot be 'most'; give normal, sum, mean, attention"),
         ({"variant": "paper"}, "smith has no size 'variant'; it has "),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 from torch import nn
 
 from engine.encoders.mean import MeanEncoder
-from engine.errors import TrainingError
 from indexer.training.start import Start, set_dropout, starting_encoder
 
 
@@ -40,10 +38,3 @@ def test_plain_attention_gives_the_same_vectors(bert_folder: Path, mean_encoder:
     sequences = [[7, 8, 9, 10, 11], [12], [13, 14]]
     found, expected = encoder.backbone.encode(sequences, 64), mean_encoder.backbone.encode(sequences, 64)
     torch.testing.assert_close(torch.from_numpy(found), torch.from_numpy(expected), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0])
-def test_a_dropout_that_is_no_share_is_refused(share: float) -> None:
-    with pytest.raises(TrainingError) as raised:
-        Start(dropout=share)
-    assert str(raised.value) == f"a dropout of {share} is no share of the values; give it from 0 to under 1"

@@ -17,11 +17,10 @@ from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
-from engine.training.corpus import TrainingCorpus
-from engine.training.judgments import Judgments
-from engine.training.run.history import History
+from engine.training.corpus import Judgments, TrainingCorpus
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
+from engine.training.history import History
 from engine.training.selection import PairBatch, RandomRuns
-from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Source
 from tests.fakes import make_document
 
 WORDS = (

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from huggingface_hub import metadata_load
 
-from engine.training.run.card import (
+from engine.training.card import (
     CARD_FILE,
     CHANGES,
     CorpusSummary,
     RunSummary,
-    Validation,
+    ValidationChange,
     compare_validations,
     write_card,
 )
-from engine.training.run.history import History
+from engine.training.history import History, validation_values
 
 RUN = RunSummary(
     name="smith-proposals",
@@ -43,9 +43,9 @@ RUN = RunSummary(
     machine="AMD EPYC 9B14, 2 cores, 8 GiB",
     commit="0c1bbe5",
     validations=(
-        Validation("proposals", "nDCG@10", 0.51234, 0.56),
-        Validation("rfc", "nDCG@10", 0.44, 0.4301),
-        Validation("mean", "nDCG@10", 0.47617, 0.49505),
+        ValidationChange("proposals", "nDCG@10", 0.51234, 0.56),
+        ValidationChange("rfc", "nDCG@10", 0.44, 0.4301),
+        ValidationChange("mean", "nDCG@10", 0.47617, 0.49505),
     ),
 )
 
@@ -181,16 +181,16 @@ def test_the_card_replaces_an_existing_card(tmp_path: Path) -> None:
 
 
 def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
-    history = History()
+    entries: list[dict[str, float]] = []
     for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
-        history.add_validation(step, "nDCG@10", {"rfc": value, "proposals": 0.25})
-        history.add_validation(step, "R@100", {"rfc": value / 2})
-    history.add_validation(100, "late", {"rfc": 1.0})
+        entries.append({"step": step, **validation_values("nDCG@10", {"rfc": value, "proposals": 0.25})})
+        entries.append({"step": step, **validation_values("R@100", {"rfc": value / 2})})
+    history = History.of([*entries, {"step": 100, **validation_values("late", {"rfc": 1.0})}])
     assert compare_validations(history, 50) == (
-        Validation("rfc", "nDCG@10", 0.25, 0.75),
-        Validation("proposals", "nDCG@10", 0.25, 0.25),
-        Validation("mean", "nDCG@10", 0.25, 0.5),
-        Validation("rfc", "R@100", 0.125, 0.375),
+        ValidationChange("rfc", "nDCG@10", 0.25, 0.75),
+        ValidationChange("proposals", "nDCG@10", 0.25, 0.25),
+        ValidationChange("mean", "nDCG@10", 0.25, 0.5),
+        ValidationChange("rfc", "R@100", 0.125, 0.375),
     )
 
 

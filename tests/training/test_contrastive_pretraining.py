@@ -1,7 +1,8 @@
-"""Contrastive pretraining on views: the loss against its parts, gradients, and that a small model learns."""
+"""Contrastive pretraining: views of a batch, a queue of earlier views, and two encoders."""
 
 from __future__ import annotations
 
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,16 @@ from torch import Tensor, nn
 from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.tasks.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining, ProjectionHead
-from engine.training.tasks.objectives import info_nce
-from engine.training.tasks.samplers import SAMPLERS, Sampling
-from engine.training.tasks.view_pairs import ViewPairs
+from engine.training.contrastive_pretraining import (
+    ContrastiveConfig,
+    ContrastivePretraining,
+    ContrastiveTension,
+    MomentumContrast,
+    ProjectionHead,
+    raw_vectors,
+)
+from engine.training.losses import info_nce
+from engine.training.views import SAMPLERS, Sampling, ViewPairs
 from tests.fakes import make_document
 
 TOPICS = [
@@ -136,21 +143,178 @@ def test_an_encoder_without_a_backbone_cannot_guess_words(encoder: MeanEncoder) 
         ContrastivePretraining(encoder, task.pairs)
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"temperature": 0.0}, "temperature 0.0 must be above 0"),
-        ({"mlm_weight": -1.0}, "mlm_weight -1.0 must be 0 or above"),
-        ({"group_tokens": 0}, "groups of 0 tokens hold nothing"),
-    ],
-)
-def test_settings_out_of_range_are_refused(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(TrainingError, match=message):
-        ContrastiveConfig(**setting)
-
-
 def test_tokens_of_both_views_are_counted(encoder: MeanEncoder) -> None:
     task = pretraining(encoder)
     batch = task.batch(0)
     views = (*batch.queries, *batch.targets)
     assert task.n_tokens(batch) == sum(len(ids) for view in views for ids in view.token_ids)
+
+
+WORDS = "fox dog river bank model vector house light red green".split()
+MOMENTUM_DOCUMENTS = [make_document(word, f"The {word} is old. " * 12) for word in WORDS]
+
+
+def contrast(bert_folder: Path, *, queue_size: int = 8, momentum: float = 0.9) -> MomentumContrast:
+    encoder = MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=24)
+    pairs = ViewPairs(encoder, MOMENTUM_DOCUMENTS, SAMPLERS[Sampling.CONTRIEVER], batch_size=3, max_tokens=48)
+    return MomentumContrast(encoder, pairs, queue_size=queue_size, momentum=momentum)
+
+
+def learn(task: MomentumContrast, step: int) -> float:
+    task.module.zero_grad()
+    loss = task.backward(task.batch(step), Tensor.backward)["loss"]
+    with torch.no_grad():
+        for weight in task.module.encoder.parameters():
+            if weight.grad is not None:
+                weight -= 0.01 * weight.grad
+    return loss
+
+
+def test_the_negatives_of_the_loss_are_the_keys_in_the_queue(bert_folder: Path) -> None:
+    task = contrast(bert_folder)
+    keys: list[tuple[int, Tensor]] = []
+    for step in range(5):
+        batch = task.batch(step)
+        queries = task.encoder.embed(batch.queries).documents.detach()
+        found = learn(task, step)
+        targets = task._keys.embed(batch.targets).documents.detach()  # the key encoder has followed by now
+        keys = [*keys, *zip(batch.positions, targets, strict=True)][-8:]
+        losses = []
+        for position, query, target in zip(batch.positions, queries, targets, strict=True):
+            negatives = [float(query @ key) for other, key in keys if other != position]
+            logits = torch.tensor([float(query @ target), *negatives]) / 0.05
+            losses.append(float(logits.logsumexp(0) - logits[0]))
+        assert found == pytest.approx(sum(losses) / 3, rel=1e-3, abs=1e-5)
+
+
+def test_the_key_encoder_follows_by_momentum_and_has_no_gradient(bert_folder: Path) -> None:
+    task = contrast(bert_folder, momentum=0.75)
+    name = "encoder.layer.0.output.dense.weight"
+    before = task.module.encoder.get_parameter(name).clone()
+    learn(task, 0)
+    torch.testing.assert_close(task.module.keys.get_parameter(name), before)
+    after = task.module.encoder.get_parameter(name).clone()
+    assert not torch.equal(before, after)
+    learn(task, 1)
+    torch.testing.assert_close(task.module.keys.get_parameter(name), 0.75 * before + 0.25 * after)
+    assert all(weight.grad is None for weight in task.module.keys.parameters())
+
+
+def test_a_resumed_run_continues_with_the_same_losses(bert_folder: Path) -> None:
+    task, resumed = contrast(bert_folder), contrast(bert_folder)
+    for step in range(3):
+        learn(task, step)
+    resumed.module.load_state_dict(task.module.state_dict())
+    assert [learn(task, step) for step in (3, 4)] == [learn(resumed, step) for step in (3, 4)]
+
+
+def test_the_oldest_rows_are_overwritten(bert_folder: Path) -> None:
+    task = contrast(bert_folder)
+    positions = [position for step in range(3) for position in task.batch(step).positions]
+    for step in range(3):
+        learn(task, step)
+    assert task.module.owners.tolist() == [positions[8], *positions[1:8]]
+    torch.testing.assert_close(task.module.queue.norm(dim=1), torch.ones(8))
+
+
+@pytest.mark.parametrize(
+    ("queue_size", "momentum", "message"),
+    [
+        (2, 0.9, "a queue of 2 does not hold a batch of 3"),
+        (8, 1.0, r"momentum 1.0 must be in \[0, 1\), temperature 0.05"),
+    ],
+)
+def test_momentum_settings_out_of_range_are_refused(
+    bert_folder: Path, queue_size: int, momentum: float, message: str
+) -> None:
+    with pytest.raises(TrainingError, match=message):
+        contrast(bert_folder, queue_size=queue_size, momentum=momentum)
+
+
+def test_tokens_of_queries_and_keys_are_counted(bert_folder: Path) -> None:
+    task = contrast(bert_folder)
+    batch = task.batch(0)
+    views = (*batch.queries, *batch.targets)
+    assert task.n_tokens(batch) == sum(len(ids) for view in views for ids in view.token_ids)
+
+
+WORDS = "fox dog river bank model vector house light red green".split()
+CONTRASTIVE_DOCUMENTS = [make_document(word, f"The {word} is old. " * 9) for word in WORDS]
+
+
+def tension(bert_folder: Path, *, batch_size: int = 8, negatives: int = 3) -> ContrastiveTension:
+    encoder = MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=24)
+    pairs = ViewPairs(encoder, CONTRASTIVE_DOCUMENTS, SAMPLERS[Sampling.CT], batch_size=batch_size, max_tokens=30)
+    return ContrastiveTension(encoder, pairs, negatives=negatives)
+
+
+def test_each_text_is_paired_with_itself_and_with_others(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    for step in range(10):
+        batch = task.batch(step)
+        assert batch.labels == (True, False, False, False) * 2
+        for number, one in enumerate(batch.one):
+            own = batch.other[4 * number : 4 * number + 4]
+            assert own[0] == one
+            assert len({text.document.doc_id for text in own}) == 4
+        assert max(sum(map(len, text.token_ids)) for text in batch.other) <= 30
+    assert task.batch(4) == tension(bert_folder).batch(4)
+
+
+def test_the_loss_is_of_raw_dot_products(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    batch = task.batch(0)
+    with torch.no_grad():
+        for weight in task.encoders[0].module.parameters():
+            weight *= 0.3  # otherwise the products are in the hundreds
+        losses = []
+        for number, label in enumerate(batch.labels):
+            one = raw_vectors(task.encoders[0], batch.one[number // 4 : number // 4 + 1])[0]
+            other = raw_vectors(task.encoders[1], batch.other[number : number + 1])[0]
+            chance = 1 / (1 + exp(-float(one @ other)))
+            losses.append(-log(chance if label else 1 - chance))
+    assert task.backward(batch, Tensor.backward)["loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-4)
+
+
+def test_raw_vectors_are_means_over_tokens(bert_folder: Path) -> None:
+    encoder = tension(bert_folder).encoders[0]
+    document = encoder.segment(CONTRASTIVE_DOCUMENTS[0])
+    pooled = [encoder.backbone.pool([ids], 100)[0] for ids in document.token_ids]
+    assert [len(ids) for ids in document.token_ids] == [20, 15, 10]
+    by_hand = (20 * pooled[0] + 15 * pooled[1] + 10 * pooled[2]) / 45
+    torch.testing.assert_close(raw_vectors(encoder, [document])[0], by_hand)
+
+
+@pytest.mark.slow
+def test_the_loss_falls_and_the_encoders_become_different(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    optimizer = torch.optim.RMSprop(task.module.parameters(), lr=1e-4)
+    losses = []
+    for step in range(30):
+        optimizer.zero_grad()
+        losses.append(task.backward(task.batch(step), Tensor.backward)["loss"])
+        optimizer.step()
+    assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
+    one, other = (encoder.module.embeddings.word_embeddings.weight for encoder in task.encoders)
+    assert not torch.equal(one, other)
+
+
+def test_the_better_of_both_encoders_is_kept(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    first, second = task.encoders
+    assert task.better(lambda encoder: float(encoder is second)) is second
+    assert task.better(lambda encoder: 0.5) is first
+
+
+def test_impossible_numbers_of_negatives_and_of_pairs_are_refused(bert_folder: Path) -> None:
+    with pytest.raises(TrainingError, match=r"^10 negatives must be at least 1, and fewer than the 10 documents$"):
+        tension(bert_folder, negatives=10)
+    with pytest.raises(TrainingError, match=r"^a batch of 6 pairs is no multiple of one text with 3 others; take 4$"):
+        tension(bert_folder, batch_size=6)
+
+
+def test_tokens_of_both_encoders_are_counted(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    batch = task.batch(0)
+    read = (*batch.one, *batch.other)
+    assert task.n_tokens(batch) == sum(len(ids) for text in read for ids in text.token_ids)

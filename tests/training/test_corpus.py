@@ -1,15 +1,19 @@
-"""Training corpora: documents, pairs and splits read from a folder, without the held-out documents."""
+"""Training corpora: their files, judgments, labels and splits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.errors import DocumentError, TrainingError
-from engine.training.corpus import SegmentedCorpus, read_training_corpus
+from engine.text.document import Document, MetadataValue
+from engine.training.corpus import SegmentedCorpus, pairs_by_label, read_judgments, read_splits, read_training_corpus
 from tests.fakes import FakeEncoder, make_document
 from tests.training.made import write_corpus
 
@@ -157,3 +161,181 @@ def test_documents_without_a_token_are_not_readable() -> None:
     assert [segmented.document.doc_id for segmented in corpus.readable()] == ["a", "b"]
     with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
         corpus["void"]
+
+
+FORM = "query_id <tab> doc_id [<tab> relevance]"
+
+
+def judgments(folder: Path, content: str) -> Path:
+    path = folder / "qrels.tsv"
+    path.write_bytes(content.encode())
+    return path
+
+
+def test_pairs_are_read_with_their_relevance_whatever_the_order_of_columns(tmp_path: Path) -> None:
+    path = judgments(tmp_path, "relevance\tdoc_id\tnote\tquery_id\n2\tb\tx\ta\n0\tc\t\ta\n-1\ta\ty\tb\n")
+    assert read_judgments(path) == {"a": {"b": 2, "c": 0}, "b": {"a": -1}}
+
+
+@pytest.mark.parametrize("content", ["query_id\tdoc_id\na\tb\n", "query_id\tdoc_id\trelevance\na\tb\t\n"])
+def test_a_pair_without_relevance_has_1(tmp_path: Path, content: str) -> None:
+    assert read_judgments(judgments(tmp_path, content)) == {"a": {"b": 1}}
+
+
+def test_ids_are_read_verbatim(tmp_path: Path) -> None:
+    path = judgments(tmp_path, 'query_id\tdoc_id\r\n"a\tb c\r\né\t2\r\n')
+    assert read_judgments(path) == {'"a': {"b c": 1}, "é": {"2": 1}}
+
+
+def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
+    assert read_judgments(judgments(tmp_path, "\ufeffquery_id\tdoc_id\na\tb\n")) == {"a": {"b": 1}}
+
+
+def test_only_requested_queries_are_kept_in_order_even_without_a_target(tmp_path: Path) -> None:
+    path = judgments(tmp_path, "query_id\tdoc_id\na\tb\nc\td\n")
+    assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", f"{{path}} has the columns none, not query_id and doc_id; its first line must be: {FORM}"),
+        (
+            "query\tdoc_id\na\tb\n",
+            f"{{path}} has the columns query, doc_id, not query_id; its first line must be: {FORM}",
+        ),
+        (
+            "query_id\tdoc_id\na\tb\na\n",
+            f"line 3 of {{path}} names the query 'a' and the target None; it must be: {FORM}",
+        ),
+        ("query_id\tdoc_id\n\tb\n", f"line 2 of {{path}} names the query '' and the target 'b'; it must be: {FORM}"),
+        (
+            "query_id\tdoc_id\trelevance\na\tb\t1\na\tc\t0.5\n",
+            "line 3 of {path} has relevance '0.5'; it must be a whole number",
+        ),
+    ],
+    ids=["empty", "column", "short", "nobody", "number"],
+)
+def test_a_malformed_file_raises_an_error_that_names_the_line(tmp_path: Path, content: str, message: str) -> None:
+    path = judgments(tmp_path, content)
+    with pytest.raises(TrainingError) as raised:
+        read_judgments(path)
+    assert str(raised.value) == message.format(path=path)
+
+
+def test_a_missing_file_raises_an_error_with_the_expected_form(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError) as raised:
+        read_judgments(tmp_path / "none.tsv")
+    assert str(raised.value) == f"there is no file {tmp_path}/none.tsv; it should name pairs as {FORM}"
+
+
+def test_a_file_that_is_not_utf_8_raises_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_bytes(b"query_id\tdoc_id\na\t\xff\n")
+    with pytest.raises(TrainingError) as raised:
+        read_judgments(path)
+    assert str(raised.value) == (
+        f"{path} cannot be read as judgments ('utf-8' codec can't decode byte 0xff in position 18: invalid start "
+        f"byte); write it in UTF-8 as {FORM}"
+    )
+
+
+def test_splits_are_read(tmp_path: Path) -> None:
+    (tmp_path / "splits.json").write_text('{"train": ["a", "b"], "valid": []}')
+    assert read_splits(tmp_path / "splits.json") == {"train": ["a", "b"], "valid": []}
+
+
+@pytest.mark.parametrize("content", ["[]", '{"train": "a"}', '{"train": [1, 2]}', '{"train": {"a": 1}}'])
+def test_splits_of_another_form_are_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "splits.json").write_text(content)
+    with pytest.raises(TrainingError) as raised:
+        read_splits(tmp_path / "splits.json")
+    assert str(raised.value) == (
+        f'{tmp_path}/splits.json must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}'
+    )
+
+
+def test_splits_that_are_missing_or_not_json_raise_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "splits.json"
+    with pytest.raises(TrainingError) as raised:
+        read_splits(path)
+    assert str(raised.value) == f"there is no file {path}; it should name the query ids of each split"
+    path.write_text("{")
+    with pytest.raises(TrainingError) as raised:
+        read_splits(path)
+    assert str(raised.value) == (
+        f"{path} is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+    )
+
+
+def labelled(*values: MetadataValue) -> list[Document]:
+    return [
+        make_document(str(number), "text", metadata={} if value is None else {"label": value})
+        for number, value in enumerate(values)
+    ]
+
+
+def test_documents_with_the_same_value_are_pairs() -> None:
+    pairs = pairs_by_label(labelled("x", "y", "x", None, "x", "z"), "label")
+    assert {one: dict(found) for one, found in pairs.items()} == {
+        "0": {"2": 1, "4": 1},
+        "2": {"0": 1, "4": 1},
+        "4": {"0": 1, "2": 1},
+    }
+
+
+def test_each_item_of_a_list_is_a_label() -> None:
+    pairs = pairs_by_label(labelled(["x", "y"], ["y"], "x", ["z", "z"]), "label")
+    assert {one: dict(found) for one, found in pairs.items()} == {
+        "0": {"2": 1, "1": 1},
+        "1": {"0": 1},
+        "2": {"0": 1},
+    }
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.lists(st.integers(0, 3), max_size=3)), max_size=9))
+def test_pairs_are_those_found_one_by_one(values: list[MetadataValue]) -> None:
+    documents = labelled(*values)
+    sets = [set(value if isinstance(value, list) else [value]) - {None} for value in values]
+    expected = {
+        str(one): {str(other) for other in range(len(sets)) if other != one and sets[one] & sets[other]}
+        for one in range(len(sets))
+    }
+    expected = {one: found for one, found in expected.items() if found}
+    if not expected:
+        with pytest.raises(TrainingError):
+            pairs_by_label(documents, "label")
+        return
+    pairs = pairs_by_label(documents, "label")
+    assert {one: set(found) for one, found in pairs.items()} == expected
+    for one, found in pairs.items():
+        assert len(found) == len(list(found)) == len(expected[one])
+        assert one not in found
+        assert all((str(other) in found) == (str(other) in expected[one]) for other in range(len(sets)))
+        with pytest.raises(KeyError):
+            found[one]
+
+
+def test_order_is_that_of_the_documents_whatever_their_labels_hash_to() -> None:
+    pairs = pairs_by_label(labelled(["x", "y"], "y", "x", "y"), "label")
+    assert [list(pairs[one]) for one in "012"] == [["1", "3", "2"], ["0", "3"], ["0"]]
+
+
+def test_memory_grows_with_the_documents_of_a_class_and_not_with_its_pairs() -> None:
+    documents = labelled(*["x"] * 10_000)
+    tracemalloc.start()
+    pairs = pairs_by_label(documents, "label")
+    n_pairs = sum(len(found) for found in pairs.values())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert n_pairs == 10_000 * 9_999
+    assert peak < 1000 * len(documents)  # bytes; an entry a pair would be 10 GB
+
+
+def test_a_label_that_no_two_share_is_refused() -> None:
+    with pytest.raises(TrainingError) as raised:
+        pairs_by_label(labelled("x", "y", None), "label")
+    assert str(raised.value) == (
+        "no two of 3 documents share a value of the metadata field 'label' (2 have one); name a field that they "
+        "share, or give them train_pairs.tsv"
+    )

@@ -1,17 +1,25 @@
-"""The history of a training run: rows written to a file, read back, and grouped."""
+"""The history of a training run: rows written to a file, read back, grouped and drawn."""
 
 from __future__ import annotations
 
 import csv
 import math
+import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.image import imread
+from matplotlib.lines import Line2D
 
-from engine.errors import MissingExtra, TrainingError
-from engine.training.run.history import History, Row
+from engine.errors import TrainingError
+from engine.training.curves import draw_curves, save_curves, smooth
+from engine.training.history import History, Row, step_values, validation_values
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -19,22 +27,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.csv"
 
 
-def write_three_steps(path: Path) -> History:
-    history = History.begin(path)
-    history.add_validation(0, "nDCG@10", {"rfc": 0.25, "proposals": 0.5})
+def three_steps() -> History:
+    entries: list[dict[str, float]] = [{"step": 0, **validation_values("nDCG@10", {"rfc": 0.25, "proposals": 0.5})}]
     for step in (1, 2, 3):
-        history.add_step(
-            step,
-            {"loss": 3.0 / step, "words": 1.0 / step},
-            learning_rate=0.1,
-            tokens_per_second=900.0,
-            seconds=2.0 * step,
-        )
-    return history
+        losses = {"loss": 3.0 / step, "words": 1.0 / step}
+        entries.append({"step": step, **step_values(losses, rate=0.1, tokens_per_second=900.0, seconds=2.0 * step)})
+    return History.of(entries)
 
 
 def test_the_file_is_plain_csv_a_row_for_each_number(path: Path) -> None:
-    write_three_steps(path)
+    three_steps().write(path)
     assert path.read_bytes().split(b"\r\n")[:9] == [
         b"step,name,value",
         b"0,valid nDCG@10/rfc,0.25",
@@ -46,107 +48,64 @@ def test_the_file_is_plain_csv_a_row_for_each_number(path: Path) -> None:
         b"1,tokens per second,900.0",
         b"1,seconds,2.0",
     ]
+    assert [file.name for file in path.parent.iterdir()] == ["history.csv"]
 
 
-def test_what_was_added_is_read_back(path: Path) -> None:
-    rows = write_three_steps(path).rows
-    assert History.read(path).rows == rows
-    assert rows[4] == Row(1, "loss/words", 1.0)
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"])
+def test_a_file_is_read_back(path: Path, line_end: bytes) -> None:
+    three_steps().write(path)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", line_end))
+    assert History.read(path).rows == three_steps().rows
+    assert three_steps().rows[4] == Row(1, "loss/words", 1.0)
 
 
 def test_every_float_comes_back_as_it_was(path: Path) -> None:
-    values = [0.1 + 0.2, 1e-300, 5e-324, -0.0, math.inf, float(np.float32(0.1))]
-    history = History.begin(path)
-    history.add(1, {f"x/{number}": value for number, value in enumerate(values)})
-    assert [row.value for row in History.read(path).rows] == values
-    history.add(2, {"x/nan": math.nan})
-    assert math.isnan(History.read(path).rows[-1].value)
+    values = [0.1 + 0.2, 1e-300, 5e-324, -0.0, math.inf, float(np.float32(0.1)), math.nan]
+    History(Row(1, f"x/{number}", value) for number, value in enumerate(values)).write(path)
+    np.testing.assert_array_equal([row.value for row in History.read(path).rows], values)
 
 
 def test_names_are_quoted_where_csv_requires_it(path: Path) -> None:
-    History.begin(path).add(1, {'valid R@5/"a", b': 0.5})
-    assert History.read(path).rows == (Row(1, 'valid R@5/"a", b', 0.5),)
+    history = History([Row(1, 'valid R@5/"a", b', 0.5)])
+    history.write(path)
+    assert History.read(path).rows == history.rows
     with path.open(newline="") as stream:
         assert list(csv.reader(stream))[1] == ["1", 'valid R@5/"a", b', "0.5"]
 
 
-def test_resuming_drops_rows_after_the_step_and_appends(path: Path) -> None:
-    rows = write_three_steps(path).rows
-    history = History.resume(path, 2)
-    assert history.rows == History.read(path).rows == tuple(row for row in rows if row.step <= 2)
-    history.add(3, {"loss": 7.0, "gradient norm": 1.5})
-    assert History.read(path).rows[-2:] == (Row(3, "loss", 7.0), Row(3, "gradient norm", 1.5))
-    assert [file.name for file in path.parent.iterdir()] == ["history.csv"]
-
-
-@pytest.mark.parametrize("n_lost", range(1, 14))
-def test_a_line_that_was_cut_off_does_not_count(path: Path, n_lost: int) -> None:
-    rows = write_three_steps(path).rows
-    path.write_bytes(path.read_bytes()[:-n_lost])  # the last line: 3,seconds,6.0 and CR LF
-    assert History.read(path).rows == rows[:-1]
-    History.resume(path, 3).add(3, {"seconds": 8.0})
-    assert History.read(path).rows == (*rows[:-1], Row(3, "seconds", 8.0))
-
-
-def test_a_file_saved_with_plain_line_ends_is_read(path: Path) -> None:
-    rows = write_three_steps(path).rows
-    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
-    assert History.read(path).rows == rows
-
-
-def test_rows_added_to_a_history_that_was_read_stay_in_memory(path: Path) -> None:
-    write_three_steps(path)
-    before = path.read_bytes()
-    History.read(path).add(4, {"loss": 1.0})
-    assert path.read_bytes() == before
-
-
-def test_a_new_run_replaces_the_old_one(path: Path) -> None:
-    write_three_steps(path)
-    assert History.begin(path).rows == History.read(path).rows == ()
-
-
-def test_resuming_without_a_file_raises_an_error(path: Path) -> None:
-    with pytest.raises(TrainingError) as raised:
-        History.resume(path, 1)
-    assert str(raised.value) == f"{path} cannot be read (No such file or directory); start the run again"
-
-
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"step,loss\n1,2\n", b"step,name,value\n1,loss\n", b"step,name,value\none,loss,1\n", b"\xff\n"],
+    ("content", "message"),
+    [
+        (None, r"history.csv cannot be read \(No such file or directory\); start the run again"),
+        *(
+            (content, r"history.csv is damaged \(.*\); start the run again")
+            for content in (
+                b"",
+                b"step,loss\n1,2\n",
+                b"step,name,value\n1,loss\n",
+                b"step,name,value\none,loss,1\n",
+                b"\xff",
+            )
+        ),
+    ],
 )
-def test_a_damaged_file_is_refused_and_left_alone(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    with pytest.raises(TrainingError, match=r"history.csv is damaged \(.*\); start the run again"):
-        History.resume(path, 1)
-    assert path.read_bytes() == content
+def test_a_missing_or_damaged_file_is_refused(path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(TrainingError, match=message):
+        History.read(path)
 
 
-def test_steps_do_not_go_back(path: Path) -> None:
-    history = write_three_steps(path)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"^step 2 lies before the last one, 3; take the run up: resume$"):
-        history.add(2, {"loss": 1.0})
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["", "a\nb", "a\rb", "a\n"])
-def test_an_empty_name_or_one_with_a_line_break_is_refused(path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="is no name of a number"):
-        History.begin(path).add(1, {name: 1.0})
-
-
-def test_series_are_grouped_by_the_name_before_the_slash(path: Path) -> None:
-    losses = write_three_steps(path).group("loss")
+def test_series_are_grouped_by_the_name_before_the_slash() -> None:
+    losses = three_steps().group("loss")
     assert list(losses) == ["", "words"]
     assert losses[""].steps.tolist() == [1, 2, 3]
     assert losses[""].values.tolist() == [3.0, 1.5, 1.0]
     assert losses["words"].values.tolist() == [1.0, 0.5, 1.0 / 3]
 
 
-def test_a_metric_is_given_by_corpus_and_as_their_mean(path: Path) -> None:
-    history = write_three_steps(path)
+def test_a_metric_is_given_by_corpus_and_as_their_mean() -> None:
+    history = three_steps()
     assert history.metrics == ["nDCG@10"]
     means = {corpus: series.values.tolist() for corpus, series in history.validation("nDCG@10").items()}
     assert means == {"rfc": [0.25], "proposals": [0.5], "mean": [0.375]}
@@ -157,18 +116,134 @@ def test_a_metric_is_given_by_corpus_and_as_their_mean(path: Path) -> None:
     [([0.4, 0.6, 0.6], 10), ([0.4, 0.3, 0.2], 0), ([math.nan, 0.1, 0.2], 20), ([math.nan] * 3, None), ([], None)],
 )
 def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], best: int | None) -> None:
-    history = History()
-    for number, value in enumerate(values):
-        history.add_validation(10 * number, "nDCG@10", {"rfc": value})
-    assert history.best_step("nDCG@10") == best
+    entries = (
+        {"step": 10 * number, **validation_values("nDCG@10", {"rfc": value})} for number, value in enumerate(values)
+    )
+    assert History.of(entries).best_step("nDCG@10") == best
 
 
-def test_a_missing_matplotlib_raises_an_error_with_the_install_command(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("matplotlib", "matplotlib.figure", "matplotlib.ticker"):
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "engine.training.run.curves", raising=False)
-    with pytest.raises(MissingExtra) as raised:
-        History().save_curves(path)
-    assert str(raised.value).startswith("training curves needs matplotlib; install it: pip install 'accelerate>=1.10' ")
+def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: float = 1.0) -> History:
+    """Sixty steps of two losses, and a metric that is best at step 20."""
+    entries: list[dict[str, float]] = []
+    for step in range(61):
+        if step:
+            parts = {"loss": 1 + 2 / step + scale, "words": 1 + 2 / step, "matching": scale}
+            entries.append({"step": step, **step_values(parts, rate=1e-4 * step, tokens_per_second=1.0, seconds=step)})
+        if step % 20 == 0:
+            value = {0: 0.25, 20: 0.75, 40: 0.5, 60: 0.375}[step]
+            by_corpus = {name: value / n for n, name in enumerate(corpora, 1)}
+            entries.append({"step": step, **validation_values("nDCG@10", by_corpus)})
+    return History.of(entries)
+
+
+def values(line: Line2D) -> list[float]:
+    drawn: list[float] = np.asarray(line.get_ydata()).tolist()
+    return drawn
+
+
+def labelled(axes: Axes) -> dict[str, list[float]]:
+    return {str(line.get_label()): values(line) for line in axes.lines if str(line.get_label())[0] != "_"}
+
+
+def of_style(axes: Axes, linestyle: str) -> list[list[float]]:
+    return [values(line) for line in axes.lines if line.get_linestyle() == linestyle]
+
+
+def smooth_by_hand(rows: list[float], window: int) -> list[float]:
+    half = window // 2
+    around = [rows[max(0, at - half) : at + half + 1] for at in range(len(rows))]
+    return [sum(own) / len(own) for own in around]
+
+
+@pytest.mark.parametrize(("n", "window"), [(1, 1), (5, 1), (5, 5), (40, 7)])
+def test_smoothing_is_the_mean_around_each_value(n: int, window: int) -> None:
+    rows = np.random.default_rng(0).standard_normal(n)
+    np.testing.assert_allclose(smooth(rows, window), smooth_by_hand(rows.tolist(), window), atol=1e-12)
+
+
+def test_a_value_that_is_not_a_number_leaves_a_gap_of_one_window() -> None:
+    smoothed = smooth(np.array([1.0, 1.0, math.nan, 1.0, 1.0, 1.0]), 3)
+    assert np.isnan(smoothed).tolist() == [False, True, True, True, False, False]
+
+
+def test_each_kind_of_number_has_its_panel_with_a_named_axis() -> None:
+    panels = draw_curves(made_history()).axes
+    assert [axes.get_ylabel() for axes in panels] == [
+        "training loss\n(mean of a batch)",
+        "nDCG@10\n(validation, 0 to 1)",
+        "learning rate",
+    ]
+    assert panels[-1].get_xlabel() == "step (updates of the weights)"
+
+
+def test_losses_are_drawn_raw_and_smoothed_with_the_total_on_top() -> None:
+    losses = draw_curves(made_history()).axes[0]
+    assert list(labelled(losses)) == ["words", "matching", "whole"]
+    raw = [1 + 2 / step for step in range(1, 61)]
+    assert values(losses.lines[0]) == raw
+    assert losses.lines[0].get_alpha() == 0.25
+    np.testing.assert_allclose(labelled(losses)["words"], smooth_by_hand(raw, 3))
+
+
+def test_losses_far_apart_stand_on_a_log_axis() -> None:
+    assert draw_curves(made_history(scale=1.0)).axes[0].get_yscale() == "linear"
+    assert draw_curves(made_history(scale=100.0)).axes[0].get_yscale() == "log"
+    assert draw_curves(made_history(scale=-100.0)).axes[0].get_yscale() == "linear"
+
+
+def test_a_metric_is_drawn_by_corpus_with_its_start_and_its_best() -> None:
+    metric = draw_curves(made_history()).axes[1]
+    assert labelled(metric) == {
+        "rfc": [0.25, 0.75, 0.5, 0.375],
+        "proposals": [0.125, 0.375, 0.25, 0.1875],
+        "mean": [0.1875, 0.5625, 0.375, 0.28125],
+    }
+    assert of_style(metric, ":") == [[0.25, 0.25], [0.125, 0.125], [0.1875, 0.1875]]
+    assert of_style(metric, "None") == [[0.75], [0.375], [0.5625]]
+    legend = metric.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][3:] == ["before training", "best step: 20"]
+
+
+def test_the_mean_over_one_corpus_is_not_drawn_twice() -> None:
+    assert list(labelled(draw_curves(made_history(corpora=("rfc",))).axes[1])) == ["rfc"]
+
+
+def test_no_two_of_forty_corpora_look_alike() -> None:
+    metric = draw_curves(made_history(corpora=tuple(f"c{number}" for number in range(40)))).axes[1]
+    looks = [(line.get_color(), line.get_marker()) for line in metric.lines if line.get_label() in labelled(metric)]
+    assert len(set(looks)) == len(looks) == 41
+
+
+def test_legends_stand_beside_their_panels() -> None:
+    figure = draw_curves(made_history())
+    figure.draw_without_rendering()
+    for axes in figure.axes[:2]:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x0 > axes.get_window_extent().x1
+
+
+def test_the_picture_is_a_png_alone_in_its_folder(tmp_path: Path) -> None:
+    save_curves(made_history(), tmp_path / "curves.png")
+    assert [file.name for file in tmp_path.iterdir()] == ["curves.png"]
+    pixels = imread(tmp_path / "curves.png")
+    assert pixels.shape == (902, 990, 4)
+    assert pixels[0, 0].tolist() == [1, 1, 1, 1]
+
+
+def test_a_run_without_a_number_still_gives_a_picture(tmp_path: Path) -> None:
+    save_curves(History(), tmp_path / "empty.png")
+    rows = [Row(0, "valid R@10/a$b^$", math.nan), Row(0, "valid R@10/mean", math.nan), Row(1, "loss", math.nan)]
+    save_curves(History([*rows, Row(1, "learning rate", 0.0)]), tmp_path / "nan.png")
+    assert imread(tmp_path / "nan.png").shape == (902, 990, 4)
+
+
+@pytest.mark.slow
+def test_drawing_changes_no_setting_and_loads_no_pyplot() -> None:
+    before = dict(mpl.rcParams)
+    draw_curves(made_history())
+    assert dict(mpl.rcParams) == before
+    code = "import sys, engine.training.curves; print('matplotlib.pyplot' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"

@@ -1,22 +1,34 @@
-"""Hiding of words: which and how many are chosen, and what replaces them; the head against its equation."""
+"""Masked words: masking, the head, the loss and the pretraining by it."""
 
 from __future__ import annotations
 
+import copy
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import gelu, layer_norm
+from torch.nn.functional import cross_entropy, gelu, layer_norm
+from transformers import AlbertConfig, AlbertModel
 
-from engine.training.tasks.masked_words import (
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.mean import MeanEncoder
+from engine.errors import TrainingError
+from engine.training.masked_words import (
     IGNORED,
     MaskedWordHead,
+    MaskedWordLoss,
+    WordBatch,
+    WordPretraining,
     choose_by_chance,
     choose_by_count,
     mask_words,
     maskable,
 )
+from engine.training.task import Task
+from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from tests.fakes import make_document
 
 CLS, SEP, PAD, MASK = 2, 3, 0, 4
 SPECIAL = {CLS, SEP, PAD, MASK}
@@ -127,3 +139,117 @@ def test_the_embeddings_learn_from_the_head() -> None:
     assert embeddings.grad is not None
     assert embeddings.grad.any(1).nonzero().flatten().tolist() == [7]
     assert "embeddings" not in dict(head.named_parameters())
+
+
+@pytest.fixture
+def backbone(bert_folder: Path) -> Backbone:
+    return Backbone(bert_folder, device="cpu", dtype=torch.float32)
+
+
+def sequences_of(backbone: Backbone) -> list[list[int]]:
+    texts = ["the old fox runs over the house", "a model finds every vector of a long document", "one two three four"]
+    return [list(ids) for ids, _ in backbone.tokenize(texts * 3)]
+
+
+def gradients(backbone: Backbone, loss: MaskedWordLoss) -> list[Tensor]:
+    weights = [*backbone.model.parameters(), *loss.parameters()]
+    found = [weight.grad.clone() for weight in weights if weight.grad is not None]
+    for weight in weights:
+        weight.grad = None
+    return found
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_hidden_words(backbone: Backbone) -> None:
+    loss, sequences = MaskedWordLoss(backbone), sequences_of(backbone)[:1] * 4
+    ids, mask = backbone.tokenizer.pad(sequences)
+    generator = torch.Generator().manual_seed(7)
+    chosen = choose_by_chance(maskable(ids, mask, loss.special), generator)
+    n_words = backbone.tokenizer.vocabulary_size
+    hidden = mask_words(ids, chosen, generator, mask_id=loss.mask_id, vocabulary_size=n_words)
+    logits = loss.head(
+        backbone.model(input_ids=hidden.ids)[0][chosen], backbone.model.embeddings.word_embeddings.weight
+    )
+    expected = cross_entropy(logits, ids[chosen])
+    found = loss.backward(backbone, sequences, Tensor.backward, weight=1.0, token_budget=10_000, seed=7)
+    assert found == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_weight_scales_gradients_and_the_value_stays(backbone: Backbone) -> None:
+    loss, sequences = MaskedWordLoss(backbone), sequences_of(backbone)
+    values, found = [], []
+    for weight in (1.0, 0.1):
+        values.append(loss.backward(backbone, sequences, Tensor.backward, weight=weight, token_budget=40, seed=1))
+        found.append(gradients(backbone, loss))
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    for one, tenth in zip(*found, strict=True):
+        torch.testing.assert_close(tenth, one / 10, atol=1e-6, rtol=1e-4)
+
+
+def test_passes_add_up_to_the_loss_of_the_batch(backbone: Backbone) -> None:
+    """With all sequences alike, how they are batched does not change what is hidden, only when."""
+    loss, parts = MaskedWordLoss(backbone), []
+    sequences = sequences_of(backbone)[:1] * 60
+
+    def counted(value: Tensor) -> None:
+        parts.append(value.item())
+        value.backward()
+
+    mean = loss.backward(backbone, sequences, counted, weight=1.0, token_budget=90, seed=1)
+    assert len(parts) == 6
+    assert mean == pytest.approx(sum(parts), rel=1e-6)
+    whole = loss.backward(backbone, sequences, Tensor.backward, weight=1.0, token_budget=10_000, seed=1)
+    assert whole == pytest.approx(mean, rel=0.1)
+
+
+def test_where_nothing_is_hidden_there_is_no_loss(backbone: Backbone) -> None:
+    loss = MaskedWordLoss(backbone)
+    values = [
+        loss.backward(backbone, [[7]], Tensor.backward, weight=1.0, token_budget=10, seed=seed) for seed in range(20)
+    ]
+    assert 0.0 in values
+
+
+def test_embeddings_of_another_width_are_refused(bert_folder: Path, tmp_path: Path) -> None:
+    for file in bert_folder.glob("*token*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    config = AlbertConfig(
+        vocab_size=300, embedding_size=16, hidden_size=32, num_attention_heads=4, intermediate_size=64
+    )
+    AlbertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(TrainingError, match="are 16 wide, its states 32; train without masked words"):
+        MaskedWordLoss(Backbone(tmp_path, device="cpu", dtype=torch.float32))
+
+
+TEXT = "The quick brown fox jumps over the lazy dog. We search long documents in every house. "
+
+
+def make(encoder: MeanEncoder, *texts: str) -> WordPretraining:
+    documents = [make_document(f"d{number}", text) for number, text in enumerate(texts)]
+    pairs = ViewPairs(encoder, documents, SAMPLERS[Sampling.SIMCSE], batch_size=len(texts), max_tokens=24)
+    return WordPretraining(encoder, pairs)
+
+
+def test_a_batch_holds_runs_of_chunks_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
+    task: Task[WordBatch] = make(copy.deepcopy(mean_encoder), TEXT * 4, TEXT, " ")
+    batch = task.batch(3)
+    assert batch == task.batch(3) != task.batch(4)
+    assert len(batch.documents) == 2  # one is blank
+    sizes = [sum(map(len, document.token_ids)) for document in batch.documents]
+    assert max(sizes) <= 24 and task.n_tokens(batch) == sum(sizes)
+
+
+@pytest.mark.slow
+def test_words_are_learned(mean_encoder: MeanEncoder) -> None:
+    task = make(copy.deepcopy(mean_encoder), TEXT, TEXT)
+    optimizer = torch.optim.AdamW(task.module.parameters(), lr=3e-3)
+    losses = []
+    for step in range(40):
+        optimizer.zero_grad()
+        losses.append(task.backward(task.batch(step), torch.Tensor.backward)["loss"])
+        optimizer.step()
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+
+
+def test_documents_without_text_are_refused(mean_encoder: MeanEncoder) -> None:
+    with pytest.raises(TrainingError, match=r"^the 2 documents of step 0 have no text that can be read$"):
+        make(mean_encoder, " ", " ").batch(0)

@@ -12,8 +12,8 @@ from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
-from engine.training.run.trainer import TrainerSettings, _groups
-from indexer.training import TextPairsObjective, TrainingRecipe
+from engine.training.trainer import TrainerSettings, _groups
+from indexer.training import Recipe, TextPairsObjective
 from tests.encoders.tiny import tiny_tde
 
 RATE, HEAD_RATE = 1e-4, 1e-2
@@ -69,7 +69,7 @@ def test_with_an_encoder_without_heads_the_head_rate_applies_to_the_task_alone(m
 
 def test_topics_and_head_of_a_tde_learn_faster_than_its_backbone(bert_folder: Path) -> None:
     tde = tiny_tde(bert_folder)
-    settings = TrainingRecipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=2e-5)).trainer
+    settings = Recipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=2e-5)).trainer
     found = rates(tde.module, tde, settings)
     assert {name.partition(".")[0] for name, rate in found.items() if rate == 2e-5} == {"backbone"}
     assert {name.partition(".")[0] for name, rate in found.items() if rate == 1e-3} == {"topics", "head"}
@@ -78,5 +78,5 @@ def test_topics_and_head_of_a_tde_learn_faster_than_its_backbone(bert_folder: Pa
 
 def test_a_rate_that_was_given_for_the_head_of_a_tde_is_kept() -> None:
     trainer = TrainerSettings(head_learning_rate=HEAD_RATE)
-    assert TrainingRecipe(objective=TextPairsObjective(), trainer=trainer).trainer.head_learning_rate == HEAD_RATE
-    assert TrainingRecipe().trainer.head_learning_rate is None
+    assert Recipe(objective=TextPairsObjective(), trainer=trainer).trainer.head_learning_rate == HEAD_RATE
+    assert Recipe().trainer.head_learning_rate is None

@@ -15,29 +15,19 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from engine.encoders.backbone.hardware import default_dtype
-from engine.training.precision import full_precision
-from engine.training.run.processes import Processes
-from engine.training.run.trainer import Trainer, TrainerSettings, rate_share, torch_seed
-from engine.training.run.validation import Validation
-from engine.training.tasks.fine_tuning import FineTuning
+from engine.training.fine_tuning import FineTuning
+from engine.training.task import full_precision
+from engine.training.trainer import Trainer, TrainerSettings, average_gradients, rate_share, torch_seed
+from engine.training.validation import Validation
 from tests.training.made import assert_equal, small_corpus, small_fine_tuning, weights_of, without_speed
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_process_alone_is_the_first_and_keeps_its_own_values() -> None:
-    alone = Processes(torch.device("cpu"))
-    assert (alone.n, alone.position, alone.is_first) == (1, 0, True)
-    assert alone.sum(7) == 7
-    value = object()
-    assert alone.from_first(value) is value
-    alone.wait()
-
-
 def test_gradients_of_a_process_alone_stay_as_they_are() -> None:
     one, other = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
     one.grad = gradient = torch.tensor([1.0, 2.0])
-    Processes(torch.device("cpu")).average_gradients([one, other])
+    average_gradients([one, other], 1)
     assert one.grad is gradient and other.grad is None
 
 
@@ -46,12 +36,12 @@ TWO = TrainerSettings(steps=3, learning_rate=1e-3, validate_every=2, checkpoint_
 
 def averages_of_two() -> list[float | None]:
     """Mean gradients of three weights: one with a gradient in both processes, one in the first, and one in none."""
-    processes = Processes(torch.device("cpu"))
+    position = int(os.environ["RANK"])
     weights = [nn.Parameter(torch.zeros(1)) for _ in range(3)]
-    weights[0].grad = torch.tensor([1.0 + 2 * processes.position])
-    if processes.is_first:
+    weights[0].grad = torch.tensor([1.0 + 2 * position])
+    if position == 0:
         weights[1].grad = torch.tensor([5.0])
-    processes.average_gradients(weights)
+    average_gradients(weights, 2)
     return [None if weight.grad is None else weight.grad.item() for weight in weights]
 
 
@@ -61,7 +51,7 @@ def run_one_of_two(bert_folder: Path, folder: Path) -> None:
     task.encoder.backbone.freeze(1)
     validations = [Validation(small_corpus(), task.encoder, chunks=2)]
     logged: list[str] = []
-    outcome = Trainer(task, task.encoder, folder / "run", TWO, validations=validations, log=logged.append).run()
+    outcome = Trainer(task, task.encoder, folder / "run", TWO, validate=validations, log=logged.append).run()
     known = {
         "best_step": outcome.best_step,
         "n_tokens": outcome.n_tokens,

@@ -16,7 +16,7 @@ from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
-from engine.training.tasks.section_contrast import (
+from engine.training.section_contrast import (
     Classes,
     ContrastBatch,
     ContrastSettings,
@@ -221,13 +221,6 @@ def test_pairs_out_of_range_or_of_one_document_are_refused() -> None:
         Graph(6, [(0, 6)])
     with pytest.raises(TrainingError, match=r"^no pair of two different documents among 1; give one at least$"):
         Graph(6, [(2, 2)])
-
-
-def test_settings_out_of_their_range_are_refused() -> None:
-    with pytest.raises(TrainingError, match=r"^n_classes 0 must be at least 1, and n_each 2 at least 2$"):
-        ContrastSettings(n_classes=0)
-    with pytest.raises(TrainingError, match=r"^whole_probability 1.5 must be in \[0, 1\]$"):
-        ContrastSettings(whole_probability=1.5)
 
 
 def without_dropout(task: SectionContrast) -> SectionContrast:

@@ -1,12 +1,38 @@
-"""Random draws of all tasks: a generator for each step, and each document at most once an epoch."""
+"""Batches by seed and step, and where mixed precision ends."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
-from engine.training.selection import keep_chunks
-from engine.training.task import epoch_slice, step_generator, tokens_read
+import pytest
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.smith.config import SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.layers import TdeConfig
+from engine.training.contrastive_pretraining import (
+    ContrastiveConfig,
+    ContrastivePretraining,
+    ContrastiveTension,
+    MomentumContrast,
+)
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
+from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
+from engine.training.selection import PairBatch, RandomRuns, keep_chunks
+from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.task import Task, epoch_slice, full_precision, step_generator, tokens_read
+from engine.training.text_pairs import LabelledPair, TextPairs
+from engine.training.views import SAMPLERS, Sampling, ViewPairs
 from tests.fakes import FakeEncoder, make_document
+from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 
 
 def test_a_step_has_the_same_numbers_whenever_it_is_run() -> None:
@@ -37,3 +63,139 @@ def test_a_batch_larger_than_the_corpus_holds_every_position() -> None:
 def test_tokens_read_are_those_of_the_chunks_that_are_left() -> None:
     document = FakeEncoder().segment(make_document("a", "word " * 20))
     assert tokens_read([document, keep_chunks(document, [0, 2])]) == 20 + 8 + 4
+
+
+DOCUMENTS = pairs_of_texts(12)
+PAIRS = {f"q{number}": {f"t{number}": 1} for number in range(12)}
+SMITH = SmithConfig(
+    block_tokens=12,
+    max_blocks=6,
+    width=32,
+    sentence_layers=1,
+    sentence_heads=4,
+    sentence_ffn=64,
+    sentence_positions=12,
+    document_layers=1,
+    document_ffn=64,
+    document_positions=6,
+)
+LOSSES = {
+    torch.nn.functional.cross_entropy,
+    torch.nn.functional.binary_cross_entropy_with_logits,
+    torch.nn.functional.logsigmoid,
+    torch.nn.functional.log_softmax,
+    torch.Tensor.logsumexp,
+}
+
+
+class Guess:
+    def scores(self, batch: PairBatch) -> Tensor:
+        return torch.rand(batch.positives.shape, generator=torch.Generator().manual_seed(0))
+
+
+def fine_tuning(folder: Path) -> FineTuning:
+    settings = FineTuningSettings(dict.fromkeys(Loss, 1.0), queries=8, negatives=0)
+    sources = [Source(training_corpus(DOCUMENTS, PAIRS), RandomRuns(2, 2), teacher=Guess())]
+    return FineTuning(plain_encoder(folder), sources, settings)
+
+
+def sections(folder: Path, *, contrastive: bool = True) -> SectionContrast:
+    config = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)
+    encoder = ColdeEncoder.create(folder, config, device="cpu", dtype=torch.float32)
+    documents = [encoder.segment(document) for document in DOCUMENTS]
+    return SectionContrast(
+        encoder, documents, Graph(24, [(0, 1), (2, 3)]), ContrastSettings(n_classes=4, contrastive=contrastive)
+    )
+
+
+def text_pairs(folder: Path) -> TextPairs:
+    config = TdeConfig(n_topics=4, topic_width=8, topic_hidden_width=16)
+    encoder = TdeEncoder.create(folder, [one.text for one in DOCUMENTS], config, device="cpu")
+    pairs = [LabelledPair(number, (number + number % 2) % 24, number % 2 == 0) for number in range(1, 20)]
+    return TextPairs(encoder, DOCUMENTS, pairs)
+
+
+def views(folder: Path, sampling: Sampling = Sampling.CONTRIEVER) -> ViewPairs:
+    return ViewPairs(plain_encoder(folder), DOCUMENTS, SAMPLERS[sampling], batch_size=8, max_tokens=40)
+
+
+def contrastive(folder: Path, **config: Any) -> ContrastivePretraining:  # noqa: ANN401
+    pairs = views(folder)
+    return ContrastivePretraining(pairs.encoder, pairs, ContrastiveConfig(**config))  # type: ignore[arg-type]
+
+
+def momentum(folder: Path) -> MomentumContrast:
+    pairs = views(folder)
+    return MomentumContrast(pairs.encoder, pairs, queue_size=16)  # type: ignore[arg-type]
+
+
+def tension(folder: Path) -> ContrastiveTension:
+    pairs = views(folder, Sampling.CT)
+    return ContrastiveTension(pairs.encoder, pairs, negatives=3)  # type: ignore[arg-type]
+
+
+def smith(folder: Path) -> SmithPretraining:
+    encoder = SmithEncoder.create(folder, SMITH, device="cpu")
+    return SmithPretraining(
+        encoder, [encoder.segment(document) for document in DOCUMENTS], SmithPretrainingConfig(batch_size=6)
+    )
+
+
+TASKS: Mapping[str, Callable[[Path], Task[Any]]] = {
+    "fine-tuning": fine_tuning,
+    "sections": sections,
+    "sections-bce": lambda folder: sections(folder, contrastive=False),
+    "text-pairs": text_pairs,
+    "views": lambda folder: contrastive(folder, symmetric=True, mlp_head=True),
+    "views-cached": lambda folder: contrastive(folder, group_tokens=60),
+    "momentum": momentum,
+    "tension": tension,
+    "smith": smith,
+}
+
+
+class SeenLogits(TorchFunctionMode):
+    """Records the logits that loss functions are called with, and whether autocast is on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logits: list[Tensor] = []
+        self.autocast: list[bool] = []
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        if func in LOSSES:
+            self.logits.append(args[0].detach())
+            self.autocast.append(torch.is_autocast_enabled("cpu"))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_the_logits_of_a_loss_are_float32_under_autocast(bert_folder: Path, name: str) -> None:
+    if name == "sections-bce" and default_dtype("cpu") is not torch.bfloat16:
+        pytest.skip("torch has no bfloat16 LSTM on a processor that does not multiply bfloat16")
+    task = TASKS[name](bert_folder)
+    batch = task.batch(0)
+    with torch.autocast("cpu", torch.bfloat16), SeenLogits() as seen:
+        task.backward(batch, Tensor.backward)
+    assert seen.logits and not any(seen.autocast)
+    for logits in seen.logits:
+        assert logits.dtype == torch.float32
+        finite = logits[logits.isfinite()]
+        assert not torch.equal(finite, finite.bfloat16().float())  # no product of bfloat16, made float32 afterwards
+    assert any(weight.grad is not None and weight.grad.any() for weight in task.module.parameters())
+
+
+def test_full_precision_multiplies_in_float32_inside_autocast() -> None:
+    one = torch.randn(4, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (one @ one).dtype == torch.bfloat16
+        with full_precision(one.device):
+            assert torch.equal(one @ one, torch.mm(one, one)) and (one @ one).dtype == torch.float32
+        assert (one @ one).dtype == torch.bfloat16

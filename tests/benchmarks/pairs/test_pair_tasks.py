@@ -10,10 +10,10 @@ from benchmarks.pairs.pair_tasks import LabelledMismatches, Learned, labels_alon
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings, SectionContrast
 from engine.training.task import Task
-from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Loss
-from engine.training.tasks.section_contrast import ContrastSettings, SectionContrast
-from engine.training.tasks.text_pairs import TextPairs, TextPairsSettings
+from engine.training.text_pairs import TextPairs, TextPairsSettings
 from tests.benchmarks.pairs.pair_cases import TRAIN, texts
 from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
 

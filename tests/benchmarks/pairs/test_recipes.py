@@ -12,8 +12,8 @@ from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
-from engine.training.tasks.section_contrast import ContrastSettings
-from engine.training.tasks.smith_pretraining import Objective
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective
 from indexer.training.start import starting_encoder
 
 

@@ -9,8 +9,8 @@ from torch import nn
 from benchmarks.pair_scorer import Course, Pair
 from benchmarks.pair_selection import Selection, best_accuracy, sample_valid, train_to_best
 from engine.errors import TrainingError
-from engine.training.run.trainer import TrainerSettings
 from engine.training.task import Backward
+from engine.training.trainer import TrainerSettings
 
 PAIRS = [Pair(f"a{number}", f"b{number}", number % 3 == 0) for number in range(30)]
 

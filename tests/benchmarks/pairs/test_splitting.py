@@ -23,7 +23,7 @@ from benchmarks.pairs.splitting import (
     split_of,
     undirected,
 )
-from engine.training.judgments import Judgments
+from engine.training.corpus import Judgments
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked, write_linked
 
 TRAIN, VALID, TEST = Split.TRAIN, Split.VALID, Split.TEST

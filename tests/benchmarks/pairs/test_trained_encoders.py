@@ -13,12 +13,11 @@ from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder, ValidAccur
 from engine.encoders.files import weights_sha256
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.tasks.fine_tuning import FineTuningSettings, Loss
-from engine.training.tasks.section_contrast import ContrastSettings
-from engine.training.tasks.smith_pretraining import Objective
-from engine.training.tasks.text_pairs import TextPairsSettings
-from indexer.training.new_encoder import Kind, NewEncoder
-from indexer.training.start import Start
+from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective
+from engine.training.text_pairs import TextPairsSettings
+from indexer.training.start import Kind, NewEncoder, Start
 from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 
 DOCUMENTS = texts()

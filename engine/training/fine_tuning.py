@@ -1,0 +1,404 @@
+"""Fine-tuning on pairs of long documents, by losses over the vectors that search ranks by.
+
+Letters in shapes: B queries, T targets, N both together, I chunks of a query (padded), J of a target (padded), D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import islice
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from engine.encoders.trainable import Embedded, TrainableEncoder
+from engine.errors import DocumentError, TrainingError
+from engine.training.corpus import SegmentedCorpus, TrainingCorpus
+from engine.training.gradient_cache import GradientCache
+from engine.training.losses import (
+    ScaledCosine,
+    batch_thresholds,
+    bce_of_cosine,
+    best_matches,
+    chunk_weights,
+    distillation,
+    evidence_scores,
+    ranking_loss,
+    supervised_contrastive,
+)
+from engine.training.selection import Miner, PairBatch, Selector, Teacher
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, check_ranges, setting
+from engine.training.task import Backward, full_precision, step_generator, tokens_read
+
+
+@dataclass(frozen=True)
+class Towers:
+    """The inputs of a loss over pairs, all on one device."""
+
+    query_documents: Tensor  # (B, D) unit rows
+    target_documents: Tensor  # (T, D) unit rows
+    query_chunks: Tensor  # (B, I, D) unit rows, zero where padded
+    target_chunks: Tensor  # (T, J, D)
+    target_mask: Tensor  # (T, J) bool, True where a chunk is real
+    weights: Tensor  # (B, I) of the query chunks, 0 where padded
+    positives: Tensor  # (B, T) bool, True where a target belongs to a query
+    excluded: Tensor  # (B, T) bool, True where it is neither positive nor negative
+    teacher_scores: Tensor | None  # (B, T)
+
+    @classmethod
+    def of(cls, embedded: Embedded, pairs: PairBatch, teacher_scores: Tensor | None = None) -> Self:
+        """Split the vectors of a batch.
+
+        Args:
+            embedded: of its queries, followed by its targets.
+            pairs: the batch.
+            teacher_scores: (B, T), on any device.
+        """
+        n, device = len(pairs.queries), embedded.documents.device
+        weights = chunk_weights(pairs.queries).to(device)
+        return cls(
+            query_documents=normalize(embedded.documents[:n], dim=-1),
+            target_documents=normalize(embedded.documents[n:], dim=-1),
+            query_chunks=embedded.chunks[:n, : weights.shape[1]],
+            target_chunks=embedded.chunks[n:],
+            target_mask=embedded.mask[n:],
+            weights=weights,
+            positives=torch.from_numpy(pairs.positives).to(device),
+            excluded=torch.from_numpy(pairs.excluded).to(device),
+            teacher_scores=None if teacher_scores is None else teacher_scores.to(device),
+        )
+
+    @cached_property
+    def best_matches(self) -> Tensor:
+        """(B, I, T) in [-1, 1]: s_i(t), the best chunk of each target for each query chunk."""
+        return best_matches(self.query_chunks, self.target_chunks, self.target_mask)
+
+    def mean_best_match(self) -> Tensor:
+        """(B, T) in [-1, 1]: mean best match of the query's chunks, weighted by `weights`."""
+        shares = self.weights / self.weights.sum(1, keepdim=True)
+        return (shares[:, None] @ self.best_matches).squeeze(1)
+
+    def cosines(self) -> Tensor:
+        """(B, T) cosines of the document vectors."""
+        return self.query_documents @ self.target_documents.T
+
+
+class PairLosses:
+    """Losses of `Towers`, as scalars; excluded pairs have no influence on any of them."""
+
+    def __init__(
+        self,
+        scaled_cosine: ScaledCosine,
+        *,
+        crowd: int,
+        evidence_temperature: float,
+        softening: float,
+        temperature: float,
+    ) -> None:
+        """Set the constants.
+
+        Args:
+            scaled_cosine: of `bce`, learned with the encoder.
+            crowd: M of the thresholds taken in the batch.
+            evidence_temperature: of `evidence`.
+            softening: of the evidence, see `engine.training.losses.margin`.
+            temperature: of all losses over cosines.
+        """
+        self._scaled_cosine = scaled_cosine
+        self._crowd = crowd
+        self._evidence_temperature = evidence_temperature
+        self._softening = softening
+        self._temperature = temperature
+
+    def evidence(self, towers: Towers) -> Tensor:
+        """`ranking_loss` over `evidence_scores`."""
+        return ranking_loss(
+            self.evidence_scores(towers), towers.positives, towers.excluded, temperature=self._evidence_temperature
+        )
+
+    def evidence_scores(self, towers: Towers) -> Tensor:
+        """(B, T) in [0, 1], the chunk and document components of the score, softened, with thresholds of the batch."""
+        similarities = towers.best_matches
+        left_out = towers.positives | towers.excluded
+        cosines = towers.cosines()
+        return evidence_scores(
+            similarities,
+            cosines,
+            towers.weights,
+            batch_thresholds(similarities, left_out, self._crowd),
+            batch_thresholds(cosines[:, None], left_out, self._crowd).squeeze(1),
+            softening=self._softening,
+        )
+
+    def maxsim(self, towers: Towers) -> Tensor:
+        """`ranking_loss` over the weighted mean best match of the query's chunks."""
+        return ranking_loss(towers.mean_best_match(), towers.positives, towers.excluded, temperature=self._temperature)
+
+    def document(self, towers: Towers) -> Tensor:
+        """`ranking_loss` over the cosines of document vectors."""
+        return ranking_loss(towers.cosines(), towers.positives, towers.excluded, temperature=self._temperature)
+
+    def supcon(self, towers: Towers) -> Tensor:
+        """`supervised_contrastive` over the document vectors of both sides.
+
+        Two queries of one target, or two targets of one query, may belong together: such
+        pairs are left out, as are excluded pairs.
+        """
+        positives, ignored = _among_all(towers.positives, towers.excluded)
+        return supervised_contrastive(
+            torch.cat([towers.query_documents, towers.target_documents]),
+            positives,
+            temperature=self._temperature,
+            ignored=ignored,
+        )
+
+    def bce(self, towers: Towers) -> Tensor:
+        """`bce_of_cosine` over all pairs that count: the average of the means over positives and over negatives.
+
+        SMITH is trained on equal numbers of both. A batch has eighty negatives for each positive,
+        and a mean over all pairs is lowest when all vectors are pushed apart.
+        """
+        cosines, counted = towers.cosines(), ~towers.excluded
+        kinds = [pairs & counted for pairs in (towers.positives, ~towers.positives)]
+        losses = [
+            bce_of_cosine(cosines[pairs], towers.positives[pairs], self._scaled_cosine.scale, self._scaled_cosine.bias)
+            for pairs in kinds
+            if pairs.any()
+        ]
+        return torch.stack(losses).mean()
+
+    def distillation(self, towers: Towers) -> Tensor:
+        """`distillation` of a teacher's scores into the weighted mean best match."""
+        assert towers.teacher_scores is not None
+        return distillation(
+            towers.mean_best_match() / self._temperature,
+            towers.teacher_scores / self._temperature,
+            towers.excluded,
+        )
+
+
+def _among_all(positives: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
+    """From (B, T) to (N, N): the pairs of a batch that belong together, and the pairs that are ignored."""
+    n_queries, n_targets = positives.shape
+    related = (positives | excluded).float()
+    joined = torch.zeros(n_queries + n_targets, n_queries + n_targets, dtype=torch.bool, device=positives.device)
+    joined[:n_queries, n_queries:] = positives
+    ignored = torch.zeros_like(joined)
+    ignored[:n_queries, n_queries:] = excluded
+    joined, ignored = joined | joined.T, ignored | ignored.T
+    ignored[:n_queries, :n_queries] = related @ related.T > 0
+    ignored[n_queries:, n_queries:] = related.T @ related > 0
+    return joined, ignored
+
+
+class Loss(StrEnum):
+    """Losses over the pairs of a batch; several are summed by weight."""
+
+    EVIDENCE = "evidence"  # ranking by the chunk and document components, thresholds taken in the batch
+    MAXSIM = "maxsim"  # ranking by the weighted mean best match of the query's chunks
+    DOCUMENT = "document"  # InfoNCE over document vectors
+    SUPCON = "supcon"  # supervised contrastive over document vectors
+    BCE = "bce"  # each pair of document vectors by itself, as in SMITH
+    DISTILLATION = "distillation"  # the rankings of a teacher
+
+
+DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
+
+
+@dataclass(frozen=True)
+class FineTuningSettings:
+    """Settings of batches and losses; the defaults were the best on valid of those tried.
+
+    Raises:
+        TrainingError: a number is out of its range, or nothing is minimised.
+    """
+
+    losses: Mapping[Loss, float] = setting(
+        DEFAULT_LOSSES, "losses with their weights: evidence, maxsim, document, supcon, bce, distillation"
+    )
+    queries: int = setting(20, "queries of a batch, each with one positive", Range(least=2))
+    negatives: int = setting(3, "hard negatives of a query; those of other queries are its negatives too", FROM_ZERO)
+    crowd: int = setting(5, "M of the thresholds taken in the batch", COUNT)
+    evidence_temperature: float = setting(0.03, "temperature of the loss evidence", ABOVE_ZERO)
+    softening: float = setting(0.03, "of the evidence, so that chunks under the threshold learn too", FROM_ZERO)
+    temperature: float = setting(0.05, "temperature of all losses over cosines", ABOVE_ZERO)
+    group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
+            weights = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
+            raise TrainingError(f"the losses are {weights}; give each a weight of at least 0, and one of them more")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus in training, with its selector of chunks, its miner of hard negatives and its teacher."""
+
+    corpus: TrainingCorpus
+    selector: Selector
+    miner: Miner | None = None
+    teacher: Teacher | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuningBatch:
+    """The batch of one step."""
+
+    source: int  # position in the task's sources
+    pairs: PairBatch
+    teacher_scores: Tensor | None  # (B, T)
+
+
+class FineTuning:
+    """Ranks the positive of each query above the other targets of a batch; a `Task`.
+
+    A batch comes from one corpus, so its negatives are of the same field. Corpora are
+    drawn in proportion to the square root of their number of pairs: a large corpus is
+    drawn more often than a small one, but does not drown it.
+    """
+
+    def __init__(
+        self, encoder: TrainableEncoder, sources: Sequence[Source], settings: FineTuningSettings, *, seed: int = 0
+    ) -> None:
+        """Prepare the corpora.
+
+        Raises:
+            TrainingError: a corpus has fewer than two queries with pairs, or a teacher is missing.
+        """
+        for source in sources:
+            if len(source.corpus.pairs) < 2:
+                raise TrainingError(
+                    f"corpus {source.corpus.name} has {len(source.corpus.pairs)} queries with pairs, fine-tuning "
+                    "needs at least 2; give it train_pairs.tsv, or pretrain on its documents alone"
+                )
+            if settings.losses.get(Loss.DISTILLATION) and source.teacher is None:
+                raise TrainingError(f"distillation on corpus {source.corpus.name} needs a teacher; name its index")
+        self.encoder = encoder
+        self.settings = settings
+        self._sources = sources
+        self._seed = seed
+        self._segmented = [SegmentedCorpus(source.corpus.documents, encoder) for source in sources]
+        self._query_ids = [list(source.corpus.pairs) for source in sources]
+        sizes = np.sqrt([source.corpus.n_pairs for source in sources])
+        self._shares = sizes / sizes.sum()
+        scaled_cosine = ScaledCosine().to(_device_of(encoder.module))
+        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": scaled_cosine})
+        losses = PairLosses(
+            scaled_cosine,
+            crowd=settings.crowd,
+            evidence_temperature=settings.evidence_temperature,
+            softening=settings.softening,
+            temperature=settings.temperature,
+        )
+        self._losses: Mapping[Loss, Callable[[Towers], Tensor]] = {
+            Loss.EVIDENCE: losses.evidence,
+            Loss.MAXSIM: losses.maxsim,
+            Loss.DOCUMENT: losses.document,
+            Loss.SUPCON: losses.supcon,
+            Loss.BCE: losses.bce,
+            Loss.DISTILLATION: losses.distillation,
+        }
+
+    def batch(self, step: int) -> FineTuningBatch:
+        """Draw queries of one corpus, a positive for each, and hard negatives.
+
+        Documents without a token are left out.
+
+        Raises:
+            TrainingError: none of the queries, or of the targets, has a token.
+        """
+        rng = step_generator(self._seed, step)
+        number = int(rng.choice(len(self._sources), p=self._shares))
+        source = self._sources[number]
+        whole = self._draw(number, rng)
+        teacher_scores = source.teacher.scores(whole) if source.teacher is not None else None
+        return FineTuningBatch(number, source.selector.select(whole, rng), teacher_scores)
+
+    def _draw(self, number: int, rng: np.random.Generator) -> PairBatch:
+        corpus, miner = self._sources[number].corpus, self._sources[number].miner
+        ids = self._query_ids[number]
+        picked = rng.choice(len(ids), min(self.settings.queries, len(ids)), replace=False)
+        # An index holds no document without a token, so a miner has no negatives of such a query.
+        query_ids = self._readable(number, [ids[int(position)] for position in picked])
+        target_ids: dict[str, None] = {}
+        for query_id in query_ids:
+            positives = corpus.pairs[query_id]
+            place = int(rng.integers(len(positives)))
+            target_ids[next(islice(positives, place, None))] = None
+        for query_id in query_ids:
+            for target in _few(miner.negatives(query_id) if miner else (), self.settings.negatives, rng):
+                target_ids[target] = None
+        return self._paired(number, query_ids, self._readable(number, target_ids))
+
+    def _readable(self, number: int, doc_ids: Iterable[str]) -> list[str]:
+        found = [doc_id for doc_id in doc_ids if _is_readable(self._segmented[number], doc_id)]
+        if not found:
+            raise TrainingError(
+                f"a whole batch of corpus {self._sources[number].corpus.name} has no token that the encoder can read; "
+                "name an encoder of its language, or take the documents without text out of its pairs"
+            )
+        return found
+
+    def _paired(self, number: int, query_ids: Sequence[str], target_ids: Sequence[str]) -> PairBatch:
+        corpus, segmented = self._sources[number].corpus, self._segmented[number]
+        positives = np.zeros((len(query_ids), len(target_ids)), np.bool_)
+        excluded = np.zeros_like(positives)
+        for row, query_id in enumerate(query_ids):
+            for column, target_id in enumerate(target_ids):
+                positives[row, column] = target_id in corpus.pairs[query_id]
+                excluded[row, column] = not positives[row, column] and (
+                    target_id == query_id or target_id in corpus.related.get(query_id, ())
+                )
+        return PairBatch(
+            [segmented[one] for one in query_ids], [segmented[one] for one in target_ids], positives, excluded
+        )
+
+    def n_tokens(self, batch: FineTuningBatch) -> int:
+        """As `Task.n_tokens`."""
+        return tokens_read((*batch.pairs.queries, *batch.pairs.targets))
+
+    def backward(self, batch: FineTuningBatch, backward: Backward) -> Mapping[str, float]:
+        """As `Task.backward`; the parts are the losses by name, not weighted."""
+        parts: dict[str, float] = {}
+
+        def total(embedded: Embedded) -> Tensor:
+            with full_precision(embedded.documents.device):
+                towers = Towers.of(embedded, batch.pairs, batch.teacher_scores)
+                whole = embedded.documents.new_zeros(())
+                for name, weight in self.settings.losses.items():
+                    if weight:
+                        value = self._losses[name](towers)
+                        parts[str(name)] = value.item()
+                        whole = whole + weight * value
+            return whole
+
+        documents = [*batch.pairs.queries, *batch.pairs.targets]
+        if self.settings.group_tokens is None:
+            loss = total(self.encoder.embed(documents))
+            backward(loss)
+        else:
+            cache = GradientCache(self.encoder, group_tokens=self.settings.group_tokens)
+            loss = cache.backward(documents, total, backward)
+        return {"loss": loss.item(), **parts}
+
+
+def _few(found: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
+    return [found[int(position)] for position in rng.permutation(len(found))[:n]]
+
+
+def _is_readable(segmented: SegmentedCorpus, doc_id: str) -> bool:
+    try:
+        return bool(segmented[doc_id].chunks)
+    except DocumentError:
+        return False
+
+
+def _device_of(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device

@@ -1,0 +1,156 @@
+"""The measurements of a training run, step by step: rows, and a CSV file of them. Draws nothing.
+
+The file is in long format (RFC 4180), a row for each number,
+
+    step,name,value
+
+so that a run can begin to record something new at any step. A step is the number
+of updates of the parameters so far: 0 is before training. A name is one of
+
+    loss, loss/PART                 the total, and its parts
+    learning rate
+    valid METRIC/CORPUS             and valid METRIC/mean, the mean over corpora
+    tokens per second, seconds
+
+or any other. Names that are equal up to their first slash are drawn in one picture.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import TrainingError
+from engine.store.durable import write_durably
+
+HISTORY_FILE = "history.csv"
+CURVES_FILE = "curves.png"
+
+LOSS = "loss"
+LEARNING_RATE = "learning rate"
+TOKENS_PER_SECOND = "tokens per second"
+SECONDS = "seconds"
+VALID = "valid "  # before the name of a metric
+MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
+
+_HEADER = ["step", "name", "value"]
+
+
+class Row(NamedTuple):
+    """One number of a run."""
+
+    step: int
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """All numbers of one name, in the order of their steps."""
+
+    steps: NDArray[np.int64]  # (N,)
+    values: NDArray[np.float64]  # (N,)
+
+
+def step_values(
+    losses: Mapping[str, float], *, rate: float, tokens_per_second: float, seconds: float
+) -> dict[str, float]:
+    """The numbers of one update by name.
+
+    Args:
+        losses: parts by name, and their total as "loss".
+        rate: the learning rate.
+        tokens_per_second: read by the encoder in this step.
+        seconds: of updates in this run so far, including those before it was resumed.
+    """
+    parts = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in losses.items()}
+    return {**parts, LEARNING_RATE: rate, TOKENS_PER_SECOND: tokens_per_second, SECONDS: seconds}
+
+
+def validation_values(metric: str, by_corpus: Mapping[str, float]) -> dict[str, float]:
+    """A metric of each corpus by name, and its mean with equal weight for every corpus; no corpus is named "mean"."""
+    mean = sum(by_corpus.values()) / len(by_corpus)
+    return {f"{VALID}{metric}/{name}": value for name, value in {**by_corpus, MEAN: mean}.items()}
+
+
+class History:
+    """The rows of one run."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self.rows = tuple(rows)
+
+    @classmethod
+    def of(cls, entries: Iterable[Mapping[str, float]]) -> Self:
+        """The rows of some entries, each with a "step" and numbers by name."""
+        return cls(
+            Row(int(entry["step"]), name, value) for entry in entries for name, value in entry.items() if name != "step"
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file.
+
+        Raises:
+            TrainingError: the file is missing or damaged.
+        """
+        try:
+            header, *lines = csv.reader(io.StringIO(path.read_text("utf-8"), newline=""))
+            if header != _HEADER:
+                raise ValueError(f"its columns are {header}, not {_HEADER}")
+            return cls([Row(int(step), name, float(value)) for step, name, value in lines])
+        except OSError as error:
+            raise TrainingError(f"{path} cannot be read ({error.strerror}); start the run again") from error
+        except (ValueError, csv.Error) as error:
+            raise TrainingError(f"{path} is damaged ({error}); start the run again") from error
+
+    def write(self, path: Path) -> None:
+        """Write a file, which is replaced in one piece."""
+        stream = io.StringIO(newline="")
+        csv.writer(stream).writerows([_HEADER, *self.rows])  # a float is written by `repr`, and read back the same
+        content = stream.getvalue().encode()
+
+        def write(unfinished: Path) -> None:
+            unfinished.write_bytes(content)
+
+        write_durably(path, write)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics of validation, in the order they were first added."""
+        heads = (row.name.partition("/")[0] for row in self.rows)
+        return list(dict.fromkeys(head.removeprefix(VALID) for head in heads if head.startswith(VALID)))
+
+    def group(self, head: str) -> dict[str, Series]:
+        """The series whose names begin with `head`, by the rest after the slash; "" where there is no slash."""
+        rows: dict[str, list[Row]] = {}
+        for row in self.rows:
+            own_head, _, tail = row.name.partition("/")
+            if own_head == head:
+                rows.setdefault(tail, []).append(row)
+        return {tail: _series(own) for tail, own in rows.items()}
+
+    def validation(self, metric: str) -> dict[str, Series]:
+        """The series of a metric by corpus, and of "mean"."""
+        return self.group(VALID + metric)
+
+    def best_step(self, metric: str) -> int | None:
+        """The step with the highest mean of a metric, the first of equal ones; 0 where training did not help.
+
+        Returns:
+            None if the metric has no number.
+        """
+        means = self.validation(metric).get(MEAN)
+        if means is None or np.isnan(means.values).all():
+            return None
+        return int(means.steps[np.nanargmax(means.values)])
+
+
+def _series(rows: list[Row]) -> Series:
+    return Series(np.array([row.step for row in rows], np.int64), np.array([row.value for row in rows], np.float64))

@@ -1,0 +1,357 @@
+"""Losses over vectors, cosines and scores of a batch. Pure tensor functions, and the one layer that scales a cosine.
+
+Letters in shapes: B queries, T targets, N vectors of both kinds, I chunks of a query (padded), J of a target (padded),
+D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    log_softmax,
+    logsigmoid,
+    softplus,
+)
+
+from engine.encoders.encoder import SegmentedDocument
+from engine.scoring.evidence import ROUNDING
+
+SMITH_SCALE = 6.0
+
+
+def info_nce(
+    queries: Tensor,
+    targets: Tensor,
+    positives: Tensor,
+    *,
+    temperature: float,
+    symmetric: bool = False,
+    excluded: Tensor | None = None,
+) -> Tensor:
+    """Rank the positive of each query above all other targets of the batch.
+
+    InfoNCE of van den Oord et al. (2018, arXiv:1807.03748) with the similarity of SimCSE
+    (Gao et al. 2021, arXiv:2104.08821, eq. 1):
+
+        L = -mean_i log( exp(<q_i, t_p(i)> / tau) / sum_j exp(<q_i, t_j> / tau) )
+
+    Args:
+        queries: (B, D), unit rows for cosines.
+        targets: (T, D), unit rows for cosines.
+        positives: (B,) int64, p(i), the row of `targets` that belongs to query i.
+        temperature: tau, above 0.
+        symmetric: add the other direction, each positive against all queries, and
+            halve the sum. Queries with the same positive are then not negatives of each other.
+        excluded: (B, T) bool, True where a target is not a negative; a positive counts even if excluded.
+
+    Returns:
+        The mean over queries, at least 0.
+    """
+    logits = queries @ targets.mT / temperature  # (B, T)
+    is_positive = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, positives[:, None], True)
+    if excluded is not None:
+        logits = logits.masked_fill(excluded & ~is_positive, float("-inf"))
+    loss = cross_entropy(logits, positives)
+    if not symmetric:
+        return loss
+    own = torch.arange(len(queries), device=logits.device)
+    shared = (positives[:, None] == positives) & (own[:, None] != own)
+    backwards = logits.mT[positives].masked_fill(shared, float("-inf"))  # (B, B)
+    return (loss + cross_entropy(backwards, own)) / 2
+
+
+def supervised_contrastive(
+    vectors: Tensor, positives: Tensor, *, temperature: float, ignored: Tensor | None = None
+) -> Tensor:
+    """Draw together all vectors of a batch that belong together.
+
+    The "out" form, eq. 2 of Khosla et al. (2020, arXiv:2004.11362), without its factor of
+    temperatures:
+
+        L = mean_i -1/|P(i)| sum_{j in P(i)} log( exp(<z_i, z_j> / tau) / sum_{k != i} exp(<z_i, z_k> / tau) )
+
+    where the mean runs over the anchors that have positives.
+
+    Args:
+        vectors: (N, D), unit rows.
+        positives: (N, N) bool, True where j is in P(i); the diagonal never counts.
+        temperature: tau, above 0.
+        ignored: (N, N) bool, True where a pair is neither positive nor negative.
+
+    Returns:
+        The loss; 0 where no anchor has a positive.
+    """
+    counted = ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    if ignored is not None:
+        counted &= ~ignored
+    positives = positives & counted
+    anchors = positives.any(dim=1)
+    if not anchors.any():
+        return vectors.sum() * 0.0
+    positives, counted = positives[anchors], counted[anchors]
+    logits = vectors[anchors] @ vectors.mT / temperature  # (anchors, N)
+    denominator = logits.masked_fill(~counted, float("-inf")).logsumexp(dim=1, keepdim=True)
+    log_share = (logits - denominator).masked_fill(~positives, 0.0)
+    return -(log_share.sum(dim=1) / positives.sum(dim=1)).mean()
+
+
+class ScaledCosine(nn.Module):
+    """The logit a * cos + b of a pair.
+
+    SMITH (Yang et al. 2020, arXiv:2004.12297) fixes a = 6 and b = 0 in its code. Here both
+    start at these values and are learned, with a = 1 + 49 sigmoid(x), which stays inside (1, 50).
+    """
+
+    LOWEST, HIGHEST = 1.0, 50.0
+
+    def __init__(self, *, learned: bool = True) -> None:
+        super().__init__()
+        share = (SMITH_SCALE - self.LOWEST) / (self.HIGHEST - self.LOWEST)
+        self.raw_scale = nn.Parameter(torch.tensor(share).logit(), requires_grad=learned)
+        self.bias = nn.Parameter(torch.tensor(0.0), requires_grad=learned)
+
+    @property
+    def scale(self) -> Tensor:
+        """The scale a, a scalar in (1, 50); 6 before training."""
+        return self.LOWEST + (self.HIGHEST - self.LOWEST) * self.raw_scale.sigmoid()
+
+    def forward(self, cosine: Tensor) -> Tensor:
+        """Logits, in the shape of `cosine`."""
+        return self.scale * cosine + self.bias
+
+
+def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: Tensor | float) -> Tensor:
+    """Binary cross-entropy of P(match) = sigmoid(scale * cosine + bias).
+
+    The fine-tuning loss of SMITH (arXiv:2004.12297, section 4.3), as its code computes it.
+
+    Args:
+        cosine: (B,) in [-1, 1].
+        labels: (B,) bool or 0 and 1; 1 is a match.
+        scale: scalar, 6 in SMITH's code; `ScaledCosine.scale` where it is learned.
+        bias: scalar, 0 in SMITH's code.
+
+    Returns:
+        The mean over pairs.
+    """
+    return binary_cross_entropy_with_logits(scale * cosine + bias, labels.to(cosine.dtype))
+
+
+def ranking_loss(
+    scores: Tensor, positives: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
+) -> Tensor:
+    """Rank every positive above all negatives of its query.
+
+        L = mean over positives of -log( exp(s+ / tau) / (exp(s+ / tau) + sum_- exp(s- / tau)) )
+
+    Unlike in `supervised_contrastive`, the other positives of a query are not in the
+    denominator, so they do not push each other down.
+
+    Args:
+        scores: (B, T), higher is closer.
+        positives: (B, T) bool; any number of them in a row.
+        excluded: (B, T) bool, True where a pair is neither positive nor negative.
+        temperature: tau, above 0.
+
+    Returns:
+        The mean over all positive pairs of the batch; 0 where there is none.
+    """
+    excluded = torch.zeros_like(positives) if excluded is None else excluded
+    positives = positives & ~excluded
+    if not positives.any():
+        return scores.sum() * 0.0
+    logits = scores / temperature
+    negatives = logits.masked_fill(positives | excluded, float("-inf")).logsumexp(dim=1, keepdim=True)
+    return -logsigmoid(logits - negatives)[positives].mean()
+
+
+def distillation(
+    student_scores: Tensor, teacher_scores: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
+) -> Tensor:
+    """Kullback-Leibler divergence of the student's softmax over targets from the teacher's.
+
+        L = mean_i sum_j p_ij log(p_ij / q_ij),  p = softmax(teacher / tau), q = softmax(student / tau)
+
+    Hinton et al. (2015, arXiv:1503.02531) without their factor tau^2.
+
+    Args:
+        student_scores: (B, T).
+        teacher_scores: (B, T); no gradient flows into it.
+        excluded: (B, T) bool, True where a target is left out of both; each row keeps at least one.
+        temperature: tau, above 0.
+
+    Returns:
+        The mean over queries, at least 0.
+    """
+    teacher, student = teacher_scores.detach() / temperature, student_scores / temperature
+    if excluded is not None:
+        lowest = torch.finfo(student.dtype).min  # with -inf the share 0 log 0 would be NaN
+        teacher, student = teacher.masked_fill(excluded, lowest), student.masked_fill(excluded, lowest)
+    log_p, log_q = log_softmax(teacher, dim=1), log_softmax(student, dim=1)
+    return (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
+
+
+def margin_mse(
+    student_scores: Tensor, teacher_scores: Tensor, positives: Tensor, excluded: Tensor | None = None
+) -> Tensor:
+    """Squared difference of the margins between positives and negatives.
+
+    Margin-MSE of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
+    and a negative of the same query, instead of one negative per positive:
+
+        L = mean ( (s+ - s-) - (s'+ - s'-) )^2,  s of the student, s' of the teacher
+
+    Args:
+        student_scores: (B, T).
+        teacher_scores: (B, T); no gradient flows into it.
+        positives: (B, T) bool.
+        excluded: (B, T) bool, True where a target is neither positive nor negative.
+
+    Returns:
+        The mean; 0 where no query has both.
+    """
+    excluded = torch.zeros_like(positives) if excluded is None else excluded
+    difference = student_scores - teacher_scores.detach()  # (B, T)
+    pairs = (positives & ~excluded)[:, :, None] & (~positives & ~excluded)[:, None, :]  # (B, T, T)
+    if not pairs.any():
+        return student_scores.sum() * 0.0
+    return (difference[:, :, None] - difference[:, None, :])[pairs].square().mean()
+
+
+def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
+    """Binary cross-entropy of raw dot products between the vectors of two encoders.
+
+    Carlsson et al. (2021), "Semantic Re-tuning with Contrastive Tension": no
+    temperature and no unit length, so norms count. The loss is the mean over pairs;
+    sentence-transformers sums over them.
+
+    Args:
+        one: (N, D), raw vectors of the first encoder.
+        other: (N, D), raw vectors of the second encoder.
+        labels: (N,) bool or 0 and 1; 1 where both encoders read the same text.
+    """
+    return binary_cross_entropy_with_logits((one * other).sum(dim=1), labels.to(one.dtype))
+
+
+DOCUMENT_WEIGHT = 0.08
+
+
+def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
+    """(Q, I) float32 on the CPU: w_i, the square root of the chunk's tokens; 0 where padded."""
+    rows = [torch.tensor([max(chunk.n_tokens, 1) for chunk in document.chunks]) for document in documents]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).float().sqrt()
+
+
+def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tensor:
+    """Best chunk of each target: s_i(t) = max_j <q_i, t_j>.
+
+    The only large array is the product, Q I T J floats. It is computed once in the forward
+    and once in the backward pass, and not kept in between.
+
+    Args:
+        queries: (Q, I, D) unit rows, zero where padded.
+        targets: (T, J, D) unit rows.
+        target_mask: (T, J) bool, True where a chunk is real; each target has at least one.
+
+    Returns:
+        (Q, I, T) in [-1, 1].
+    """
+    padding = torch.zeros(target_mask.shape, dtype=targets.dtype, device=targets.device)
+    padding.masked_fill_(~target_mask, float("-inf"))
+    products = queries.flatten(0, 1) @ targets.flatten(0, 1).mT  # (Q * I, T * J)
+    products += padding.flatten()
+    # `max` keeps positions for its gradient, where `amax` would keep the products.
+    best = products.view(len(products), *target_mask.shape).max(dim=-1).values  # (Q * I, T)
+    return best.view(*queries.shape[:2], len(targets))
+
+
+def batch_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) -> Tensor:
+    """theta_i: similarity of the (M+1)-th best target of the batch; compare `evidence.reference_threshold`.
+
+    The batch takes the place of the reference, so M has to be smaller in proportion.
+
+    theta keeps its gradient. A margin (s - theta) / (1 - theta) does not change when all
+    similarities move towards 1 by the same share. With theta detached the margin seems to
+    grow, and training on it draws all vectors together: the mean nDCG@10 of four corpora
+    fell from 0.505 to 0.447 in 70 steps.
+
+    Args:
+        similarities: (Q, I, T).
+        left_out: (Q, T) bool, True where a target does not count: the positives of a
+            query, the query itself, and other targets that it should find.
+        crowd: M, at least 1.
+
+    Returns:
+        (Q, I) in [0, 1]; 0 where M targets or fewer are left.
+    """
+    if similarities.shape[-1] <= crowd:
+        return similarities.new_zeros(similarities.shape[:-1])
+    if left_out is not None:
+        similarities = similarities.masked_fill(left_out[:, None], float("-inf"))
+    theta = similarities.topk(crowd + 1, dim=-1).values[..., -1]
+    return theta.clamp(0, 1)  # -inf becomes 0
+
+
+def margin(similarities: Tensor, theta: Tensor, power: float, softening: float = 0.0) -> Tensor:
+    """Margin of a similarity above its threshold, as `evidence.margin`, or softened.
+
+    With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and the divisor
+    1 - theta is softened in the same way. The value stays in [0, 1] and is 1 at similarity 1,
+    and similarities below the threshold still have a gradient.
+
+    Args:
+        similarities: any shape, -inf where nothing can be found.
+        theta: in [0, 1], of a shape that broadcasts.
+        power: p, above 0; at least 1 with a softening.
+        softening: tau; 0 is the score of search.
+    """
+    above = similarities.clamp(max=1.0) - theta
+    room = (1.0 - theta).clamp(min=1e-9)
+    if softening > 0:
+        sharpness = 1 / softening
+        return (softplus(above, sharpness) / softplus(room, sharpness)) ** power
+    is_above = above > ROUNDING
+    # A power under 1 has no finite gradient at 0.
+    return torch.where(is_above, (torch.where(is_above, above, 1.0) / room) ** power, 0.0)
+
+
+def evidence_scores(
+    similarities: Tensor,
+    document_similarities: Tensor,
+    weights: Tensor,
+    theta: Tensor,
+    theta_document: Tensor,
+    *,
+    power: float = 2.0,
+    document_weight: float = DOCUMENT_WEIGHT,
+    softening: float = 0.0,
+) -> Tensor:
+    """Score every target for every query, with gradients to the similarities.
+
+    Without softening and document weight it equals `evidence.chunk_component` row by row. The
+    document vectors get a small weight, so that they learn beside the chunks.
+
+    Args:
+        similarities: (Q, I, T), from `best_matches`.
+        document_similarities: (Q, T) cosines of the whole documents.
+        weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
+        theta: (Q, I) in [0, 1], of the corpus or from `batch_thresholds`.
+        theta_document: (Q,) in [0, 1], of the document vectors.
+        power: p.
+        document_weight: of the document vectors, in [0, 1].
+        softening: see `margin`; about a tenth of 1 - theta at the start of training.
+
+    Returns:
+        (Q, T) in [0, 1].
+    """
+    room = weights * (1.0 - theta) ** power
+    shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
+    margins = margin(similarities, theta[:, :, None], power, softening)  # (Q, I, T)
+    chunks = (shares[:, None] @ margins).squeeze(1)
+    whole = margin(document_similarities, theta_document[:, None], power, softening)
+    return (1 - document_weight) * chunks + document_weight * whole

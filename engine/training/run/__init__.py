@@ -1,1 +1,0 @@
-"""How a task is run: the loop, checkpoints, validation, history and model card."""

@@ -1,1 +1,0 @@
-"""Training tasks of encoders, with their pairs, views and losses."""

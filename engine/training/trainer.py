@@ -1,0 +1,479 @@
+"""The training loop of every task, on the trainer of transformers: batches, validation, early stop. Defines no loss.
+
+checkpoints/checkpoint-350/   the state after 350 updates, as transformers writes it; the last two are kept
+best/                         the best parameters so far; `load_encoder` reads it
+history.csv                   see `engine.training.history`
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import math
+import pickle
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import transformers
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from engine.encoders.backbone.hardware import default_dtype
+from engine.errors import EncoderError, MissingExtra, TrainingError
+from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, step_values, validation_values
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, check_ranges, setting
+from engine.training.task import Task, full_precision
+from engine.training.validation import Validation
+
+METRIC = "nDCG@10"
+QUALITY, VALID = "quality", "valid"  # in the history, the metric and the corpus of `validate`
+BEST_FOLDER = "best"
+CHECKPOINT_FOLDER = "checkpoints"
+_MODULE_FILE, _STATE_FILE = "model.safetensors", "trainer_state.json"
+
+
+@dataclass(frozen=True)
+class TrainerSettings:
+    """Length and speed of a run; the task defines the loss.
+
+    Raises:
+        TrainingError: a number is out of its range.
+    """
+
+    steps: int = setting(300, "updates of the parameters", COUNT)
+    learning_rate: float = setting(3e-5, "highest learning rate", ABOVE_ZERO)
+    head_learning_rate: float | None = setting(
+        None, "rate outside the backbone (SMITH: the sentence encoder); the same by default", ABOVE_ZERO
+    )
+    warmup_share: float = setting(0.1, "share of the steps in which the rate rises from 0", SHARE)
+    weight_decay: float = setting(0.01, "decay of matrices; biases and norms have none", FROM_ZERO)
+    gradient_norm: float = setting(1.0, "length to which longer gradients are clipped", ABOVE_ZERO)
+    validate_every: int = setting(50, "steps between validations", COUNT)
+    patience: int | None = setting(None, "validations without a better mean before the run stops early", COUNT)
+    checkpoint_every: int = setting(25, "steps between checkpoints", COUNT)
+    mixed_precision: bool = setting(True, "products in bfloat16 where the device multiplies it natively")
+    seed: int = setting(0, "seed of batches, dropout and new parameters", FROM_ZERO)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A finished training step."""
+
+    number: int  # from 1
+    of: int  # steps of the run
+    loss: float
+    tokens_per_second: float
+    valid: float | None  # the last mean on valid, where there is one
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a run."""
+
+    folder: Path  # of the best parameters; `load_encoder` reads it
+    best_step: int  # 0 where training did not help
+    steps: int  # updates made
+    n_tokens: int  # read in training, repeated ones counted again
+    seconds: float  # of updates, without validation
+    history: History
+
+
+class Saved(Protocol):
+    """A model in training: an encoder, or another module that can save its parameters."""
+
+    @property
+    def module(self) -> nn.Module:
+        """The module that holds the parameters."""
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Save the current parameters."""
+
+
+class Trainer(transformers.Trainer):
+    """Runs a task, and keeps the parameters that are best on valid.
+
+    AdamW with linear warm-up and linear decay. Every random number is a function
+    of seed and step, so a run resumed from its last checkpoint ends with the same
+    parameters, bit for bit, as one that never stopped (on the same machine, with the
+    same number of threads). With P processes, started by `accelerate launch`, process p
+    draws the batch P n + p at step n, and the gradients of all processes are averaged.
+    The first process writes all files.
+
+    A task makes its own passes, some of them several in a step, so nothing here wraps, moves or calls the module.
+    """
+
+    def __init__(
+        self,
+        task: Task[Any],
+        encoder: Saved,
+        folder: Path,
+        settings: TrainerSettings,
+        *,
+        validate: Sequence[Validation] | Callable[[], float] = (),
+        rate: Callable[[int, TrainerSettings], float] | None = None,
+        log: Callable[[str], None] = lambda line: None,
+        watch: Callable[[Step], None] = lambda step: None,
+    ) -> None:
+        """Prepare a run.
+
+        Args:
+            task: draws batches and computes gradients.
+            encoder: the model to validate and save; its parameters are among the task's.
+            folder: of the run. A run that has checkpoints there is resumed.
+            settings: see `TrainerSettings`.
+            validate: corpora whose mean decides which parameters are the best, or a function that
+                measures the current parameters, higher is better. Without, the last parameters are kept.
+            rate: share of the learning rate at a step, by default `rate_share`.
+            log: called with a line about validations and resumption.
+            watch: called with every step.
+
+        Raises:
+            MissingExtra: accelerate is not installed.
+            TrainingError: two validations have the same name.
+        """
+        if importlib.util.find_spec("accelerate") is None:
+            raise MissingExtra("training", "accelerate", "training")
+        names = [] if callable(validate) else [corpus.name for corpus in validate]
+        if len(set(names)) < len(names):
+            raise TrainingError(
+                f"validations have the names {', '.join(names)}, and one would hide the other; rename a folder"
+            )
+        self._task = task
+        self._encoder = encoder
+        self._folder = folder
+        self._settings = settings
+        self._validate = validate
+        self._watch = watch
+        device = next(task.module.parameters()).device
+        groups = _groups(task.module, encoder, settings)
+        optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate)
+        self._rates = [float(group["lr"]) for group in groups]
+        arguments = transformers.TrainingArguments(
+            str(folder / CHECKPOINT_FOLDER),
+            max_steps=settings.steps,
+            max_grad_norm=settings.gradient_norm,
+            seed=settings.seed,
+            bf16=settings.mixed_precision and default_dtype(str(device)) is torch.bfloat16,
+            use_cpu=device.type == "cpu",
+            eval_strategy="no",  # `_Schedule` decides
+            save_strategy="no",
+            save_total_limit=2,
+            logging_strategy="no",
+            ignore_data_skip=True,  # a batch is a function of its step
+            disable_tqdm=True,
+            report_to="none",
+        )
+        super().__init__(
+            nn.ModuleDict({"task": task.module}),  # by its class or configuration, a model would be treated otherwise
+            arguments,
+            optimizers=(optimizer, LambdaLR(optimizer, lambda step: (rate or rate_share)(step, settings))),
+        )
+        self.remove_callback(transformers.PrinterCallback)
+        self.add_callback(_Schedule(self))
+        self._log = log if self.is_world_process_zero() else lambda line: None
+        if arguments.world_size > 1:
+            # Threads that still wait for other processes when the interpreter ends would abort it.
+            atexit.register(arguments.distributed_state.destroy_process_group)
+
+    def run(self) -> Outcome:
+        """Train to the end, from the last checkpoint if there is one.
+
+        Raises:
+            TrainingError: the loss or its gradient is not finite, or a checkpoint is damaged.
+            EncoderError: the checkpoint is of another encoder.
+        """
+        checkpoint = latest_checkpoint(self._folder / CHECKPOINT_FOLDER)
+        if checkpoint is None:
+            self.args.eval_on_start = bool(self._validate)
+        else:
+            state = transformers.TrainerState.load_from_json(str(checkpoint / _STATE_FILE))
+            self._log(f"continues after step {state.global_step:,} of {self._settings.steps:,}")
+            if state.global_step >= self._settings.steps or self._is_exhausted(state):
+                self.args.max_steps = state.global_step  # nothing is left to do
+        self.train(None if checkpoint is None else str(checkpoint))
+        return self._finish()
+
+    def get_train_dataloader(self) -> list[dict[str, Any]]:
+        """An empty batch for each step; the task draws the real one."""
+        return [{}] * self.args.max_steps
+
+    def training_step(self, model: nn.Module, inputs: object, num_items_in_batch: object = None) -> Tensor:
+        """Draw the batch of the step, add its gradients, and record the step."""
+        started = time.perf_counter()
+        step, n, position = self.state.global_step, self.args.world_size, self.args.process_index
+        # Each process draws its own batches, as if one machine took several steps at once.
+        batch = self._task.batch(step * n + position)
+        torch.manual_seed(torch_seed(self._settings.seed, step, position))
+        model.train()
+        with self.compute_loss_context_manager():
+            parts = self._task.backward(batch, _backward)
+        average_gradients(model.parameters(), n)  # before any check, so that no process waits for a stopped one
+        self._check("loss", parts["loss"])
+        n_tokens = int(_sum(torch.tensor(self._task.n_tokens(batch), device=self.args.device), n))
+        self._pending = parts, n_tokens, started, float(self.optimizer.param_groups[0]["lr"])
+        return torch.tensor(parts["loss"], device=self.args.device)
+
+    def _clip_grad_norm(self, model: nn.Module) -> Tensor:
+        norm: Tensor = super()._clip_grad_norm(model)
+        self._check("length of the gradient", norm.item())
+        return norm
+
+    def _check(self, name: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the {name} of step {self.state.global_step + 1} is {value}; lower the learning rate "
+                f"({self._rates[0]}) and run again: it goes on from the last checkpoint in "
+                f"{self._folder / CHECKPOINT_FOLDER}"
+            )
+
+    def end_step(self) -> None:
+        """Record the step whose update was just made, and decide what follows it."""
+        parts, n_tokens, started, rate = self._pending
+        step, settings = self.state.global_step, self._settings
+        seconds = max(time.perf_counter() - started, 1e-9)
+        self.state.num_input_tokens_seen += n_tokens
+        values = step_values(
+            parts, rate=rate, tokens_per_second=n_tokens / seconds, seconds=_seconds(self.state) + seconds
+        )
+        self.state.log_history.append({"step": step, **values})
+        if self.is_world_process_zero():
+            self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, self._last_valid()))
+        is_last = step >= settings.steps
+        self.control.should_evaluate = bool(self._validate) and (is_last or step % settings.validate_every == 0)
+        self.control.should_save = is_last or step % settings.checkpoint_every == 0
+
+    def evaluate(self, *_arguments: object, **_settings: object) -> dict[str, float]:
+        """Measure the current parameters, and save them if they are the best so far."""
+        with self.compute_loss_context_manager():
+            if callable(self._validate):
+                own = {VALID: self._validate()}
+            else:
+                own = {corpus.name: corpus.ndcg() for corpus in self._validate}
+        values = _of_first(own, self.args.world_size)  # rounding must not make one process stop alone
+        state = self.state
+        state.log_history.append({"step": state.global_step, **validation_values(self._metric, values)})
+        mean = sum(values.values()) / len(values)
+        is_best = state.best_metric is None or mean > state.best_metric
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+        self._log(
+            f"valid {self._metric} after step {state.global_step:,}: {shown}; mean {mean:.4f}{' *' if is_best else ''}"
+        )
+        if is_best:
+            state.best_metric, state.best_global_step = mean, state.global_step
+            if self.is_world_process_zero():
+                self._encoder.save_pretrained(self._folder / BEST_FOLDER, dtype=torch.float32)
+        self.control.should_evaluate = False
+        if self._is_exhausted(state):
+            self.control.should_save = self.control.should_training_stop = True
+        return {}
+
+    @property
+    def _metric(self) -> str:
+        return QUALITY if callable(self._validate) else METRIC
+
+    def _last_valid(self) -> float | None:
+        name = f"valid {self._metric}/{MEAN}"
+        entries = reversed(self.state.log_history) if self._validate else ()
+        return next((entry[name] for entry in entries if name in entry), None)
+
+    def _is_exhausted(self, state: Any) -> bool:  # noqa: ANN401
+        means = History.of(state.log_history).validation(self._metric).get(MEAN)
+        if means is None or self._settings.patience is None:
+            return False
+        return int((means.steps > state.best_global_step).sum()) >= self._settings.patience
+
+    def write_history(self) -> None:
+        """Write the numbers of the run so far, by the first process."""
+        if self.is_world_process_zero():
+            History.of(self.state.log_history).write(self._folder / HISTORY_FILE)
+
+    def _finish(self) -> Outcome:
+        state, best = self.state, self._folder / BEST_FOLDER
+        if not self._validate and self.is_world_process_zero():
+            self._encoder.save_pretrained(best, dtype=torch.float32)
+        self.write_history()
+        self.accelerator.wait_for_everyone()
+        return Outcome(
+            best,
+            state.best_global_step if self._validate else state.global_step,
+            state.global_step,
+            state.num_input_tokens_seen,
+            _seconds(state),
+            History.read(self._folder / HISTORY_FILE),
+        )
+
+    def log(self, logs: object, start_time: object = None) -> None:
+        """Leave out the numbers of transformers; see `end_step`."""
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """Keep the module as it is: gradients are averaged by `average_gradients`."""
+        super().create_accelerator_and_postprocess()
+        self.accelerator.prepare_model = lambda model, **_settings: model
+
+    def _move_model_to_device(self, model: nn.Module, device: torch.device) -> None:
+        """Leave the module where it is."""
+
+    def _wrap_model(self, model: nn.Module, *_arguments: object, **_settings: object) -> nn.Module:
+        return model
+
+    def _save(self, output_dir: str | None = None, state_dict: object = None) -> None:
+        # Tied parameters share memory, which safetensors refuses: each name gets its own copy.
+        super()._save(output_dir, {name: weight.detach().clone() for name, weight in self.model.state_dict().items()})
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: object = None) -> None:
+        path = Path(resume_from_checkpoint)
+        try:
+            saved = load_file(path / _MODULE_FILE)
+        except (OSError, SafetensorError) as error:
+            raise _damaged(path, error) from error
+        try:
+            self.model.load_state_dict(saved)
+        except RuntimeError as error:
+            raise EncoderError(
+                f"{path} is of another encoder ({' '.join(str(error).split())}); give the settings of its first run, "
+                "or start it again"
+            ) from error
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None:
+            return
+        try:
+            super()._load_optimizer_and_scheduler(checkpoint)
+        except (OSError, ValueError, KeyError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise _damaged(Path(checkpoint), error) from error
+        # A run may be resumed with other learning rates, or with more steps.
+        schedule = self.lr_scheduler
+        schedule.base_lrs = self._rates
+        for group, rate, share in zip(self.optimizer.param_groups, self._rates, schedule.lr_lambdas, strict=True):
+            group["initial_lr"], group["lr"] = rate, rate * share(schedule.last_epoch)
+
+
+class _Schedule(transformers.TrainerCallback):
+    """Ends each step of a trainer, and writes the history with each checkpoint."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+
+    def on_step_end(self, *_arguments: object, **_more: object) -> None:
+        self._trainer.end_step()
+
+    def on_save(self, *_arguments: object, **_more: object) -> None:
+        self._trainer.write_history()
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """The last complete checkpoint; None where there is none."""
+    return max(filter(_is_complete, folder.glob("checkpoint-*")), key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The number of updates before a checkpoint."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def _is_complete(checkpoint: Path) -> bool:
+    try:
+        return bool(json.loads((checkpoint / _STATE_FILE).read_bytes()))  # written last
+    except (OSError, ValueError):
+        return False
+
+
+def _damaged(checkpoint: Path, error: Exception) -> TrainingError:
+    return TrainingError(
+        f"{checkpoint} is damaged ({error}); delete it, and the run goes on from the checkpoint before it"
+    )
+
+
+def _seconds(state: Any) -> float:  # noqa: ANN401
+    return float(next((entry[SECONDS] for entry in reversed(state.log_history) if SECONDS in entry), 0.0))
+
+
+def torch_seed(*numbers: int) -> int:
+    """One seed from several numbers, the same on every machine."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
+
+
+def rate_share(step: int, settings: TrainerSettings) -> float:
+    """Share of the learning rate at a step, in (0, 1]: linear warm-up, then linear decay towards 0."""
+    warmup = settings.warmup_share * settings.steps
+    if step < warmup:
+        return (step + 1) / (warmup + 1)
+    return (settings.steps - step) / max(settings.steps - warmup, 1)
+
+
+def average_gradients(weights: Iterable[nn.Parameter], n: int) -> None:
+    """Replace the gradients of each of n processes with their mean over all processes.
+
+    A parameter without a gradient in one process counts as 0 there. A parameter
+    without a gradient in any process keeps none, so the optimizer does not change it.
+    """
+    if n == 1:
+        return
+    trained = [weight for weight in weights if weight.requires_grad]
+    has_gradient = torch.tensor([weight.grad is not None for weight in trained], device=trained[0].device)
+    for weight, count in zip(trained, _sum(has_gradient.int(), n).tolist(), strict=True):
+        if count:
+            weight.grad = _sum(torch.zeros_like(weight) if weight.grad is None else weight.grad, n) / n
+
+
+def _sum(tensor: Tensor, n: int) -> Tensor:
+    """The sum over n processes."""
+    if n == 1:
+        return tensor
+    from accelerate.utils import reduce
+
+    summed: Tensor = reduce(tensor, "sum")
+    return summed
+
+
+def _of_first(values: dict[str, float], n: int) -> dict[str, float]:
+    """The values of the first of n processes."""
+    if n == 1:
+        return values
+    from accelerate.utils import broadcast_object_list
+
+    shared: dict[str, float] = broadcast_object_list([values])[0]
+    return shared
+
+
+def _groups(module: nn.Module, encoder: Saved, settings: TrainerSettings) -> list[dict[str, Any]]:
+    """Group the parameters by weight decay and by learning rate.
+
+    Heads are the parameters outside the backbone or the sentence encoder of a SMITH, or outside an encoder
+    that has neither. If heads have no learning rate of their own, the encoder is not divided.
+    """
+    body: nn.Module = encoder.module
+    if settings.head_learning_rate is not None:
+        backbone = getattr(encoder, "backbone", None)
+        body = getattr(encoder.module, "sentence", body) if backbone is None else backbone.model
+    own = {id(weight) for weight in body.parameters()}
+    groups: dict[tuple[bool, bool], list[Tensor]] = {}
+    for weight in module.parameters():
+        if weight.requires_grad:
+            groups.setdefault((id(weight) in own, weight.dim() > 1), []).append(weight)
+    head_rate = settings.learning_rate if settings.head_learning_rate is None else settings.head_learning_rate
+    return [
+        {
+            "params": weights,
+            "lr": settings.learning_rate if is_own else head_rate,
+            "weight_decay": settings.weight_decay if decays else 0.0,
+        }
+        for (is_own, decays), weights in groups.items()
+    ]
+
+
+def _backward(loss: Tensor) -> None:
+    # The gradient of each product is computed in the precision of that product.
+    with full_precision(loss.device):
+        loss.backward()  # type: ignore[no-untyped-call]

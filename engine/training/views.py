@@ -1,0 +1,381 @@
+"""Two views of one document, which unsupervised training uses as documents that belong together. Encodes nothing.
+
+Views are documents, so any encoder can read them. Lengths are counted in words, which are a little longer than the
+tokens that the papers count.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import accumulate, pairwise
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.errors import DocumentError, TrainingError
+from engine.text.document import Document
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Section, Span
+from engine.training.task import epoch_slice, step_generator
+
+_WORD = re.compile(r"\S+")
+
+
+def sentences(document: Document) -> list[Span]:
+    """Sentences that hold a word, each with the white space after it, in order; none runs over a section's end."""
+    spans = []
+    for section in document.sections:
+        text = document.text[section.start : section.stop]
+        borders = [section.start + start for start in sentence_starts(text)] + [section.stop]
+        spans += [Span(start, stop) for start, stop in pairwise(borders)]
+    return [span for span in spans if n_words(document, span)]
+
+
+def words(document: Document) -> list[Span]:
+    """Words, as white space divides them, each with the space after it; the first with what is before it too."""
+    starts = [match.start() for match in _WORD.finditer(document.text)]
+    if not starts:
+        return []
+    return [Span(start, stop) for start, stop in pairwise([0, *starts[1:], len(document.text)])]
+
+
+def n_words(document: Document, span: Span) -> int:
+    """Number of words that begin in a span; used for tokens where there is no tokenizer."""
+    return len(_WORD.findall(document.text, span.start, span.stop))
+
+
+def keep(document: Document, spans: Sequence[Span]) -> Document:
+    """Reduce a document to some spans.
+
+    Each section keeps its heading and the kept part of its text; a section without text is
+    dropped. Pages are dropped, since they point into the whole text.
+
+    Args:
+        document: any.
+        spans: in ascending order, not overlapping; all text outside of them is cut out.
+    """
+    text: list[str] = []
+    kept: list[Section] = []
+    size = 0
+    starts, stops = [span.start for span in spans], [span.stop for span in spans]
+    for section in document.sections:
+        touching = spans[bisect_right(stops, section.start) : bisect_left(starts, section.stop)]
+        inside = [document.text[max(span.start, section.start) : min(span.stop, section.stop)] for span in touching]
+        if inside:
+            length = sum(map(len, inside))
+            kept.append(replace(section, start=size, stop=size + length))
+            text += inside
+            size += length
+    return replace(document, text="".join(text), sections=tuple(kept), pages=())
+
+
+def one_section(document: Document) -> Document:
+    """The same text as one section without a heading; heading lines stay in the text."""
+    return replace(document, sections=(Section("", (), 0, len(document.text)),))
+
+
+_REDRAWS = 100
+
+
+class PairSampler(Protocol):
+    """Draws two views of a document, or of a window of one that is too long to be read."""
+
+    @property
+    def room(self) -> int:
+        """Maximum length of the text that both views are drawn from, in lengths of a view.
+
+        2 where the views divide the text between them, 1 where one view may be all of it.
+        """
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """Draw two views.
+
+        Args:
+            document: of any length.
+            rng: the only source of randomness.
+
+        Returns:
+            Two documents, each with a word if `document` has any. A document that is too
+            small for the method is returned twice; only dropout makes its vectors differ.
+        """
+
+
+class Sampling(StrEnum):
+    """The samplers by name; see `SAMPLERS`."""
+
+    DOCSPLIT = "docsplit"
+    CROP_HALF = "crop_half"
+    CONTRIEVER = "contriever"
+    ICT = "ict"
+    SIMCSE = "simcse"
+    CT = "ct"
+
+
+@dataclass(frozen=True, slots=True)
+class DocSplit:
+    """Each sentence goes to one of two views by a fair coin, in order.
+
+    DocSplit (EMNLP 2023 Findings, "DocSplit: Simple Contrastive Pretraining for Large
+    Document Embeddings", section 2.2). A split that is too uneven is drawn again.
+    """
+
+    min_sentences: int = 4  # a document with fewer is too small
+    min_share: float = 0.1  # of the words, in each view
+    room: int = 2
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        found = sentences(document)
+        if len(found) < self.min_sentences:
+            return document, document
+        sizes = np.array([n_words(document, sentence) for sentence in found])
+        for _ in range(_REDRAWS):  # one very long sentence can make every draw uneven
+            heads = rng.random(len(found)) < 0.5
+            share = sizes[heads].sum() / sizes.sum()
+            if self.min_share <= share <= 1 - self.min_share:
+                one = [sentence for sentence, head in zip(found, heads, strict=True) if head]
+                other = [sentence for sentence, head in zip(found, heads, strict=True) if not head]
+                return keep(document, one), keep(document, other)
+        return document, document
+
+
+@dataclass(frozen=True, slots=True)
+class CropHalf:
+    """The first half and the second, as DocSplit's section 3.1 describes Contriever.
+
+    The cut is the end of the sentence that is nearest to the middle; a single sentence is
+    cut between words.
+    """
+
+    room: int = 2
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`; nothing is random."""
+        pieces = sentences(document)
+        if len(pieces) < 2:
+            pieces = words(document)
+        if len(pieces) < 2:
+            return document, document
+        before = list(accumulate(n_words(document, piece) for piece in pieces))
+        first = min(range(1, len(pieces)), key=lambda number: abs(2 * before[number - 1] - before[-1]))
+        cut = pieces[first].start
+        return keep(document, [Span(0, cut)]), keep(document, [Span(cut, len(document.text))])
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentCrops:
+    """Two crops of one stretch, drawn independently, with words deleted.
+
+    Contriever (Izacard et al. 2022, arXiv:2112.09118) as in its code:
+    lengths are uniform in `min_share` to `max_share` of the stretch, positions are uniform,
+    and crops may overlap.
+    """
+
+    chunk_words: int = 256  # the code takes 256 tokens
+    min_share: float = 0.1
+    max_share: float = 0.5
+    deletion: float = 0.1  # probability that a word is deleted
+    room: int = 2  # no crop is longer than half of its stretch
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        every = words(document)
+        if not every:
+            return document, document
+        first = int(rng.integers(max(1, len(every) - self.chunk_words + 1)))
+        chunk = every[first : first + self.chunk_words]
+        return keep(document, self._crop(chunk, rng)), keep(document, self._crop(chunk, rng))
+
+    def _crop(self, chunk: list[Span], rng: np.random.Generator) -> list[Span]:
+        length = max(1, int(len(chunk) * rng.uniform(self.min_share, self.max_share)))
+        first = int(rng.integers(len(chunk) - length + 1))
+        crop = chunk[first : first + length]
+        left = [word for word, fate in zip(crop, rng.random(length), strict=True) if fate >= self.deletion]
+        return left or crop[:1]
+
+
+@dataclass(frozen=True, slots=True)
+class InverseCloze:
+    """Some consecutive sentences, and the rest of the document.
+
+    The inverse cloze task (Lee et al. 2019, arXiv:1906.00300, section 4) with spans of one
+    sentence or more. DocSplit's section 3.1 calls the rest a negative; it is the positive.
+    """
+
+    max_share: float = 0.2  # of the words, in a span of several sentences
+    kept: float = 0.1  # probability that the span stays in the rest
+    room: int = 1  # the rest is nearly all of the text
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        found = sentences(document)
+        if len(found) < 2:
+            return document, document
+        sizes = [n_words(document, sentence) for sentence in found]
+        wanted = rng.uniform(0, self.max_share) * sum(sizes)
+        first = int(rng.integers(len(found)))
+        stop = first + 1
+        while stop < len(found) and sum(sizes[first : stop + 1]) <= wanted:
+            stop += 1
+        span = keep(document, found[first:stop])
+        if rng.random() < self.kept:
+            return span, document
+        return span, keep(document, found[:first] + found[stop:])
+
+
+@dataclass(frozen=True, slots=True)
+class SameTwice:
+    """The document, twice: its vectors differ by dropout in SimCSE, by the second encoder in Contrastive Tension."""
+
+    room: int = 1
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`; nothing is random."""
+        return document, document
+
+
+SAMPLERS: Mapping[Sampling, PairSampler] = MappingProxyType(
+    {
+        Sampling.DOCSPLIT: DocSplit(),
+        Sampling.CROP_HALF: CropHalf(),
+        Sampling.CONTRIEVER: IndependentCrops(),
+        Sampling.ICT: InverseCloze(),
+        Sampling.SIMCSE: SameTwice(),
+        Sampling.CT: SameTwice(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewBatch:
+    """B pairs of views, and the positions of their documents in the corpus."""
+
+    queries: tuple[SegmentedDocument, ...]
+    targets: tuple[SegmentedDocument, ...]
+    positions: tuple[int, ...]
+    seed: int  # for draws later in the step
+
+
+class ViewPairs:
+    """Draws the batches of a corpus: every document once per epoch, with new views each time.
+
+    A document that is too long for a step is first cut to a window of consecutive sentences, and the
+    views are drawn from that window. Both views therefore lie in the same place. Two windows, one for
+    each view, would mostly be two passages that share no text, whatever the sampler.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        documents: Sequence[Document],
+        sampler: PairSampler,
+        *,
+        batch_size: int,
+        max_tokens: int,
+        joined: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """Hold a corpus.
+
+        Args:
+            encoder: segments the views.
+            documents: at least two.
+            sampler: draws the two views.
+            batch_size: documents of a batch, at least two.
+            max_tokens: maximum tokens of a view, without special tokens. A window has at most
+                `sampler.room` times as many. Text of a view beyond `max_tokens` is not read.
+            joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
+                beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
+                as they do when the encoder is used.
+            seed: of all draws.
+
+        Raises:
+            TrainingError: there are fewer than two documents, in all or in a batch, or `max_tokens` is below 1.
+        """
+        if min(len(documents), batch_size) < 2:
+            raise TrainingError(
+                f"{len(documents)} documents in batches of {batch_size} have no negatives; give at least two of both"
+            )
+        if max_tokens < 1:
+            raise TrainingError(f"views of at most {max_tokens} tokens hold nothing; allow 512, or what fits in memory")
+        self.encoder = encoder
+        self.documents = documents
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.max_tokens = max_tokens
+        self.joined = joined
+        self.seed = seed
+
+    def batch(self, step: int) -> ViewBatch:
+        """The batch of a step, from 0; a document is left out if one of its views has no token.
+
+        Raises:
+            TrainingError: a chunk has more than `max_tokens` tokens, or all documents were left out.
+        """
+        rng = step_generator(self.seed, step)
+        queries, targets, positions = [], [], []
+        for position in epoch_slice(len(self.documents), self.batch_size, step, self.seed):
+            try:
+                window = self._window(self.documents[position], rng, self.sampler.room)
+                query, target = map(self._read, self.sampler.views(window, rng))
+            except DocumentError:
+                continue
+            queries.append(query)
+            targets.append(target)
+            positions.append(position)
+        if not positions:
+            raise TrainingError(f"the {self.batch_size} documents of step {step} have no text that can be read")
+        return ViewBatch(tuple(queries), tuple(targets), tuple(positions), int(rng.integers(2**62)))
+
+    def stretch(self, document: Document, rng: np.random.Generator) -> SegmentedDocument:
+        """Segment a document; if it is too long, a window of at most `max_tokens` tokens.
+
+        Raises:
+            DocumentError: it has no token.
+            TrainingError: a chunk has more than `max_tokens` tokens.
+        """
+        return self._read(self._window(document, rng, 1))
+
+    def _window(self, document: Document, rng: np.random.Generator, room: int) -> Document:
+        """A run of sentences of about `room` times `max_tokens` tokens; the document itself where it is not longer.
+
+        The window is drawn as a run of chunks, so that tokens are counted by the encoder. Every run
+        that cannot begin earlier or end later without being too long can be drawn. The sentences
+        of the window are those that begin in the run.
+        """
+        segmented = self.encoder.segment(document)
+        sizes, most = [len(ids) for ids in segmented.token_ids], room * self.max_tokens
+        if sum(sizes) <= most:
+            return document
+        self._check(document, max(sizes))
+        ends = np.cumsum(sizes)
+        last_first = int(np.searchsorted(ends, ends[-1] - most)) + 1
+        first = int(rng.integers(last_first + 1))
+        before = int(ends[first - 1]) if first else 0
+        stop = int(np.searchsorted(ends, before + most, side="right"))
+        run = Span(segmented.chunks[first].start, segmented.chunks[stop - 1].stop)
+        inside = [sentence for sentence in sentences(document) if run.start <= sentence.start < run.stop]
+        return keep(document, inside or [run])  # no sentence begins in a run inside one very long sentence
+
+    def _read(self, view: Document) -> SegmentedDocument:
+        """Segment a view, and cut off its end if it is too long."""
+        whole = self.encoder.segment(one_section(view) if self.joined else view)
+        ends = np.cumsum([len(ids) for ids in whole.token_ids])
+        n_read = 1 if self.joined else int(np.searchsorted(ends, self.max_tokens, side="right"))
+        self._check(view, int(ends[0]))
+        if n_read == len(whole.chunks):
+            return whole
+        return self.encoder.segment(keep(whole.document, [Span(0, whole.chunks[n_read - 1].stop)]))
+
+    def _check(self, document: Document, chunk_tokens: int) -> None:
+        if chunk_tokens > self.max_tokens:
+            raise TrainingError(
+                f"a chunk of {document.doc_id} has {chunk_tokens} tokens, a view at most {self.max_tokens}; "
+                "give the encoder a smaller window, or allow longer views"
+            )

@@ -1,0 +1,269 @@
+"""The task of each objective, over the corpora of a run: relations between documents, views of them, or their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.encoders.mean import MeanEncoder
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import DocumentError, TrainingError
+from engine.text.document import Document
+from engine.training.contrastive_pretraining import (
+    ContrastiveConfig,
+    ContrastivePretraining,
+    ContrastiveTension,
+    MomentumContrast,
+)
+from engine.training.corpus import TrainingCorpus
+from engine.training.fine_tuning import FineTuning, Loss, Source
+from engine.training.masked_words import WordPretraining
+from engine.training.section_contrast import Classes, Graph, SectionContrast
+from engine.training.selection import EvidenceChunks, IndexTeacher, Miner, RandomRuns, Selector
+from engine.training.smith_pretraining import Objective as SmithLoss
+from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.task import Task
+from engine.training.text_pairs import LabelledPair, TextPairs
+from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from indexer.training.library import Library
+from indexer.training.recipe import (
+    Negatives,
+    PairsObjective,
+    Recipe,
+    SectionsObjective,
+    SmithObjective,
+    TensionObjective,
+    TextPairsObjective,
+    ViewsObjective,
+    WordsObjective,
+)
+
+
+def make_task(
+    recipe: Recipe, encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], library: Library
+) -> Task[Any]:
+    """The task of a recipe.
+
+    Raises:
+        TrainingError: encoder or corpora do not fit the objective.
+    """
+    seed = recipe.trainer.seed
+    match recipe.objective:
+        case PairsObjective() as objective:
+            sources = [_source(corpus, recipe, objective, library) for corpus in corpora]
+            return FineTuning(encoder, sources, objective.settings, seed=seed)
+        case SectionsObjective() as objective:
+            return section_contrast(encoder, corpora, objective, seed=seed)
+        case TextPairsObjective() as objective:
+            if not isinstance(encoder, TdeEncoder):  # before negatives are mined
+                raise TrainingError(_unfit("text-pairs", encoder, "a TDE; make one: --new tde"))
+            miners = [library.miner(objective.miner, corpus, recipe.start.encoder) for corpus in corpora]
+            return text_pairs(encoder, corpora, miners, objective, seed=seed)
+        case objective:
+            documents = [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable]
+            return _alone(encoder, documents, objective, seed)
+
+
+def _alone(
+    encoder: TrainableEncoder,
+    documents: Sequence[Document],
+    objective: ViewsObjective | TensionObjective | WordsObjective | SmithObjective,
+    seed: int,
+) -> Task[Any]:
+    """A task over documents without pairs."""
+    match objective:
+        case ViewsObjective():
+            return _views(encoder, documents, objective, seed)
+        case TensionObjective():
+            if not isinstance(encoder, MeanEncoder):
+                raise TrainingError(_unfit("ct", encoder, "a mean encoder; name a backbone: --encoder"))
+            return ContrastiveTension(
+                encoder, _pairs(encoder, documents, Sampling.CT, objective, seed), negatives=objective.negatives
+            )
+        case WordsObjective():
+            pairs = _pairs(encoder, documents, Sampling.SIMCSE, objective, seed)
+            return WordPretraining(encoder, pairs, group_tokens=objective.group_tokens, seed=seed)
+        case SmithObjective():
+            if not isinstance(encoder, SmithEncoder):
+                raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
+            all_tasks = frozenset(SmithLoss) if encoder.config.is_hierarchical else frozenset({SmithLoss.WORDS})
+            config = SmithPretrainingConfig(
+                objectives=objective.tasks or all_tasks, batch_size=objective.batch_size, seed=seed
+            )
+            return SmithPretraining(encoder, list(_readable(encoder, documents)), config)
+
+
+def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
+    encoder = recipe.start.encoder
+    has_teacher = bool(objective.settings.losses.get(Loss.DISTILLATION))
+    teacher = IndexTeacher(library.index(corpus, objective.teacher)) if has_teacher else None
+    selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
+    # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
+    if objective.miner is Negatives.MODEL and recipe.start.new is None:
+        crowd = objective.settings.crowd
+        index = library.index(corpus, encoder)
+        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, crowd=crowd)
+    return Source(corpus, selector, library.miner(objective.miner, corpus, encoder), teacher)
+
+
+def section_contrast(
+    encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], objective: SectionsObjective, *, seed: int
+) -> SectionContrast:
+    """The task of CoLDE: pairs make a graph; without them, documents that share a label are a class.
+
+    If a label is a list, its first value counts.
+
+    Raises:
+        TrainingError: the encoder is not a CoLDE, only some of the corpora have pairs, or they have neither pairs
+            nor the label.
+    """
+    if not isinstance(encoder, ColdeEncoder):
+        raise TrainingError(_unfit("sections", encoder, "a CoLDE; make one: --new colde"))
+    settings = replace(objective.settings, seed=seed)
+    without = [corpus.name for corpus in corpora if not corpus.pairs]
+    if 0 < len(without) < len(corpora):
+        raise TrainingError(f"{', '.join(without)} has no pairs, the other corpora have; train on one kind at a time")
+    texts = _Numbered(encoder)
+    if without:
+        labels = _labels(corpora, objective.label or "", texts)
+        return SectionContrast(encoder, texts.segmented, Classes(labels), settings)
+    pairs = [
+        (texts.number(corpus, query_id), texts.number(corpus, target_id))
+        for corpus in corpora
+        for query_id, targets in corpus.pairs.items()
+        for target_id in targets
+    ]
+    readable = [(query, target) for query, target in pairs if query is not None and target is not None]
+    return SectionContrast(encoder, texts.segmented, Graph(len(texts.segmented), readable), settings)
+
+
+def _labels(corpora: Sequence[TrainingCorpus], label: str, texts: _Numbered) -> list[int]:
+    """The class of each readable document that has the label; corpora share no class."""
+    classes: dict[tuple[str, object], int] = {}
+    labels = []
+    for corpus in corpora:
+        for doc_id in corpus.trainable:
+            value = corpus.documents[doc_id].metadata.get(label)
+            first = (value[0] if value else None) if isinstance(value, list) else value
+            if first is not None and texts.number(corpus, doc_id) is not None:
+                labels.append(classes.setdefault((corpus.name, first), len(classes)))
+    if not labels:
+        fields = sorted({name for corpus in corpora for one in corpus.documents.values() for name in one.metadata})
+        raise TrainingError(f"no document has the metadata field {label!r}; they have {', '.join(fields) or 'none'}")
+    return labels
+
+
+def text_pairs(
+    encoder: TdeEncoder,
+    corpora: Sequence[TrainingCorpus],
+    miners: Sequence[Miner | None],
+    objective: TextPairsObjective,
+    *,
+    seed: int,
+) -> TextPairs:
+    """The task of TDE: the pairs of the corpora match, other pairs of the same corpus do not.
+
+    Raises:
+        TrainingError: there are too few pairs.
+    """
+    rng = np.random.default_rng(seed)
+    texts, pairs = _Numbered(encoder), []
+    for corpus, miner in zip(corpora, miners, strict=True):
+        for query_id, targets in corpus.pairs.items():
+            drawn = _few(list(targets), objective.positives_per_query, rng)
+            hard = miner.negatives(query_id) if miner else ()
+            others = negatives(corpus, query_id, hard, objective.negatives_per_positive * len(drawn), rng)
+            for target_id, matches in [*((one, True) for one in drawn), *((one, False) for one in others)]:
+                query, target = texts.number(corpus, query_id), texts.number(corpus, target_id)
+                if query is not None and target is not None:
+                    pairs.append(LabelledPair(query, target, matches))
+    documents = [one.document for one in texts.segmented]
+    return TextPairs(encoder, documents, pairs, objective.settings, seed=seed)
+
+
+def negatives(
+    corpus: TrainingCorpus, query_id: str, hard: Sequence[str], n: int, rng: np.random.Generator
+) -> list[str]:
+    """At most n documents that do not belong to a query: first hard negatives, then random documents."""
+    chosen = _few(hard, n, rng)
+    left_out = {query_id, *hard, *corpus.related.get(query_id, ())}
+    others = [doc_id for doc_id in corpus.trainable if doc_id not in left_out]
+    return chosen + _few(others, n - len(chosen), rng)
+
+
+def _few(among: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
+    return [among[int(at)] for at in rng.permutation(len(among))[:n]]
+
+
+def _pairs(
+    encoder: Encoder,
+    documents: Sequence[Document],
+    sampling: Sampling,
+    objective: ViewsObjective | TensionObjective | WordsObjective,
+    seed: int,
+) -> ViewPairs:
+    return ViewPairs(
+        encoder,
+        documents,
+        SAMPLERS[sampling],
+        batch_size=objective.batch_size,
+        max_tokens=objective.view_tokens,
+        joined=isinstance(objective, ViewsObjective) and objective.joined_views,
+        seed=seed,
+    )
+
+
+def _views(encoder: TrainableEncoder, documents: Sequence[Document], objective: ViewsObjective, seed: int) -> Task[Any]:
+    pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
+    if objective.queue:
+        return MomentumContrast(
+            encoder, pairs, queue_size=objective.queue, momentum=objective.momentum, temperature=objective.temperature
+        )
+    config = ContrastiveConfig(
+        temperature=objective.temperature,
+        symmetric=objective.symmetric,
+        mlm_weight=objective.mlm_weight,
+        mlp_head=objective.mlp_head,
+        group_tokens=objective.group_tokens,
+        seed=seed,
+    )
+    return ContrastivePretraining(encoder, pairs, config)
+
+
+def _readable(encoder: Encoder, documents: Sequence[Document]) -> Iterator[SegmentedDocument]:
+    for document in documents:
+        try:
+            yield encoder.segment(document)
+        except DocumentError:
+            continue
+
+
+def _unfit(objective: str, encoder: TrainableEncoder, wanted: str) -> str:
+    return f"the objective {objective} does not train an encoder of type {encoder.kind}, but {wanted}"
+
+
+class _Numbered:
+    """Documents that have a token, each segmented once and numbered in the order of first use."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._numbers: dict[tuple[str, str], int | None] = {}
+        self.segmented: list[SegmentedDocument] = []
+
+    def number(self, corpus: TrainingCorpus, doc_id: str) -> int | None:
+        """The position of a document in `segmented`; None where it has no token."""
+        key = corpus.name, doc_id
+        if key not in self._numbers:
+            try:
+                self.segmented.append(self._encoder.segment(corpus.documents[doc_id]))
+                self._numbers[key] = len(self.segmented) - 1
+            except DocumentError:
+                self._numbers[key] = None
+        return self._numbers[key]

@@ -1,0 +1,369 @@
+"""Losses over vectors and scores, compared with loops in plain Python."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from engine.encoders.mean import MeanEncoder
+from engine.scoring import evidence as of_search
+from engine.scoring.evidence import Scoring
+from engine.training.losses import (
+    ScaledCosine,
+    batch_thresholds,
+    bce_of_cosine,
+    best_matches,
+    chunk_weights,
+    contrastive_tension,
+    distillation,
+    evidence_scores,
+    info_nce,
+    margin,
+    margin_mse,
+    ranking_loss,
+    supervised_contrastive,
+)
+from tests.fakes import make_document
+
+SEEDS = st.integers(0, 10_000)
+
+
+def unit(seed: int, *shape: int) -> Tensor:
+    drawn = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return normalize(drawn, dim=-1)
+
+
+def coins(seed: int, *shape: int, share: float = 0.3) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share
+
+
+def info_nce_by_hand(queries: Tensor, targets: Tensor, positives: list[int], tau: float, excluded: Tensor) -> float:
+    losses = []
+    for i, p in enumerate(positives):
+        terms = [exp(float(queries[i] @ targets[j]) / tau) for j in range(len(targets)) if j == p or not excluded[i, j]]
+        losses.append(-log(exp(float(queries[i] @ targets[p]) / tau) / sum(terms)))
+    return sum(losses) / len(losses)
+
+
+@given(seed=SEEDS, n_queries=st.integers(1, 5), n_targets=st.integers(1, 7))
+def test_info_nce_equals_the_equation(seed: int, n_queries: int, n_targets: int) -> None:
+    queries, targets = unit(seed, n_queries, 6), unit(seed + 1, n_targets, 6)
+    positives = torch.randint(n_targets, (n_queries,), generator=torch.Generator().manual_seed(seed))
+    excluded = coins(seed, n_queries, n_targets)
+    found = info_nce(queries, targets, positives, temperature=0.5, excluded=excluded)
+    assert found.item() == pytest.approx(info_nce_by_hand(queries, targets, positives.tolist(), 0.5, excluded))
+
+
+def test_info_nce_in_both_directions_is_the_mean_of_them() -> None:
+    queries, targets, nothing = unit(0, 4, 6), unit(1, 4, 6), torch.zeros(4, 4, dtype=torch.bool)
+    positives = [2, 0, 3, 1]
+    one = info_nce_by_hand(queries, targets, positives, 0.2, nothing)
+    other = info_nce_by_hand(targets[positives], queries, [0, 1, 2, 3], 0.2, nothing)
+    found = info_nce(queries, targets, torch.tensor(positives), temperature=0.2, symmetric=True)
+    assert found.item() == pytest.approx((one + other) / 2)
+
+
+def test_queries_that_share_a_positive_are_no_negatives_of_each_other() -> None:
+    queries = torch.eye(2, dtype=torch.float64)
+    loss = info_nce(queries, queries[:1], torch.tensor([0, 0]), temperature=1.0, symmetric=True)
+    assert loss.item() == 0.0
+
+
+def test_info_nce_of_two_equal_targets_is_the_log_of_two() -> None:
+    targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert info_nce(targets[:1], targets, torch.tensor([1]), temperature=0.05).item() == pytest.approx(log(2))
+
+
+def supervised_contrastive_by_hand(vectors: Tensor, positives: Tensor, tau: float, ignored: Tensor) -> float:
+    losses = []
+    for i in range(len(vectors)):
+        others = [k for k in range(len(vectors)) if k != i and not ignored[i, k]]
+        own = [j for j in others if positives[i, j]]
+        if own:
+            denominator = sum(exp(float(vectors[i] @ vectors[k]) / tau) for k in others)
+            terms = [log(exp(float(vectors[i] @ vectors[j]) / tau) / denominator) for j in own]
+            losses.append(-sum(terms) / len(own))
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+@given(seed=SEEDS, n_vectors=st.integers(0, 7), share=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_supervised_contrastive_equals_the_equation(seed: int, n_vectors: int, share: float) -> None:
+    vectors = unit(seed, n_vectors, 6).requires_grad_()
+    positives, ignored = (
+        coins(seed, n_vectors, n_vectors, share=share),
+        coins(seed + 1, n_vectors, n_vectors, share=share),
+    )
+    found = supervised_contrastive(vectors, positives, temperature=0.5, ignored=ignored)
+    assert found.item() == pytest.approx(supervised_contrastive_by_hand(vectors.detach(), positives, 0.5, ignored))
+    found.backward()
+    assert vectors.grad is not None
+    assert vectors.grad.isfinite().all()
+
+
+def test_anchors_without_positives_are_skipped() -> None:
+    vectors = torch.eye(3)
+    positives = torch.tensor([[False, True, False], [True, False, False], [False, False, True]])
+    loss = supervised_contrastive(vectors, positives, temperature=1.0)
+    assert loss.item() == pytest.approx(log(2))  # one of two orthogonal others is positive; the third has only itself
+
+
+def test_the_scaled_cosine_begins_as_that_of_smith_and_learns() -> None:
+    layer = ScaledCosine()
+    torch.testing.assert_close(layer(torch.tensor([-1.0, 0.5])), torch.tensor([-6.0, 3.0]))
+    layer(torch.tensor(1.0)).backward()
+    assert layer.bias.grad == 1.0
+    assert layer.raw_scale.grad is not None
+    assert layer.raw_scale.grad > 0
+    assert not any(weight.requires_grad for weight in ScaledCosine(learned=False).parameters())
+
+
+@pytest.mark.parametrize(("raw", "scale"), [(-1e9, 1.0), (1e9, 50.0)])
+def test_the_scale_stays_in_its_range(raw: float, scale: float) -> None:
+    layer = ScaledCosine()
+    torch.nn.init.constant_(layer.raw_scale, raw)
+    assert layer.scale.item() == scale
+
+
+def test_bce_of_cosine_equals_the_equation() -> None:
+    cosine, labels = torch.tensor([0.9, -0.2, 0.4]), torch.tensor([True, False, True])
+    chances = [1 / (1 + exp(-(6 * c + 0.5))) for c in (0.9, -0.2, 0.4)]
+    by_hand = -(log(chances[0]) + log(1 - chances[1]) + log(chances[2])) / 3
+    assert bce_of_cosine(cosine, labels, 6.0, 0.5).item() == pytest.approx(by_hand)
+
+
+def ranking_by_hand(scores: Tensor, positives: Tensor, excluded: Tensor, tau: float) -> float:
+    losses = []
+    for row, positive, left_out in zip(scores.tolist(), positives.tolist(), excluded.tolist(), strict=True):
+        places = [t for t in range(len(row)) if not left_out[t]]
+        negatives = sum(exp(row[t] / tau) for t in places if not positive[t])
+        own = [exp(row[t] / tau) for t in places if positive[t]]
+        losses += [-log(up / (up + negatives)) for up in own]
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+@given(seed=SEEDS, share=st.sampled_from([0.0, 0.3, 1.0]), left_out=st.sampled_from([0.0, 0.3, 1.0]))
+def test_the_ranking_loss_equals_the_equation(seed: int, share: float, left_out: float) -> None:
+    scores = torch.rand(3, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).requires_grad_()
+    positives, excluded = coins(seed, 3, 6, share=share), coins(seed + 1, 3, 6, share=left_out)
+    found = ranking_loss(scores, positives, excluded, temperature=0.3)
+    assert found.item() == pytest.approx(ranking_by_hand(scores.detach(), positives, excluded, 0.3))
+    found.backward()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+
+
+def test_positives_do_not_push_each_other_down() -> None:
+    scores = torch.tensor([[2.0, 1.0, 0.0]], requires_grad=True)
+    ranking_loss(scores, torch.tensor([[True, True, False]])).backward()
+    assert scores.grad is not None
+    assert (scores.grad[0, :2] < 0).all()
+    assert scores.grad[0, 2] > 0
+
+
+def distillation_by_hand(student: Tensor, teacher: Tensor, excluded: Tensor, tau: float) -> float:
+    total = 0.0
+    for s, t, out in zip(student.tolist(), teacher.tolist(), excluded.tolist(), strict=True):
+        left = [place for place in range(len(s)) if not out[place]]
+        p_sum, q_sum = sum(exp(t[j] / tau) for j in left), sum(exp(s[j] / tau) for j in left)
+        for j in left:
+            p, q = exp(t[j] / tau) / p_sum, exp(s[j] / tau) / q_sum
+            total += p * log(p / q)
+    return total / len(student)
+
+
+@given(seed=SEEDS)
+def test_distillation_equals_the_equation(seed: int) -> None:
+    student = torch.rand(3, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).requires_grad_()
+    teacher = torch.rand(3, 5, generator=torch.Generator().manual_seed(seed + 1), dtype=torch.float64)
+    excluded = coins(seed, 3, 5)
+    excluded[:, 0] = False
+    found = distillation(student, teacher, excluded, temperature=0.2)
+    by_hand = distillation_by_hand(student.detach(), teacher, excluded, 0.2)
+    assert found.item() == pytest.approx(by_hand, abs=1e-12)
+    found.backward()
+    assert student.grad is not None
+    assert (student.grad[excluded] == 0).all()
+
+
+def test_a_student_that_scores_like_its_teacher_has_nothing_to_learn() -> None:
+    scores = torch.tensor([[0.3, 0.1, 0.9]])
+    assert distillation(scores + 5, scores, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
+    assert margin_mse(scores + 5, scores, torch.tensor([[True, False, False]])).item() == pytest.approx(0, abs=1e-10)
+
+
+@given(seed=SEEDS)
+def test_margin_mse_equals_the_equation(seed: int) -> None:
+    student, teacher = unit(seed, 3, 5), unit(seed + 1, 3, 5)
+    positives, excluded = coins(seed, 3, 5), coins(seed + 1, 3, 5)
+    squares = [
+        float((student[i, p] - student[i, n]) - (teacher[i, p] - teacher[i, n])) ** 2
+        for i in range(3)
+        for p in range(5)
+        for n in range(5)
+        if positives[i, p] and not positives[i, n] and not excluded[i, p] and not excluded[i, n]
+    ]
+    by_hand = sum(squares) / len(squares) if squares else 0.0
+    assert margin_mse(student, teacher, positives, excluded).item() == pytest.approx(by_hand)
+
+
+def test_contrastive_tension_is_the_cross_entropy_of_dot_products() -> None:
+    one, other = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[1.5, 3.0], [-1.0, 0.5]])
+    by_hand = (-log(1 / (1 + exp(-3.0))) - log(1 - 1 / (1 + exp(0.5)))) / 2
+    assert contrastive_tension(one, other, torch.tensor([True, False])).item() == pytest.approx(by_hand)
+
+
+CASES = st.tuples(
+    st.integers(0, 10_000),
+    st.integers(1, 12),
+    st.integers(1, 6),
+    st.sampled_from([0.5, 1.0, 2.0, 3.0]),
+    st.sampled_from([0.0, 0.08, 1.0]),
+)
+
+
+def unit_rows(seed: int, *shape: int) -> Tensor:
+    return normalize(torch.randn(shape, generator=torch.Generator().manual_seed(seed)) + 0.7, dim=-1)
+
+
+def lengths_mask(seed: int, n: int, longest: int) -> Tensor:
+    lengths = torch.randint(1, longest + 1, (n,), generator=torch.Generator().manual_seed(seed))
+    return torch.arange(longest) < lengths[:, None]
+
+
+def theta_by_hand(similarities: NDArray[np.float32], crowd: int) -> NDArray[np.float32]:
+    """The (M+1)-th best of each row; 0 where there are no more than M."""
+    if similarities.shape[1] <= crowd:
+        return np.zeros(len(similarities), np.float32)
+    return np.clip(-np.sort(-similarities, axis=1)[:, crowd], 0, 1)
+
+
+@given(CASES)
+def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) -> None:
+    seed, n_targets, crowd, power, document_weight = case
+    scoring = Scoring(power=power)
+    queries, targets = unit_rows(seed, 3, 4, 5), unit_rows(seed + 1, n_targets, 6, 5)
+    query_mask, target_mask = lengths_mask(seed, 3, 4), lengths_mask(seed + 1, n_targets, 6)
+    queries, targets = queries * query_mask[..., None], targets * target_mask[..., None]
+    whole = unit_rows(seed + 2, 3, 5) @ unit_rows(seed + 3, n_targets, 5).mT
+    n_tokens = torch.randint(1, 127, (3, 4), generator=torch.Generator().manual_seed(seed))
+    best = best_matches(queries, targets, target_mask)
+    found = evidence_scores(
+        best,
+        whole,
+        n_tokens.float().sqrt() * query_mask,
+        batch_thresholds(best, None, crowd),
+        batch_thresholds(whole[:, None], None, crowd).squeeze(1),
+        power=power,
+        document_weight=document_weight,
+    )
+    for q in range(3):
+        own = queries[q][query_mask[q]]
+        similarities = np.array(
+            [
+                [float((target[mask] @ chunk).max()) for target, mask in zip(targets, target_mask, strict=True)]
+                for chunk in own
+            ],
+            np.float32,
+        )
+        theta, theta_document = (theta_by_hand(rows, crowd) for rows in (similarities, whole[q].numpy()[None]))
+        weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
+        limits = of_search.thresholds(theta, 0.0, weights, scoring)
+        of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), power)
+        chunks = of_search.chunk_component(similarities, limits, scoring)
+        expected = (1 - document_weight) * chunks + document_weight * of_document
+        # Near the threshold a root turns the last digit of a similarity into the third of its margin.
+        np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5 if power >= 1 else 5e-3)
+
+
+def test_padding_never_wins_against_negative_cosines() -> None:
+    targets = torch.tensor([[[-1.0, 0.0], [0.0, 0.0]]])  # the second chunk is padding
+    assert best_matches(torch.tensor([[[1.0, 0.0]]]), targets, torch.tensor([[True, False]])).item() == -1.0
+
+
+def test_best_matches_send_gradients_to_the_best_chunk_alone() -> None:
+    queries, targets = unit_rows(0, 2, 3, 4), unit_rows(1, 2, 5, 4).requires_grad_()
+    best_matches(queries, targets, torch.ones(2, 5, dtype=torch.bool)).sum().backward()
+    by_hand = torch.zeros_like(targets)
+    for q in range(2):
+        for i in range(3):
+            for t in range(2):
+                by_hand[t, int((targets[t] @ queries[q, i]).argmax())] += queries[q, i]
+    torch.testing.assert_close(targets.grad, by_hand)
+
+
+def test_positives_do_not_count_for_the_threshold() -> None:
+    similarities = torch.tensor([[[0.9, 0.8, 0.5, 0.3, -0.2]]])
+    left_out = torch.tensor([[True, False, False, False, False]])
+    assert batch_thresholds(similarities, None, 1).item() == pytest.approx(0.8)
+    assert batch_thresholds(similarities, left_out, 1).item() == pytest.approx(0.5)
+    assert batch_thresholds(similarities, left_out, 3).item() == 0.0  # similarity -0.2
+    assert batch_thresholds(similarities, left_out, 4).item() == 0.0  # nobody is left
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_the_score_does_not_rise_when_all_similarities_move_towards_one(power: float) -> None:
+    similarities = torch.rand(3, 4, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    theta = batch_thresholds(similarities, None, 2)
+    margin(similarities, theta[..., None], power).sum().backward()
+    assert similarities.grad is not None
+    towards_one = (similarities.grad * (1 - similarities.detach())).sum()
+    assert similarities.grad.abs().sum() > 1
+    assert abs(towards_one.item()) < 1e-4
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_under_the_threshold_there_is_neither_score_nor_gradient(power: float) -> None:
+    similarities = torch.tensor([-torch.inf, 0.2, 0.6], requires_grad=True)
+    margins = margin(similarities, torch.tensor(0.2), power)
+    margins.sum().backward()
+    assert margins.tolist() == pytest.approx([0, 0, 0.5**power])
+    assert similarities.grad is not None
+    assert similarities.grad[:2].tolist() == [0, 0]
+    assert similarities.grad[2] > 0
+
+
+def test_with_softening_similarities_below_the_threshold_have_a_gradient() -> None:
+    similarities = torch.tensor([-torch.inf, 0.1, 0.2, 0.6, 1.0, 1.001], requires_grad=True)
+    margins = margin(similarities, torch.tensor(0.2), 2.0, softening=0.05)
+    margins.sum().backward()
+    assert (margins.diff() >= 0).all()
+    assert margins[[0, -1]].tolist() == [0, 1]
+    assert similarities.grad is not None
+    assert similarities.grad.isfinite().all()
+    assert (similarities.grad[1:4] > 0).all()
+
+
+def test_a_small_softening_is_nearly_the_score_of_search() -> None:
+    similarities = torch.linspace(-1, 1, 50)
+    hard, soft = (margin(similarities, torch.tensor(0.3), 2.0, softening) for softening in (0.0, 1e-3))
+    torch.testing.assert_close(soft, hard, atol=1e-4, rtol=0)
+
+
+def test_softened_scores_stay_within_zero_and_one() -> None:
+    ones = torch.ones(1, 2, 1)
+    scores = evidence_scores(
+        ones,
+        ones[:, 0],
+        torch.tensor([[3.0, 1.0]]),
+        torch.tensor([[0.5, 0.9]]),
+        torch.tensor([0.2]),
+        softening=0.1,
+    )
+    assert scores.item() == pytest.approx(1.0)
+
+
+def test_a_chunk_weighs_the_root_of_its_tokens_and_padding_nothing(mean_encoder: MeanEncoder) -> None:
+    texts = ["fox " * 12 + "dog dog dog dog", "the old house is red"]
+    documents = [mean_encoder.segment(make_document("d", text)) for text in texts]
+    tokens = [[chunk.n_tokens for chunk in document.chunks] for document in documents]
+    torch.testing.assert_close(
+        chunk_weights(documents), torch.tensor([[n**0.5 for n in tokens[0]], [tokens[1][0] ** 0.5, 0.0]])
+    )
