@@ -16,7 +16,7 @@ from engine import pairs as overlaps
 from engine import result as results
 from engine.extras import check_extra
 from engine.novelty import N_PAIRS
-from engine.result import N_MATCHES, N_SNIPPETS, shown_spans
+from engine.result import N_MATCHES, N_SNIPPETS
 from engine.text.document import section_label
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from engine.plots.style import Plot
-    from engine.report.snippets import Snippet
+    from engine.report.quotes import Quote
 
 T = TypeVar("T")
 
@@ -36,14 +36,14 @@ class PairSnippet:
     contribution: float  # of the pair to the score
     query_section: str  # its heading, or its first words where it has none
     target_section: str
-    query: Snippet
-    target: Snippet
-    query_pages: tuple[int, ...]  # of the passage, from 1; empty for a format without pages
+    query: Quote
+    target: Quote
+    query_pages: tuple[int, ...]  # of the sentence, from 1; empty for a format without pages
     target_pages: tuple[int, ...]
 
     def __str__(self) -> str:
         query, target = _place(self.query_section, self.query_pages), _place(self.target_section, self.target_pages)
-        return f"{self.contribution:.4f}  {query} -> {target}\n  < {self.query.marked()}\n  > {self.target.marked()}"
+        return f"{self.contribution:.4f}  {query} -> {target}\n  < {self.query.text}\n  > {self.target.text}"
 
 
 class Hit(results.Hit):
@@ -61,23 +61,22 @@ class Hit(results.Hit):
             QueryError: the hit belongs to no `Result`, so there is no query.
         """
         # Loads the word segmenter, which a result that is only ranked does not need.
-        from engine.report.snippets import pair_snippets, term_weights
+        from engine.report.quotes import Quotes
 
         answer = self.own_result()
-        weights = term_weights(self, answer.language)
+        quotes = Quotes(answer.query, self, answer.language)
         found = []
         for pair in self.pairs[: max(0, n_pairs)]:
-            both = pair_snippets(answer, self, pair, weights)
-            mine, theirs = shown_spans(pair, answer.query, self.document)
+            mine, theirs = quotes.of(pair)
             found.append(
                 PairSnippet(
                     pair.contribution,
                     section_label(answer.query, pair.query_section),
                     section_label(self.document, pair.target_section),
-                    both.query,
-                    both.target,
-                    answer.query.page_numbers(mine),
-                    self.document.page_numbers(theirs),
+                    mine,
+                    theirs,
+                    answer.query.page_numbers(mine.span),
+                    self.document.page_numbers(theirs.span),
                 )
             )
         return found
@@ -103,7 +102,7 @@ class Hit(results.Hit):
         """The notebook view; None, which shows the `repr`, for a hit of no result."""
         if self._answer is None:
             return None
-        from engine.report.html import result_html
+        from engine.report.notebook import result_html
 
         return result_html(replace(self._answer, hits=(self,)))
 
@@ -220,7 +219,7 @@ class Result(results.Result):
         return result_table(self)
 
     def _repr_html_(self) -> str:
-        from engine.report.html import result_html
+        from engine.report.notebook import result_html
 
         return result_html(self)
 
@@ -241,7 +240,7 @@ class SectionMatrix(results.SectionMatrix):
         return matrix_frame(self)
 
     def _repr_html_(self) -> str:
-        from engine.report.html import matrix_html
+        from engine.report.notebook import matrix_html
 
         return matrix_html(self)
 

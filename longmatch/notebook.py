@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from engine.report.document_html import document_html
+from engine.text.document import Document
 
 
 def show_documents() -> None:
@@ -12,5 +12,12 @@ def show_documents() -> None:
     shell = sys.modules["IPython"].get_ipython()
     if shell is not None:
         shell.display_formatter.formatters["text/html"].for_type_by_name(
-            "engine.text.document", "Document", document_html
+            "engine.text.document", "Document", _document_html
         )
+
+
+def _document_html(document: Document) -> str:
+    # Loads Jinja, which a notebook that shows no document does without.
+    from engine.report.notebook import document_html
+
+    return document_html(document)

@@ -132,9 +132,9 @@ def test_the_table_names_both_documents_and_what_the_score_rests_on(index: Index
     alone = comparison_table(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1, width=80)
     assert alone.startswith("< q") and "\n> t" in alone
     assert "without an index there are no thresholds" in alone
-    assert "River -> Sea" in alone and "*river*" in alone
+    assert "River -> Sea" in alone and "river" in alone and "*" not in alone
     assert max(map(len, alone.splitlines())) <= 80
     with_index = str(index.compare(corpus[0], corpus[1].doc_id))
     assert f"score, with thresholds and word statistics of {index.snapshot.folder}"[:40] in with_index
     styled = comparison_lines(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1)
-    assert ("river", "match") in [(run.text, run.style) for line in styled for run in line]
+    assert ("long river runs", "match") in [(run.text, run.style) for line in styled for run in line]

@@ -53,15 +53,23 @@ def _place(start: int, end: int, page: int | None = None) -> dict[str, Any]:
 
 
 def test_a_result_as_plain_values_holds_everything() -> None:
-    empty = {"query_section": None, "target_section": None, "words": [], "spans": [], "word_contribution": 0.0}
-    query_section = {"index": 0, "heading": "A", **_place(0, 10)}
+    empty = {
+        "query_section": None,
+        "target_section": None,
+        "words": [],
+        "spans": [],
+        "word_contribution": 0.0,
+        "quotes": None,
+    }
+    query_section = {"index": 0, "heading": "A", "label": "A", **_place(0, 10)}
     delta = {**_place(6, 11, 2), "text": "delta"}
+    quote = {"start": 0, "end": 10, "text": "alpha beta", "marks": []}
     strongest = {
         "kind": "section_pair",
         "contribution": 0.4,
         "word_contribution": 0.1,
         "query_section": query_section,
-        "target_section": {"index": 1, "heading": "D", **_place(6, 11, 2)},
+        "target_section": {"index": 1, "heading": "D", "label": "D", **_place(6, 11, 2)},
         "similarity": 0.75,
         "threshold": 0.5,
         "words": [
@@ -78,13 +86,14 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
             },
         ],
+        "quotes": {"query": quote, "target": {"start": 6, "end": 11, "text": "delta", "marks": []}},
     }
     other = {
         "kind": "section_pair",
         "contribution": 0.05,
         "word_contribution": 0.0,
         "query_section": query_section,
-        "target_section": {"index": 0, "heading": "", **_place(0, 6, 1)},
+        "target_section": {"index": 0, "heading": "", "label": "“gamma delta”", **_place(0, 6, 1)},
         "similarity": 0.5,
         "threshold": 0,
         "words": [],
@@ -94,6 +103,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(0, 5), "text": "alpha"}, "target": {**_place(0, 5, 1), "text": "gamma"}},
             }
         ],
+        "quotes": {"query": quote, "target": {"start": 0, "end": 5, "text": "gamma", "marks": []}},
     }
     hit = {
         "rank": 1,
@@ -130,6 +140,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "n_searched": 30,
         "seconds": 0.012346,
         "language": "english",
+        "copies": [],
         "reference": 2,
         "encoding": None,
         "provenance": None,
@@ -187,10 +198,10 @@ def test_a_hit_has_its_pairs() -> None:
 def test_snippets_show_both_sides_of_the_strongest_pairs_with_pages() -> None:
     strongest, other = HIT_OF_RESULT.snippets()
     assert (strongest.contribution, strongest.query_section, strongest.target_section) == (0.4, "A", "D")
-    assert (strongest.query.text, strongest.target.text) == ("alpha", "delta")
+    assert (strongest.query.text, strongest.target.text) == ("alpha beta", "delta")
     assert (strongest.query_pages, strongest.target_pages) == ((), (2,))
     assert other.target_pages == (1,)
-    assert str(strongest) == "0.4000  A -> D (p. 2)\n  < alpha\n  > delta"
+    assert str(strongest) == "0.4000  A -> D (p. 2)\n  < alpha beta\n  > delta"
     assert [len(HIT_OF_RESULT.snippets(n_pairs)) for n_pairs in (-1, 0, 1, 5)] == [0, 0, 1, 2]
 
 

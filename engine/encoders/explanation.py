@@ -89,13 +89,17 @@ class ModelPair:
 
 
 def strongest_pairs(explanation: ModelExplanation, n: int | None = None) -> list[ModelPair]:
+    """`strongest` of an explanation."""
+    return strongest(explanation.pairs, n)
+
+
+def strongest(values: NDArray[np.floating], n: int | None = None) -> list[ModelPair]:
     """The section pairs with a value above 0, strongest first; equal values in reading order.
 
     Args:
-        explanation: of a query and a target.
+        values: (sections of the query, sections of the target).
         n: most pairs, at least 0; all by default.
     """
-    values = explanation.pairs
     order = np.argsort(-values, axis=None, kind="stable")[:n]
     places = zip(*np.unravel_index(order, values.shape), strict=True)
     found = [ModelPair(int(row), int(column), float(values[row, column])) for row, column in places]

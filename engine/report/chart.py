@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.report.evidence import best_sentence_span, pages_label, place_of
-from engine.report.marked_text import Mark, Run, marked_runs
-from engine.report.snippets import after_heading
-from engine.result import Hit, Result, shown_spans
+from engine.report.evidence import pages_label, place_of
+from engine.report.quotes import Quote, Quotes
+from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
+from engine.words.places import after_heading
 
 N_WORDS = 5  # words listed in a cell
 _ROW_CHARACTERS = 400  # most characters of the text of a row
@@ -28,14 +28,14 @@ class Cell:
     contribution: float  # of the row to the score of the hit, over all sections of the hit
     section: str
     pages: str  # of the passage; "" for a format without pages
-    runs: tuple[Run, ...]  # the passage, its matched words marked
+    quote: Quote  # the passage, its matched words marked
     words: tuple[str, ...]  # matched words, strongest first
     similarity: float | None  # None where words alone match
 
     @property
     def text(self) -> str:
         """The passage on one line."""
-        return " ".join("".join(text for run in self.runs for text, _ in run.pieces).split())
+        return self.quote.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +90,22 @@ def _column(result: Result, hit: Hit, rows: Sequence[int], least: float) -> list
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
     even = hit.score / max(1, len(result.query.sections))
-    return [_cell(result, hit, pairs.get(row, []), least, even) for row in rows]
+    quotes = Quotes(result.query, hit, result.language)
+    return [_cell(hit, pairs.get(row, []), quotes, least, even) for row in rows]
 
 
-def _cell(result: Result, hit: Hit, pairs: Sequence[SectionPair], least: float, even: float) -> Cell | None:
+def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, least: float, even: float) -> Cell | None:
     contribution = sum(pair.contribution for pair in pairs)
     has_passage = any(pair.parts for pair in pairs)
     if not pairs or contribution < least or not (has_passage or contribution >= even):
         return None
     best = max(pairs, key=lambda pair: pair.contribution)
-    _, span = shown_spans(best, result.query, hit.document)
-    span = Span(after_heading(hit.document, span, best.target_section), span.stop)
-    words = [(part.contribution, hit.places[1].spans(part.key, best.target_section)) for part in best.terms]
-    sentence = best_sentence_span(hit.document.text, span, words)
-    marks = [Mark(Span(start, stop), 1, is_word=True) for _, places in words for start, stop in places]
+    _, quote = quotes.of(best)
     return Cell(
         contribution,
         section_label(hit.document, best.target_section),
-        pages_label(place_of(hit.document, sentence)),
-        tuple(marked_runs(hit.document.text, sentence, marks)),
+        pages_label(place_of(hit.document, quote.span)),
+        quote,
         tuple(part.term for part in best.terms[:N_WORDS]),
         best.parts[0].similarity if best.parts else None,
     )

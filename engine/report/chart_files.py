@@ -97,6 +97,5 @@ def _add_row(cells: Any, row: Row) -> None:  # noqa: ANN401
         place.paragraphs[0].add_run(f"{cell.contribution:.4f}").bold = True
         place.paragraphs[0].add_run(safe(f"  {where}"))
         passage = place.add_paragraph()
-        for run in cell.runs:
-            for text, is_word in run.pieces:
-                passage.add_run(safe(text, lines=True)).bold = is_word
+        for text, is_marked in cell.quote.runs():
+            passage.add_run(safe(text)).bold = is_marked

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
+from engine.report.quotes import Quote, Quotes
+from engine.result import N_MATCHES
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
-from engine.text.document import Document
+from engine.text.document import Document, section_label
 from engine.text.spans import Chunk, Coverage, Span
 from engine.words.places import TermPlaces
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 VERSION = "longmatch-result/1"
 NOVELTY_VERSION = "longmatch-novelty/1"
 _SCHEMA_FILE = "result.schema.json"
+SIDES = ("query", "target")
 _NO_FILE = ("", "stdin")  # sources that are not files
 _COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
 
@@ -85,7 +88,7 @@ def head_dict(result: Result) -> dict[str, Any]:
 def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
     for hit in result.hits:
-        yield _hit(result.query, hit, n_pairs)
+        yield _hit(result.query, hit, result.language, n_pairs)
 
 
 def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
                 "section": _section(found.query, one.section),
                 "kind": one.kind.value,
                 "novelty": one.novelty,
-                "hit": None if one.hit is None else _hit(found.query, one.hit, n_pairs),
+                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs),
             }
             for one in found
         ],
@@ -138,10 +141,12 @@ def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(query: Document, hit: Hit, n_pairs: int | None) -> dict[str, Any]:
+def _hit(query: Document, hit: Hit, language: str | None, n_pairs: int | None) -> dict[str, Any]:
     pairs = hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
-    parts = [_pair(pair, query, hit) for pair in pairs[:n_listed]]
+    n_quoted = N_MATCHES if n_pairs is None else n_listed
+    quotes = Quotes(query, hit, language)
+    parts = [_pair(pair, query, hit, quotes if at < n_quoted else None) for at, pair in enumerate(pairs[:n_listed])]
     if (document := hit.breakdown.document) is not None:
         parts.append(
             _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
@@ -210,10 +215,11 @@ def _part(
         "threshold": threshold,
         "words": [],
         "spans": [],
+        "quotes": None,
     }
 
 
-def _pair(pair: SectionPair, query: Document, hit: Hit) -> dict[str, Any]:
+def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes | None) -> dict[str, Any]:
     strongest = pair.parts[0] if pair.parts else None
     part = _part(
         "section_pair",
@@ -227,7 +233,13 @@ def _pair(pair: SectionPair, query: Document, hit: Hit) -> dict[str, Any]:
         "target_section": _section(hit.document, pair.target_section),
         "words": [_word(term, pair, hit.places) for term in pair.terms],
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
+        "quotes": None if quotes is None else dict(zip(SIDES, map(_quote, quotes.of(pair)), strict=True)),
     }
+
+
+def _quote(quote: Quote) -> dict[str, Any]:
+    marks = [[mark.start, mark.stop] for mark in quote.marks]
+    return {"start": quote.span.start, "end": quote.span.stop, "text": quote.text, "marks": marks}
 
 
 def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlaces]) -> dict[str, Any]:
@@ -243,7 +255,7 @@ def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlace
 def _section(document: Document, index: int) -> dict[str, Any]:
     section = document.sections[index]
     place = _place(document, Span(section.start, section.stop))
-    return {"index": index, "heading": section.heading, **place}
+    return {"index": index, "heading": section.heading, "label": section_label(document, index), **place}
 
 
 def _passages(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:

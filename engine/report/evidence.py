@@ -6,8 +6,7 @@ it has a number, a colour, and a place in both texts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +14,8 @@ from engine.encoders.explanation import strongest_pairs
 from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
-from engine.report.snippets import after_heading
 from engine.result import N_MATCHES, Hit, Result
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
-from engine.text.segmentation import sentence_starts
 from engine.text.spans import Span
 
 N_COLOURS = 10
@@ -191,9 +188,7 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
     whole = _span(section)
     passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
     margin = _MARGIN if passages else _SENTENCE_MARGIN
-    words = [(word["contribution"], word[f"{side}_spans"]) for word in part["words"]]
-    body = Span(after_heading(document, whole, section["index"]), whole.stop)
-    focuses = passages or [best_sentence_span(document.text, body, words)]
+    focuses = passages or [_span(part["quotes"][side])]
     shown = excerpts(whole, focuses, margin)
     shown = [_at_words(document.text, one, whole) for one in shown]
     marks = [mark for mark in _marks(side, [part])]
@@ -209,29 +204,6 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
 
 def _numbered(marks: Sequence[Mark], number: int) -> list[Mark]:
     return [Mark(mark.span, number, mark.is_word) for mark in marks]
-
-
-def best_sentence_span(text: str, within: Span, words: Iterable[tuple[float, Sequence[Sequence[int]]]]) -> Span:
-    """The sentence of a stretch whose words, each counted once, contribute most; the first of equal ones.
-
-    Args:
-        text: the whole text.
-        within: the stretch.
-        words: for each word its contribution, and its places [start, end].
-    """
-    starts = [within.start + start for start in sentence_starts(text[within.start : within.stop])]
-    values = [0.0] * len(starts)
-    for contribution, places in words:
-        inside = {_last_not_after(starts, start) for start, _ in places if within.start <= start < within.stop}
-        for sentence in inside:
-            values[sentence] += contribution
-    best = max(range(len(starts)), key=lambda at: (values[at], -at))
-    start, stop = starts[best], starts[best + 1] if best + 1 < len(starts) else within.stop
-    return Span(start, start + len(text[start:stop].rstrip()))
-
-
-def _last_not_after(starts: Sequence[int], place: int) -> int:
-    return max(0, bisect_right(starts, place) - 1)
 
 
 def _at_words(text: str, span: Span, whole: Span) -> Span:

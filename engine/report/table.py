@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine.encoders.explanation import strongest_pairs
+import numpy as np
+
+from engine.encoders.explanation import strongest
+from engine.report.contract import hit_dicts, novelty_dict
 from engine.report.durations import duration
 from engine.report.lines import Line, Run, Style, columns, cut, line, pad, plain, shortened, table
-from engine.report.snippets import Snippet, pair_snippets, term_weights
-from engine.result import Encoding, Hit, Result
-from engine.scoring.breakdown import SectionPair
-from engine.text.document import Document, section_label
-from engine.text.spans import Coverage
+from engine.report.quotes import marked_runs, window
+from engine.result import Encoding, Result
+from engine.text.document import Document
+from engine.text.spans import Coverage, Span
 
 if TYPE_CHECKING:
     from engine.comparison import Comparison
-    from engine.novelty import Novelty, SectionNovelty
+    from engine.novelty import Novelty
 
 WIDTH = 80
 N_PAIRS = 3
 N_NOVELTY_PAIRS = 1  # of each section
 N_TERMS = 5
 _INDENT = 5
+_ORDER = ("section_pair", "rest", "document")
 _LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its own
 _NOTHING = "nothing to compare: the section has no content words"
 _NO_BACKGROUND = (
@@ -32,22 +35,22 @@ _NO_BACKGROUND = (
 
 
 def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`result_lines` as plain text; words that both texts have are between asterisks."""
-    return plain(result_lines(result, n_pairs=n_pairs, width=width, has_styles=False))
+    """`result_lines` as plain text."""
+    return plain(result_lines(result, n_pairs=n_pairs, width=width))
 
 
-def result_lines(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH, has_styles: bool = True) -> list[Line]:
-    """The hits of one query, each with its strongest section pairs and a snippet of both sides.
+def result_lines(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> list[Line]:
+    """The hits of one query, each with its strongest section pairs and a quote of both sides.
 
     Args:
         result: of a search.
         n_pairs: section pairs shown for each hit.
         width: columns of the terminal.
-        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     lines = [*_head(result, width), line()]
-    for hit in result.hits:
-        lines += [*_hit(result, hit, width), *hit_lines(result, hit, n_pairs, width, has_styles=has_styles), line()]
+    for hit in hit_dicts(result, n_pairs=n_pairs):
+        is_on_demand = result.encoding is not None
+        lines += [*_hit(hit, width), *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand), line()]
     if not result.hits:
         lines += [cut(line(no_hits(result)), width), line()]
     return lines[:-1]
@@ -102,59 +105,59 @@ def no_hits(result: Result) -> str:
     return "no document matches: none shares a word or a passage with the query"
 
 
-def _hit(result: Result, hit: Hit, width: int) -> list[Line]:
+def _hit(hit: Mapping[str, Any], width: int) -> list[Line]:
     """Rank, score, title and doc_id."""
-    left = line(f"{hit.rank:>3}  ", Run(f"{hit.score:.4f}", Style.NUMBER), "  ")
-    title, name = line(Run(hit.title, Style.TITLE)), line(Run(f"  {hit.doc_id}", Style.FAINT))
+    left = line(f"{hit['rank']:>3}  ", Run(f"{hit['score']:.4f}", Style.NUMBER), "  ")
+    title, name = line(Run(hit["title"], Style.TITLE)), line(Run(f"  {hit['id']}", Style.FAINT))
     room = width - columns(left) - columns(name)
     if room >= _LEAST_TITLE:
         return [(*left, *pad(cut(title, room), room), *name)]
-    second = line(" " * columns(left), Run(hit.doc_id, Style.FAINT))
+    second = line(" " * columns(left), Run(hit["id"], Style.FAINT))
     return [cut((*left, *title), width), cut(second, width)]
 
 
-def hit_lines(result: Result, hit: Hit, n_pairs: int, width: int, *, has_styles: bool) -> list[Line]:
-    """The parts of a score: section pairs with snippets, the sum of all others, and the document vectors.
-
-    The contributions sum to the score.
+def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:
+    """The parts of a score: section pairs with quotes, the sum of all others, and the document vectors.
 
     Args:
-        result: the result that contains the hit.
-        hit: the hit whose score is shown.
-        n_pairs: section pairs shown.
+        hit: from `Result.to_dict`; the section pairs that it lists are shown.
+        n_pairs: section pairs shown of an explanation of the model.
         width: columns of the terminal.
-        has_styles: as in `result_lines`.
+        is_on_demand: whether documents of the index have no vectors yet.
     """
-    lines = []
-    weights = term_weights(hit, result.language) if n_pairs else {}
-    for pair in hit.breakdown.pairs[:n_pairs]:
-        lines += _pair(result, hit, pair, weights, width, has_styles)
-    lines += [cut(line(" " * _INDENT, *part), width) for part in _rest(hit, n_pairs)]
-    if not hit.has_vectors:
-        if result.encoding is not None:
-            lines.append(cut(line(" " * _INDENT, "scored by words alone: it has no vectors yet"), width))
-    elif hit.coverage.tokens_read != hit.coverage.tokens_total:
-        lines.append(cut(line(" " * _INDENT, f"of the document {coverage_note(hit.coverage)}"), width))
-    return [*lines, *model_lines(result.query, hit, n_pairs, width)]
+    margin, lines, n_listed = " " * _INDENT, [], 0
+    for part in sorted(hit["parts"], key=lambda part: _ORDER.index(part["kind"])):
+        if part["kind"] == "section_pair":
+            n_listed += 1
+            lines += _pair(part, width)
+        else:
+            is_rest = part["kind"] == "rest"
+            note = f"{hit['n_pairs'] - n_listed} more section pairs" if is_rest else _document_note(part)
+            lines.append(cut(line(margin, Run(f"{part['contribution']:.4f}", Style.NUMBER), f"  {note}"), width))
+    coverage = Coverage(hit["coverage"]["tokens_read"], hit["coverage"]["tokens_total"])
+    if not hit["has_vectors"]:
+        if is_on_demand:
+            lines.append(cut(line(margin, "scored by words alone: it has no vectors yet"), width))
+    elif coverage.tokens_read != coverage.tokens_total:
+        lines.append(cut(line(margin, f"of the document {coverage_note(coverage)}"), width))
+    return [*lines, *_model_lines(hit, n_pairs, width)]
 
 
-def model_lines(query: Document, hit: Hit, n_pairs: int, width: int) -> list[Line]:
-    """The explanation of the model for a hit: the sum, then its strongest section pairs; no lines if there is none.
+def _document_note(part: Mapping[str, Any]) -> str:
+    return f"document vectors (cosine {part['similarity']:.2f})"
 
-    Args:
-        query: the query that found the hit.
-        hit: of any search; only a search with `explain="model"` adds such an explanation.
-        n_pairs: section pairs shown.
-        width: columns of the terminal.
-    """
-    if hit.model is None:
+
+def _model_lines(hit: Mapping[str, Any], n_pairs: int, width: int) -> list[Line]:
+    """The explanation of the model: the sum, then its strongest section pairs; no lines if there is none."""
+    if (model := hit.get("model")) is None:
         return []
     margin = " " * _INDENT
-    note = f"by the model alone ({hit.model.encoder}): {hit.model.total:.4f} over all section pairs"
+    note = f"by the model alone ({model['encoder']}): {model['total']:.4f} over all section pairs"
     lines = [cut(line(margin, Run(note, Style.FAINT)), width)]
-    for pair in strongest_pairs(hit.model, n_pairs):
+    sections = model["query_sections"], model["target_sections"]
+    for pair in strongest(np.array(model["pairs"]), n_pairs):
         head = line(margin, Run(f"{pair.value:.4f}", Style.NUMBER), "  ")
-        mine, theirs = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
+        mine, theirs = sections[0][pair.query_section]["label"], sections[1][pair.target_section]["label"]
         lines.append(_section_names(head, mine, theirs, width))
     return lines
 
@@ -166,50 +169,27 @@ def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
     return (*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))
 
 
-def _pair(
-    result: Result, hit: Hit, pair: SectionPair, weights: Mapping[int, float], width: int, has_styles: bool
-) -> list[Line]:
+def _pair(part: Mapping[str, Any], width: int) -> list[Line]:
     margin = " " * _INDENT
-    head = line(margin, Run(f"{pair.contribution:.4f}", Style.NUMBER), "  ")
-    mine, theirs = section_label(result.query, pair.query_section), section_label(hit.document, pair.target_section)
-    lines = [_section_names(head, mine, theirs, width)]
-    snippets = pair_snippets(result, hit, pair, weights)
-    for mark, snippet in (("<", snippets.query), (">", snippets.target)):
-        begin = line(f"{margin}        ", Run(f"{mark} ", Style.FAINT))
-        lines.append(cut((*begin, *_snippet(snippet, width - columns(begin) + 1, has_styles)), width))
-    if pair.terms:
-        terms = ", ".join(f"{part.term} {part.contribution:.4f}" for part in pair.terms[:N_TERMS])
-        lines.append(cut(line(f"{margin}        ", Run(f"{pair.words:.4f} in words: {terms}", Style.FAINT)), width))
+    head = line(margin, Run(f"{part['contribution']:.4f}", Style.NUMBER), "  ")
+    lines = [_section_names(head, part["query_section"]["label"], part["target_section"]["label"], width)]
+    for sign, side in (("<", "query"), (">", "target")):
+        begin = line(f"{margin}        ", Run(f"{sign} ", Style.FAINT))
+        lines.append(cut((*begin, *_quote(part["quotes"][side], width - columns(begin))), width))
+    if part["words"]:
+        terms = ", ".join(f"{word['term']} {word['contribution']:.4f}" for word in part["words"][:N_TERMS])
+        note = f"{part['word_contribution']:.4f} in words: {terms}"
+        lines.append(cut(line(f"{margin}        ", Run(note, Style.FAINT)), width))
     return lines
 
 
-def _snippet(snippet: Snippet, room: int, has_styles: bool) -> Line:
-    """A snippet of about `room` columns, its shared words in a style or between asterisks."""
-    n_columns = columns(snippet.text)
+def _quote(quote: Mapping[str, Any], room: int) -> Line:
+    """A quote of at most about `room` columns, its marks in a style."""
+    text, marks = quote["text"], tuple(Span(*mark) for mark in quote["marks"])
+    n_columns = columns(text)
     if n_columns > room:  # wide characters take two columns
-        snippet = snippet.cut(max(1, room * len(snippet.text) // n_columns))
-    if not has_styles:
-        return line(snippet.marked())
-    runs, at = [], 0
-    for mark in snippet.marks:
-        runs += [Run(snippet.text[at : mark.start]), Run(snippet.text[mark.start : mark.stop], Style.MATCH)]
-        at = mark.stop
-    return line(*runs, snippet.text[at:])
-
-
-def _rest(hit: Hit, n_pairs: int) -> list[Line]:
-    """The parts of the score beyond the pairs shown."""
-    contribution = sum(pair.contribution for pair in hit.breakdown.pairs[n_pairs:])
-    contribution += hit.breakdown.small.contribution if hit.breakdown.small else 0.0
-    n_hidden = hit.breakdown.n_pairs - len(hit.breakdown.pairs[:n_pairs])
-    parts = []
-    if n_hidden:
-        parts.append(line(Run(f"{contribution:.4f}", Style.NUMBER), f"  {n_hidden} more section pairs"))
-    whole = hit.breakdown.document
-    if whole is not None:
-        note = f"  document vectors (cosine {whole.similarity:.2f})"
-        parts.append(line(Run(f"{whole.contribution:.4f}", Style.NUMBER), note))
-    return parts
+        text, marks = window(text, marks, max(1, room * len(text) // n_columns))
+    return line(*(Run(run, Style.MATCH if is_marked else Style.PLAIN) for run, is_marked in marked_runs(text, marks)))
 
 
 def simple_table(rows: Sequence[tuple[str, str]]) -> str:
@@ -218,20 +198,17 @@ def simple_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def comparison_table(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`comparison_lines` as plain text; words that both texts have are between asterisks."""
-    return plain(comparison_lines(comparison, n_pairs=n_pairs, width=width, has_styles=False))
+    """`comparison_lines` as plain text."""
+    return plain(comparison_lines(comparison, n_pairs=n_pairs, width=width))
 
 
-def comparison_lines(
-    comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH, has_styles: bool = True
-) -> list[Line]:
-    """Both documents, the score with the source of its thresholds, and its parts with snippets of both sides.
+def comparison_lines(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> list[Line]:
+    """Both documents, the score with the source of its thresholds, and its parts with quotes of both sides.
 
     Args:
         comparison: of two documents.
         n_pairs: section pairs shown.
         width: columns of the terminal.
-        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     result = comparison.result
     (hit,) = result.hits
@@ -248,7 +225,8 @@ def comparison_lines(
         lines += [score, *(line(Run(f"     {note}", Style.FAINT)) for note in _NO_BACKGROUND)]
     if not hit.pairs:
         lines.append(line("     no passage and no word matches"))
-    parts = hit_lines(result, hit, n_pairs, width, has_styles=has_styles)
+    (values,) = hit_dicts(result, n_pairs=n_pairs)
+    parts = hit_lines(values, n_pairs, width, is_on_demand=False)
     return [cut(one, width) for one in [*lines, (), *parts]]
 
 
@@ -262,20 +240,17 @@ def _compared_document(mark: str, document: Document, coverage: Coverage) -> lis
 
 
 def novelty_table(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH) -> str:
-    """`novelty_lines` as plain text; words that both texts have are between asterisks."""
-    return plain(novelty_lines(found, n_pairs=n_pairs, width=width, has_styles=False))
+    """`novelty_lines` as plain text."""
+    return plain(novelty_lines(found, n_pairs=n_pairs, width=width))
 
 
-def novelty_lines(
-    found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH, has_styles: bool = True
-) -> list[Line]:
+def novelty_lines(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH) -> list[Line]:
     """The sections, most novel first, each with the document that contains most of it.
 
     Args:
         found: from `Index.novelty`.
         n_pairs: section pairs shown for each section.
         width: columns of the terminal.
-        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     searched = f"{found.n_searched:,} searched for each section, {found.status.value}"
     notes = [f"{coverage_note(found.query_coverage)}; {searched}", f"{len(found)} sections, most novel first"]
@@ -283,25 +258,26 @@ def novelty_lines(
         notes += encoding_lines(found.encoding)
     lines = [cut(line(Run("query  ", Style.FAINT), Run(found.query.title, Style.TITLE)), width)]
     lines += [cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes]
-    for number, one in enumerate(found, start=1):
-        lines += [(), *_novelty_section(found, number, one, n_pairs, width, has_styles)]
+    is_on_demand = found.encoding is not None
+    for number, values in enumerate(novelty_dict(found, n_pairs=n_pairs)["sections"], start=1):
+        lines += [(), *_novelty_section(number, values, n_pairs, width, is_on_demand=is_on_demand)]
     return lines
 
 
 def _novelty_section(
-    found: Novelty, number: int, one: SectionNovelty, n_pairs: int, width: int, has_styles: bool
+    number: int, values: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool
 ) -> list[Line]:
-    novelty = "   -  " if one.novelty is None else f"{one.novelty:.4f}"
-    pages = found.query.page_numbers(one.span)
-    place = f"  p. {pages[0]}" if pages else ""
+    section, hit = values["section"], values["hit"]
+    novelty = "   -  " if values["novelty"] is None else f"{values['novelty']:.4f}"
+    place = "" if section["page"] is None else f"  p. {section['page']}"
     head = line(
-        f"{number:>3}  ", Run(novelty, Style.NUMBER), "  ", Run(one.heading, Style.TITLE), Run(place, Style.FAINT)
+        f"{number:>3}  ", Run(novelty, Style.NUMBER), "  ", Run(section["label"], Style.TITLE), Run(place, Style.FAINT)
     )
     lines = [cut(head, width)]
-    if one.novelty is None:
+    if values["novelty"] is None:
         return [*lines, cut(line(Run(f"     {_NOTHING}", Style.FAINT)), width)]
-    if one.hit is None:
+    if hit is None:
         return [*lines, cut(line(Run("     no document shares anything with it", Style.FAINT)), width)]
-    best = line("     ", Run(f"{one.hit.score:.4f}", Style.NUMBER), "  is in ", Run(one.hit.title, Style.TITLE))
-    lines.append(cut((*best, *line(Run(f"  {one.hit.doc_id}", Style.FAINT))), width))
-    return [*lines, *hit_lines(one.hit.own_result(), one.hit, n_pairs, width, has_styles=has_styles)]
+    best = line("     ", Run(f"{hit['score']:.4f}", Style.NUMBER), "  is in ", Run(hit["title"], Style.TITLE))
+    lines.append(cut((*best, *line(Run(f"  {hit['id']}", Style.FAINT))), width))
+    return [*lines, *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand)]

@@ -334,7 +334,9 @@ class _SharedTerms:
 
     def ranked(self) -> Sequence[TermPart]:
         """All terms, strongest first."""
-        return _RankedTerms(len(self._all), partial(self._strongest, np.arange(len(self._all)), self._all))
+        return _RankedTerms(
+            TermColumns(self._keys, self._all), partial(self._strongest, np.arange(len(self._all)), self._all)
+        )
 
     def _strongest(
         self, terms: NDArray[np.int64], contributions: NDArray[np.float64], n_most: int
@@ -350,11 +352,28 @@ class _SharedTerms:
         return tuple(sorted(parts, key=_strength)[:n_most])
 
 
+@dataclass(frozen=True, slots=True)
+class TermColumns:
+    """Terms as arrays (T,), in any order."""
+
+    keys: NDArray[np.int64]
+    contributions: NDArray[np.float64]
+
+
+def term_columns(terms: Sequence[TermPart]) -> TermColumns:
+    """Terms as arrays, without making those of a search."""
+    if isinstance(terms, _RankedTerms):
+        return terms.columns
+    contributions = np.array([term.contribution for term in terms], np.float64)
+    return TermColumns(np.array([term.key for term in terms], np.int64), contributions)
+
+
 class _RankedTerms(LazyParts[TermPart]):
     """Terms, strongest first; the first few are found without sorting all."""
 
-    def __init__(self, n_parts: int, strongest: Callable[[int], tuple[TermPart, ...]]) -> None:
-        super().__init__(n_parts, self._term)
+    def __init__(self, columns: TermColumns, strongest: Callable[[int], tuple[TermPart, ...]]) -> None:
+        super().__init__(len(columns.keys), self._term)
+        self.columns = columns
         self._strongest = strongest
         self._first: tuple[TermPart, ...] = ()
 

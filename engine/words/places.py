@@ -1,8 +1,9 @@
-"""The terms of one text and where they stand, from a single segmentation of the text. Scores nothing."""
+"""The terms and sentences of one text and where they stand, from a single segmentation of the text. Scores nothing."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.segmentation import sentence_starts
+from engine.text.spans import Span
 from engine.words.alignment import section_starts
 from engine.words.apart import Sections
 from engine.words.segmenter import Terms, segmenter_of
@@ -26,6 +29,7 @@ class TermPlaces:
         """Keep the terms of a segmented document; sections that take no part in a score have no terms."""
         self.document = document
         self.terms = terms
+        self._sentences: dict[int, Sequence[Span]] = {}
 
     def spans(self, key: int, section: int) -> list[list[int]]:
         """All places of a term in a section, each [start, end] in the text, in reading order.
@@ -40,6 +44,35 @@ class TermPlaces:
         found: list[list[int]] = spans[first : bisect_right(keys, name, first)].tolist()
         return found
 
+    def within(self, span: Span) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """The terms that begin in a span of the text: keys (n,) and spans (n, 2), words first; number of words."""
+        found = []
+        for starts, keys, spans in self._kinds:
+            first, last = np.searchsorted(starts, [span.start, span.stop]).tolist()
+            found.append((keys[first:last], spans[first:last]))
+        (words, word_spans), (pairs, pair_spans) = found
+        return np.concatenate([words, pairs]), np.concatenate([word_spans, pair_spans]), len(words)
+
+    def sentences(self, section: int) -> Sequence[Span]:
+        """The sentences of a section without its heading; at least one."""
+        if section not in self._sentences:
+            place = self.document.sections[section]
+            start = after_heading(self.document, Span(place.start, place.stop), section)
+            text = self.document.text[start : place.stop]
+            starts = sentence_starts(text)
+            spans = zip(starts, [*starts[1:], len(text)], strict=True)
+            self._sentences[section] = [
+                Span(start + first, start + first + len(text[first:last].rstrip())) for first, last in spans
+            ]
+        return self._sentences[section]
+
+    @cached_property
+    def _kinds(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], ...]:
+        """For words and for pairs: starts, keys and spans, in reading order."""
+        terms, n_words = self.terms, len(self.terms.words)
+        spans = (terms.word_spans, self.keys[:n_words]), (terms.pair_spans, self.keys[n_words:])
+        return tuple((np.ascontiguousarray(own[:, 0]), keys, own) for own, keys in spans)
+
     @cached_property
     def keys(self) -> NDArray[np.int64]:
         """(n,) of all occurrences of words, then of all occurrences of pairs; each kind in reading order."""
@@ -53,6 +86,17 @@ class TermPlaces:
         keys = sections << _SECTION | self.keys
         order = np.argsort(keys, kind="stable")
         return keys[order].tolist(), spans[order]
+
+
+def after_heading(document: Document, span: Span, section: int) -> int:
+    """Where the text of a span begins: after the heading of its section, if the span begins with the heading."""
+    heading = document.sections[section].heading
+    at = document.text.find(heading, span.start, span.stop) if heading else -1
+    is_first = at >= 0 and not any(character.isalpha() for character in document.text[span.start : at])
+    after = at + len(heading)
+    while is_first and after < span.stop and document.text[after] in " #=-~*:\n":
+        after += 1
+    return after if is_first and after < span.stop else span.start
 
 
 def nowhere(document: Document) -> TermPlaces:

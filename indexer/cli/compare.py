@@ -135,7 +135,7 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
     from engine.report.lines import plain
     from engine.report.matrix import matrix_lines
     from engine.report.table import comparison_lines
-    from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
+    from indexer.cli.terminal import PIPE_WIDTH, show, width
 
     if form == "json":
         values = comparison.to_dict(n_pairs=n_pairs)
@@ -147,8 +147,7 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
         _write(comparison.to_html(n_pairs=n_pairs, command=typed_command()), output)
         return
     n_columns = width() if output is None else PIPE_WIDTH
-    is_styled = output is None and has_styles()
-    lines = comparison_lines(comparison, n_pairs=n_pairs, width=n_columns, has_styles=is_styled)
+    lines = comparison_lines(comparison, n_pairs=n_pairs, width=n_columns)
     if matrix:
         lines += [(), *matrix_lines(comparison.matrix, width=n_columns)]
     if output is None:

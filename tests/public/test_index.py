@@ -306,7 +306,7 @@ def test_hits_show_the_sentences_that_match(index: longmatch.Index) -> None:
     )
     hit = index.search("Owls hunt mice")[0]
     (shown,) = hit.snippets(1)
-    assert (hit.doc_id, shown.target.marked()) == ("long", "*Owls* *hunt* *mice* at night.")
+    assert (hit.doc_id, shown.target.marked()) == ("long", "*Owls hunt mice* at night.")
     assert shown.contribution == hit.pairs[0].contribution
 
 

@@ -44,7 +44,7 @@ def test_a_cell_has_the_sentence_its_words_and_its_contribution(chart: Chart) ->
     assert cell is not None
     assert cell.text == "Old foxes cross the wide river at night."
     assert (cell.section, cell.pages, cell.similarity) == ("Rivers", "", None)
-    marked = {text for run in cell.runs for text, is_word in run.pieces if is_word}
+    marked = {text for text, is_marked in cell.quote.runs() if is_marked}
     assert {"foxes", "cross", "river", "night"} <= {word for text in marked for word in text.split()}
     pairs = [pair for pair in chart.result.hits[0].pairs if pair.query_section == 0]
     assert cell.contribution == pytest.approx(sum(pair.contribution for pair in pairs))
@@ -97,4 +97,4 @@ def test_control_characters_do_not_break_a_word_file(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", [make_document("a", FOX)], encode="none", language="english")
     with Index.open(tmp_path / "x.lm") as index:
         made = claim_chart(index.search(odd), (0,))
-    assert docx.Document(io.BytesIO(chart_docx(made, Unit.SECTION))).paragraphs[0].text == "odd title"
+    assert docx.Document(io.BytesIO(chart_docx(made, Unit.SECTION))).paragraphs[0].text == "odd  title"

@@ -62,11 +62,11 @@ def test_each_text_is_segmented_at_most_once(
     index: Index, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = make_document("new", [("Cats", "A cat sleeps in the warm sun."), ("Dogs", "A dog runs after the cat.")])
-    index.search(query, **options)  # caches of the index are filled
+    index.search(query, Request.of(**options))  # caches of the index are filled
     texts: list[str] = []
     segment = WordSegmenter.segment
     monkeypatch.setattr(WordSegmenter, "segment", lambda self, text: texts.append(text) or segment(self, text))
-    result = index.search(query, **options)
+    result = index.search(query, Request.of(**options))
     result.to_dict()
     result.to_html()
     assert len([text for text in texts if text]) <= 1 + len(result.hits) and len(result.hits) > 1

@@ -1,0 +1,78 @@
+"""Function words of each language: words of grammar, which never show by themselves why two texts match.
+
+They are more than the stop words of `engine.words.languages`. A stop word is not a term at all, and technical text can
+depend on words such as "can" or "same"; a function word is a term, and is only not marked.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import stop_words
+
+from engine.words.languages import UNSPACED, normal_form, stop_words_of
+
+_ENGLISH = """
+about above according accordingly across after afterwards again against ago al all almost along already also although
+altogether always am among amongst an and another any anybody anyone anything anyway are around as aside at away be
+because been before beforehand being below beside besides better between beyond both but by can cannot cf could de did
+do does doing done down due during each eg either else elsewhere enough et etc even ever every everybody everyone
+everything everywhere except few fewer finally first firstly following for former from further furthermore get gets
+given had has have having he hence her here hereby herein hers herself him himself his how however i ibid id ie if in
+indeed instead into is it its itself just last latter least less lest let like made mainly make makes many may
+me means meanwhile merely might mine more moreover most mostly much must my myself namely near nearly neither never
+nevertheless next no nobody none nonetheless nor not nothing now nowhere of off often on once one ones only onto or
+other others otherwise ought our ours ourselves out over own per perhaps possibly quite rather re really respectively
+said same second secondly see seem seems seen several shall she should show shown shows since so some somebody someone
+something sometimes somewhat somewhere soon still such than that the their theirs them themselves then thence there
+thereafter thereby therefore therein thereto these they third this those though through throughout thus to
+together too toward towards two under unless unlike until up upon us use used uses using usually various very via viz vs
+was we well were what whatever when whence whenever where whereas whereby wherein whereof wherever whether which
+whichever while who whoever whole whom whose why will with within without would yes yet you your yours yourself
+"""
+_CHINESE = """
+我们 你们 他们 她们 它们 这个 那个 这些 那些 这样 那样 可以 应当 应该 因为 所以 但是 如果 以及 或者 没有
+一个 一些 之间 进行 其中 其他
+为了 由于 对于 关于 根据 按照 通过 并且 不得 可能 能够 必须 已经 还是 就是 不是 的是 也是 都是 也不 是在
+等等 有关 以上 以下 之一
+"""
+_SIGNS = "的了和与或及在是为以于对由从向到就都也而且但并不无有这那其之等被把将所者上下中内外时后前个每各该本此"
+_THAI = """
+และ หรือ ของ ใน ที่ เป็น ได้ มี จะ ให้ ไม่ การ ความ นี้ นั้น แต่ โดย จาก กับ เพื่อ ตาม ต้อง ซึ่ง ว่า แล้ว ก็ อยู่ ยัง ถ้า หาก เมื่อ ทั้ง แห่ง ดัง
+"""
+_HIRAGANA = re.compile("[\u3041-\u309f\u30fc]+")
+_UNSPACED_WORD = re.compile(f"[{UNSPACED}]+")
+
+
+@cache
+def _function_words(language: str) -> frozenset[str]:
+    """The function words of a language, in their normal form."""
+    match language:
+        case "english" | "none":  # most texts of which too little is known are English
+            return frozenset(_ENGLISH.split())
+        case "chinese":
+            return frozenset(_CHINESE.split()) | frozenset(_listed(language))
+        case "thai":
+            return frozenset(_THAI.split())
+        case _:
+            return stop_words_of(language) | frozenset(_listed(language))
+
+
+def _listed(language: str) -> set[str]:
+    if language not in stop_words.AVAILABLE_LANGUAGES:
+        return set()
+    return {normal_form(word, language) for word in stop_words.get_stop_words(language)}
+
+
+def is_function_word(word: str, language: str) -> bool:
+    """Whether a word, or a run of a script without spaces, is a word of grammar alone."""
+    normal = normal_form(word, language)
+    if normal in _function_words(language):
+        return True
+    if _UNSPACED_WORD.fullmatch(normal) is None:
+        return False
+    if language == "japanese" and _HIRAGANA.fullmatch(normal):
+        return True
+    signs = _SIGNS if language == "chinese" else ""
+    return all(sign in signs or sign in _function_words(language) for sign in normal)
