@@ -159,8 +159,8 @@ class OnDemand:
             writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
             if len(positions):
                 words = part.words(positions, apart=True)
-                writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
-            writer.add_demand(part.roster.ids[wanted].tolist())
+                writer.add_vectors(part.locations.ids[positions].tolist(), encoded, words)
+            writer.add_demand(part.locations.ids[wanted].tolist())
 
 
 def _best_by_words(request: Request) -> Request:

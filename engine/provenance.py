@@ -44,7 +44,7 @@ def index_state(snapshot: Snapshot) -> IndexState:
 
     A replaced document gets a new catalog id, so the ids identify the contents.
     """
-    digest = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes())
+    digest = hashlib.sha256(snapshot.locations.ids.astype("<i8").tobytes())
     encoder, reference = recorded_encoder(snapshot), snapshot.reference_row
     generations = [part.generation_row.id for part in snapshot.parts if part.generation_row is not None]
     for part in (encoder and encoder.fingerprint, snapshot.language, reference and reference.digest):

@@ -34,7 +34,7 @@ _LIST_GROWTH = 1.5  # lists on a GPU are reallocated as they grow, and have spar
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class IndexOption:
     """A type of replica."""
 
     name: str
@@ -59,24 +59,24 @@ def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
         return None, "the index has no vectors to search"
     room = len(gpus.numbers) * (min(map(gpus.free_bytes, gpus.numbers)) - RESERVED_BYTES)
     refused: list[str] = []
-    for rung in rungs(snapshot, gpus):
-        if rung.size_bytes > room:
-            refused.append(f"{rung.name} wants {_gib(rung.size_bytes)}")
+    for option in options(snapshot, gpus):
+        if option.size_bytes > room:
+            refused.append(f"{option.name} wants {_gib(option.size_bytes)}")
             continue
         try:
-            made = rung.make()
+            made = option.make()
         except RuntimeError as error:
-            refused.append(f"{rung.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
+            refused.append(f"{option.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
             continue
         return made, made.summary
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
-def rungs(snapshot: Snapshot, gpus: Gpus) -> list[Rung]:
+def options(snapshot: Snapshot, gpus: Gpus) -> list[IndexOption]:
     """The possible types of replica, best first."""
     n, width = snapshot.n_chunks, snapshot.width
     flat_bytes = n * (2 * width + 4) + len(gpus.numbers) * min(2 * PART_NUMBERS, 2 * n * width)
-    flat = Rung("every chunk in float16", flat_bytes, partial(_flat, snapshot, gpus))
+    flat = IndexOption("every chunk in float16", flat_bytes, partial(_flat, snapshot, gpus))
     generation = snapshot.generation
     lists = None if generation is None else lists_of(generation.ann.inner, width)
     if generation is None or lists is None or generation.ann.nprobe > MOST:
@@ -86,11 +86,11 @@ def rungs(snapshot: Snapshot, gpus: Gpus) -> list[Rung]:
         row = snapshot.generation_row
         assert row is not None
         cloned = int(_LIST_GROWTH * row.size_bytes)
-        of_lists.append(Rung("the generation as it is", cloned, partial(_clone, generation, gpus)))
+        of_lists.append(IndexOption("the generation as it is", cloned, partial(_clone, generation, gpus)))
     for code, code_bytes in ((_HALVES, 2 * width), (_BYTES, width)):
         size = int(_LIST_GROWTH * n * (code_bytes + 8)) + len(gpus.numbers) * 4 * width * generation.ann.n_lists
         name = f"its lists with {8 * code_bytes // width} bits a number"
-        of_lists.append(Rung(name, size, partial(_lists, snapshot, generation, gpus, code)))
+        of_lists.append(IndexOption(name, size, partial(_lists, snapshot, generation, gpus, code)))
     is_slow = n > FLAT_VECTORS * len(gpus.numbers)
     return [*of_lists, flat] if is_slow else [flat, *of_lists]
 
@@ -130,16 +130,16 @@ def _opened(
 
 
 def _last_chunk(snapshot: Snapshot) -> int:
-    return int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max()) - 1
+    return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
 
 
 def _blocks(snapshot: Snapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
     """All chunks that can be found, with their ids, in blocks of whole documents of about `block_chunks` chunks."""
-    roster = snapshot.roster
-    block = (np.cumsum(roster.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
-    for positions in np.split(np.arange(len(roster)), np.flatnonzero(np.diff(block)) + 1):
+    locations = snapshot.locations
+    block = (np.cumsum(locations.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
+    for positions in np.split(np.arange(len(locations)), np.flatnonzero(np.diff(block)) + 1):
         rows, _ = snapshot.chunk_vectors(positions)
-        yield ranges(roster.first_chunk[positions], roster.n_chunks[positions]), rows
+        yield ranges(locations.first_chunk[positions], locations.n_chunks[positions]), rows
 
 
 def _sample(snapshot: Snapshot) -> Vectors:

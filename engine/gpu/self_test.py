@@ -102,7 +102,7 @@ def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = product
 def _drawn(snapshot: Snapshot) -> tuple[_Sample, Vectors]:
     positions = spread_documents(snapshot, SAMPLE_CHUNKS)
     rows, _ = snapshot.chunk_vectors(positions)
-    ids = ranges(snapshot.roster.first_chunk[positions], snapshot.roster.n_chunks[positions])
+    ids = ranges(snapshot.locations.first_chunk[positions], snapshot.locations.n_chunks[positions])
     order = np.argsort(ids)
     rows, ids = rows[order], ids[order]
     queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]

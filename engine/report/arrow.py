@@ -151,7 +151,7 @@ def _columns_of(types: Mapping[str, frozenset[str]]) -> dict[str, pa.DataType]:
 
 def _documents(snapshot: Snapshot, positions: Positions, fields: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
     return [
-        _document(document, coverage, int(snapshot.roster.n_chunks[position]))
+        _document(document, coverage, int(snapshot.locations.n_chunks[position]))
         | {name: document.metadata.get(name) for name in fields}
         for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True)
     ]

@@ -75,7 +75,7 @@ class CandidateLists:
         """(N,) True for the documents that lists or postings can name."""
         if not self._has_lists and self.postings is not None:
             # The few documents with vectors are scored exactly, like documents that were added later.
-            return np.isin(self.snapshot.roster.ids, self.postings.ids) & ~self.snapshot.has_vectors
+            return np.isin(self.snapshot.locations.ids, self.postings.ids) & ~self.snapshot.has_vectors
         found = self._replica or self.generation
         if found is None:
             return np.zeros(self.snapshot.n_documents, bool)
@@ -125,7 +125,7 @@ class CandidateLists:
         n_left_out = len(allowed) - int(np.count_nonzero(allowed))
         if n_left_out <= 1:
             return False
-        n_chunks = int(self.snapshot.roster.n_chunks[allowed].sum())
+        n_chunks = int(self.snapshot.locations.n_chunks[allowed].sum())
         return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
 
 
@@ -152,7 +152,7 @@ class _Filtered:
         self._ann = generation.ann
         self._allowed = allowed & ~snapshot.is_fresh(generation.through_chunk)
         self.n_documents = int(np.count_nonzero(self._allowed))
-        share = int(snapshot.roster.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
+        share = int(snapshot.locations.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
         self._chunks: NDArray[np.bool_] | None = None
         nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
         wider = round(nprobe * FULL_QUERY_CHUNKS / n_query_chunks)

@@ -190,9 +190,9 @@ class LocalPartition:
             positions = np.flatnonzero(allowed)
             words[positions], pairs[positions] = self._scorer.word_components(prepared, positions)
             return words, pairs
-        at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
+        at = np.searchsorted(self.snapshot.locations.ids, postings.ids)
         at = np.minimum(at, n - 1)
-        is_there = self.snapshot.roster.ids[at] == postings.ids  # False for documents that were removed
+        is_there = self.snapshot.locations.ids[at] == postings.ids  # False for documents that were removed
         of_words, of_pairs = postings.scores(prepared.words, prepared.pairs)
         words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
         return np.minimum(words, 1), np.minimum(pairs, 1)

@@ -237,7 +237,7 @@ class Scorer:
     def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
         """Places in `positions` of the documents with vectors, in runs of about as many chunks as memory is to hold."""
         places = np.flatnonzero(self._snapshot.has_vectors[positions])
-        ends = np.cumsum(self._snapshot.roster.n_chunks[positions[places]])
+        ends = np.cumsum(self._snapshot.locations.n_chunks[positions[places]])
         block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
         return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
 

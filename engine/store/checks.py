@@ -31,12 +31,12 @@ from engine.store.catalog import (
     TextRow,
     all_rows,
 )
-from engine.store.locations import RosterBlockRow, check_blocks, write_blocks
+from engine.store.locations import LocationBlockRow, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
-_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, RosterBlockRow, StagedShardRow)
+_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, LocationBlockRow, StagedShardRow)
 _LOW = 0xFFFFFFFF
-_BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {RosterBlockRow.__tablename__} ORDER BY block"
+_BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {LocationBlockRow.__tablename__} ORDER BY block"
 _IDS_PER_STATEMENT = 500
 _DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
@@ -137,9 +137,9 @@ def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
         _compare(stored, table, of_table, place)
 
 
-def check_roster_table(connection: Connection, place: str) -> None:
-    """Compare the table of roster blocks with its checksum; the arrays have checksums of their own."""
-    _compare(_stored_checks(connection), RosterBlockRow, _checked_rows(connection, RosterBlockRow), place)
+def check_location_table(connection: Connection, place: str) -> None:
+    """Compare the table of location blocks with its checksum; the arrays have checksums of their own."""
+    _compare(_stored_checks(connection), LocationBlockRow, _checked_rows(connection, LocationBlockRow), place)
 
 
 def _compare(
@@ -227,9 +227,9 @@ def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
 
 
 def _checked_rows(connection: Connection, table: type[Table]) -> Iterable[Sequence[Any]]:
-    """The rows of one table as its checksum covers them; roster blocks have checksums in place of their arrays."""
+    """The rows of one table as its checksum covers them; location blocks have checksums in place of arrays."""
     rows: Iterable[Sequence[Any]] = _driver(connection).execute(
-        _BLOCK_CHECKS if table is RosterBlockRow else all_rows(table)
+        _BLOCK_CHECKS if table is LocationBlockRow else all_rows(table)
     )
     return rows
 

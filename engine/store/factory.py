@@ -20,18 +20,18 @@ _UNTRAINED = (*_EXACT, "SQbf16")
 
 
 def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
-    """The factory string that `auto` stands for: the first of `factory_ladder` that fits, or else the last.
+    """The factory string that `auto` stands for: the first of `factory_options` that fits, or else the last.
 
     Args:
         n_vectors: chunks to be covered.
         width: D.
         memory_bytes: limit on the size of the index; None for the quickest type.
     """
-    ladder = factory_ladder(n_vectors, width)
+    options = factory_options(n_vectors, width)
     fitting = [
-        factory for factory in ladder if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes
+        factory for factory in options if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes
     ]
-    return fitting[0] if fitting else ladder[-1]
+    return fitting[0] if fitting else options[-1]
 
 
 def n_lists_for(n_vectors: int) -> int:
@@ -48,7 +48,7 @@ def n_lists_for(n_vectors: int) -> int:
     return max(1, n_lists)
 
 
-def factory_ladder(n_vectors: int, width: int) -> list[str]:
+def factory_options(n_vectors: int, width: int) -> list[str]:
     """Factory strings for `n_vectors`, best first, each for a smaller index than the one before.
 
     Few vectors are searched exactly, in float32 or float16, or nearly so in 8 bits.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.similarity import Matches
-from engine.store.locations import Roster
+from engine.store.locations import Locations
 from engine.store.precision import as_float32
 from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
@@ -43,20 +43,20 @@ class TargetChunks:
 
 
 class Gathering:
-    """Documents whose places in the shards are recorded in a roster."""
+    """Documents whose places in the shards are recorded."""
 
     width: int  # D; 0 without an encoder
     _shards: ShardSet
 
     @cached_property
-    def roster(self) -> Roster:
+    def locations(self) -> Locations:
         """Where the vectors of each document are."""
         raise NotImplementedError
 
     @property
     def has_vectors(self) -> NDArray[np.bool_]:
         """(N,) True for the documents that are encoded; the others are found by their words."""
-        return self.roster.n_chunks > 0
+        return self.locations.n_chunks > 0
 
     def words(self, positions: NDArray[np.int64], *, apart: bool = False) -> WordTables:
         """The term counts of at least one document, in the order given.
@@ -79,7 +79,7 @@ class Gathering:
         """
         groups = self._by_shard(positions)
         parts = [
-            (self._shards.words(number, apart=apart), self.roster.document_row[positions[places]])
+            (self._shards.words(number, apart=apart), self.locations.document_row[positions[places]])
             for number, places in groups
         ]
         return np.concatenate([places for _, places in groups]), gather(parts)
@@ -89,7 +89,7 @@ class Gathering:
         """The document vectors, read from the shards at first use."""
         from engine.store.ann import DocumentIndex  # loads FAISS, which an index without vectors does not need
 
-        return DocumentIndex(self.document_rows(np.arange(len(self.roster))))
+        return DocumentIndex(self.document_rows(np.arange(len(self.locations))))
 
     def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
         """The document vectors (R, D) of documents, in the order given; zeros for documents that are not encoded."""
@@ -97,7 +97,7 @@ class Gathering:
         at = np.flatnonzero(self.has_vectors[positions])
         for number, of_shard in self._by_shard(positions[at]):
             members = at[of_shard]
-            rows[members] = self._shards.documents(number)[self.roster.document_row[positions[members]]]
+            rows[members] = self._shards.documents(number)[self.locations.document_row[positions[members]]]
         return rows
 
     @cached_property
@@ -119,9 +119,9 @@ class Gathering:
 
     def chunk_rows(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
         """Like `chunk_vectors`, in float16 as the shards hold them."""
-        counts = self.roster.n_chunks[positions]
+        counts = self.locations.n_chunks[positions]
         ends = np.cumsum(counts)
-        rows, numbers = self.roster.chunk_row[positions], self.roster.shard[positions]
+        rows, numbers = self.locations.chunk_row[positions], self.locations.shard[positions]
         half = np.empty((int(ends[-1]) if len(ends) else 0, self.width), np.float16)
         # Documents that also follow each other in a shard are read as one stretch.
         is_next = (numbers[1:] == numbers[:-1]) & (rows[1:] == rows[:-1] + counts[:-1])
@@ -143,27 +143,27 @@ class Gathering:
     def chunks_by_id(self, ids: NDArray[np.int64], positions: NDArray[np.int64]) -> Vectors:
         """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
         half = np.empty((len(ids), self.width), np.float16)
-        rows = self.roster.chunk_row[positions] + ids - self.roster.first_chunk[positions]
+        rows = self.locations.chunk_row[positions] + ids - self.locations.first_chunk[positions]
         for number, members in self._by_shard(positions):
             half[members] = self._shards.chunks(number)[rows[members]]
         return as_float32(half)
 
     def spans(self, position: int) -> NDArray[np.int32]:
         """(C, 4) section, start, stop and tokens of the chunks of one document."""
-        first = int(self.roster.chunk_row[position])
-        spans = self._shards.spans(int(self.roster.shard[position]))
-        return spans[first : first + int(self.roster.n_chunks[position])]
+        first = int(self.locations.chunk_row[position])
+        spans = self._shards.spans(int(self.locations.shard[position]))
+        return spans[first : first + int(self.locations.n_chunks[position])]
 
     def chunk_bits(self, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
         """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`."""
-        counts = self.roster.n_chunks[positions]
+        counts = self.locations.n_chunks[positions]
         starts = np.cumsum(counts) - counts
         found = np.empty(int(counts.sum()), np.uint8)
         for number, members in self._by_shard(positions):
             apart, chosen = self._shards.words(number, apart=True).apart, positions[members]
             assert apart is not None
-            chunks = ranges(self.roster.chunk_row[chosen], counts[members])
-            first = apart.section_starts[self.roster.document_row[chosen]]
+            chunks = ranges(self.locations.chunk_row[chosen], counts[members])
+            first = apart.section_starts[self.locations.document_row[chosen]]
             sections = np.repeat(first, counts[members]) + self._shards.spans(number)[chunks, 0]
             found[ranges(starts[members], counts[members])] = apart.kinds[sections]
         return found
@@ -180,7 +180,7 @@ class Gathering:
         left = (self.chunk_bits(positions) & skip) == 0 if skip else np.ones(len(vectors), bool)
         if left.all():
             return TargetChunks(vectors, starts, every, None)
-        counts = self.roster.n_chunks[positions]
+        counts = self.locations.n_chunks[positions]
         n_left = np.bincount(np.repeat(every, counts)[left], minlength=len(positions))
         places = np.flatnonzero(n_left)
         numbers = (np.arange(len(vectors)) - np.repeat(starts, counts))[left]
@@ -202,8 +202,8 @@ class Gathering:
 
     def section_vectors(self, position: int) -> Vectors:
         """(S, D) float32 section vectors of one document."""
-        first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
-        sections = self._shards.sections(int(self.roster.shard[position]))
+        first, count = (int(column[position]) for column in (self.locations.section_row, self.locations.n_sections))
+        sections = self._shards.sections(int(self.locations.shard[position]))
         return as_float32(sections[first : first + count])
 
     def encoded(self, position: int, coverage: Coverage) -> EncodedDocument:
@@ -224,7 +224,7 @@ class Gathering:
 
     def _by_shard(self, positions: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
         """Group documents: (shard number, indices into `positions`)."""
-        numbers = self.roster.shard[positions]
+        numbers = self.locations.shard[positions]
         order = np.argsort(numbers, kind="stable")
         found, first = np.unique(numbers[order], return_index=True)
         return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
@@ -235,7 +235,7 @@ class Gathering:
 
     def chunks_of(self, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """For each chunk id from 0 on, whether it belongs to one of `documents`, an (N,) mask."""
-        first, counts = self.roster.first_chunk[documents], self.roster.n_chunks[documents]
+        first, counts = self.locations.first_chunk[documents], self.locations.n_chunks[documents]
         steps = np.zeros(int((first + counts).max(initial=0)) + 1, np.int8)
         steps[first] += 1  # ids are used once, so no two documents begin, and no two end, at the same one
         steps[first + counts] -= 1
@@ -244,18 +244,18 @@ class Gathering:
 
     def documents_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Position of the document that each chunk belongs to; -1 for removed ones and id -1."""
-        if not len(self.roster):
+        if not len(self.locations):
             return np.full(chunk_ids.shape, -1)
         order, firsts = self._by_first_chunk
         at = np.maximum(np.searchsorted(firsts, chunk_ids, side="right") - 1, 0)
         positions = order[at]
-        inside = (chunk_ids >= firsts[at]) & (chunk_ids < firsts[at] + self.roster.n_chunks[positions])
+        inside = (chunk_ids >= firsts[at]) & (chunk_ids < firsts[at] + self.locations.n_chunks[positions])
         return np.where(inside, positions, -1)
 
     @cached_property
     def _by_first_chunk(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        order = np.argsort(self.roster.first_chunk)
-        return order, self.roster.first_chunk[order]
+        order = np.argsort(self.locations.first_chunk)
+        return order, self.locations.first_chunk[order]
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,9 +18,9 @@ from sqlalchemy import Connection, func, select
 from engine.errors import IndexDamaged
 from engine.faults import faults_named
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, NamedRow, SectionRow
-from engine.store.checks import check_roster_table, stored_rows
+from engine.store.checks import check_location_table, stored_rows
 from engine.store.documents import stored_documents
-from engine.store.locations import Listed, Roster, check_roster, name_key, read_blocks
+from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.reference import content_key
 from engine.store.where import parse_where
 from engine.text.document import Document
@@ -40,22 +40,22 @@ class Listing:
 
     @cached_property
     def _listed(self) -> Listed:
-        """All documents by the roster blocks.
+        """All documents by location blocks.
 
         Raises:
             IndexDamaged: the blocks are not what was written.
         """
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
-            check_roster_table(connection, place)
+            check_location_table(connection, place)
             listed = read_blocks(connection, place)
-        check_roster(listed.roster, self._shard_rows, place)
+        check_locations(listed.locations, self._shard_rows, place)
         return listed
 
     @cached_property
-    def roster(self) -> Roster:
+    def locations(self) -> Locations:
         """Where the vectors of each document are, read at first use."""
-        return self._listed.roster
+        return self._listed.locations
 
     def _check_all(self) -> None:
         """Compare all rows with their checksums, once; methods that read all rows call this first."""
@@ -103,13 +103,13 @@ class Listing:
         Raises:
             IndexDamaged: one is missing, or is not what was written.
         """
-        ids: list[int] = self.roster.ids[positions].tolist()
+        ids: list[int] = self.locations.ids[positions].tolist()
         found: dict[int, dict[str, Any]] = {}
         with faults_named():
             for first in range(0, len(ids), _IDS_PER_STATEMENT):
                 block = ids[first : first + _IDS_PER_STATEMENT]
                 found |= stored_rows(self._connection, block)
-        if len(found) != len(set(ids)):  # they are in the roster of the same transaction
+        if len(found) != len(set(ids)):  # they have locations in the same transaction
             raise IndexDamaged(
                 f"{len(set(ids)) - len(found)} documents have no row in the catalog; "
                 "check it: longmatch upkeep verify INDEX"
@@ -138,7 +138,7 @@ class Listing:
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
         self._check_all()
         ids = self._connection.execute(select(DocumentRow.id).where(parse_where(where))).scalars().all()
-        return np.isin(self.roster.ids, np.array(ids, np.int64))
+        return np.isin(self.locations.ids, np.array(ids, np.int64))
 
     def documents(self, positions: NDArray[np.int64]) -> list[tuple[Document, Coverage]]:
         """Documents in the order given; text and sections are unpacked when first read, also after closing.
@@ -146,9 +146,9 @@ class Listing:
         Raises:
             IndexDamaged: a text is missing, or is not what was written.
         """
-        ids = self.roster.ids[positions].tolist()
+        ids = self.locations.ids[positions].tolist()
         found = stored_documents(self._connection, ids)
-        if len(found) != len(ids):  # they are in the roster of the same transaction
+        if len(found) != len(ids):  # they have locations in the same transaction
             raise IndexDamaged(
                 f"{len(ids) - len(found)} documents have no text in the catalog; "
                 "check it: longmatch upkeep verify INDEX"
@@ -166,10 +166,10 @@ class Listing:
             )
         ).one()
         return {
-            "documents": len(self.roster),
-            "encoded": int(np.count_nonzero(self.roster.n_chunks)),
+            "documents": len(self.locations),
+            "encoded": int(np.count_nonzero(self.locations.n_chunks)),
             "sections": int(sections),
-            "chunks": int(self.roster.n_chunks.sum()),
+            "chunks": int(self.locations.n_chunks.sum()),
             "tokens_read": int(read),
             "tokens_total": int(total),
             "shards": len(self._shard_rows),

@@ -25,7 +25,7 @@ from engine.store.reference import content_key
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class Locations:
     """Where the vectors of each document are; all arrays are (N,), in the order of catalog ids."""
 
     ids: NDArray[np.int64]
@@ -40,7 +40,7 @@ class Roster:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Roster:
+    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Locations:
         """A copy with other values in some columns of some documents.
 
         Args:
@@ -54,15 +54,15 @@ class Roster:
 
 
 BLOCK_IDS = 512  # catalog ids of one block
-_PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Roster`
-_N_COLUMNS = len(fields(Roster)) + 3
-_DAMAGED = "the roster of {place} is not what was written; check it: longmatch upkeep verify INDEX"
+_PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Locations`
+_N_COLUMNS = len(fields(Locations)) + 3
+_DAMAGED = "the location table of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
-class RosterBlockRow(Table):
+class LocationBlockRow(Table):
     """The documents among the `BLOCK_IDS` ids from `block * BLOCK_IDS` on."""
 
-    __tablename__ = "roster_blocks"
+    __tablename__ = "location_blocks"
     block: Mapped[int] = mapped_column(primary_key=True)
     n_documents: Mapped[int]
     arrays: Mapped[bytes]  # columns of 64 bits, least byte first, one after another
@@ -73,7 +73,7 @@ class RosterBlockRow(Table):
 class Listed:
     """Values of all documents, known without reading their rows; all arrays are (N,), in the order of catalog ids."""
 
-    roster: Roster
+    locations: Locations
     tokens: NDArray[np.int64]
     contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
     names: NDArray[np.uint64]  # see `name_key`
@@ -87,7 +87,7 @@ def name_key(doc_id: str) -> int:
 def write_blocks(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the blocks of documents whose rows were written or deleted in this transaction; all by default."""
     if document_ids is None:
-        connection.execute(delete(RosterBlockRow))
+        connection.execute(delete(LocationBlockRow))
         (last,) = _driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         blocks: Sequence[int] = range(last // BLOCK_IDS + 1)
     else:
@@ -95,11 +95,11 @@ def write_blocks(connection: Connection, document_ids: Iterable[int] | None = No
     for block in blocks:
         first = block * BLOCK_IDS
         table = _table(connection, f"WHERE id BETWEEN {first} AND {first + BLOCK_IDS - 1}")
-        connection.execute(delete(RosterBlockRow).where(RosterBlockRow.block == block))
+        connection.execute(delete(LocationBlockRow).where(LocationBlockRow.block == block))
         if table.shape[1]:
             arrays = table.astype("<i8").tobytes()
             values = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "check": _checksum(arrays)}
-            connection.execute(insert(RosterBlockRow).values(values))
+            connection.execute(insert(LocationBlockRow).values(values))
 
 
 def read_blocks(connection: Connection, place: str) -> Listed:
@@ -112,7 +112,7 @@ def read_blocks(connection: Connection, place: str) -> Listed:
     Raises:
         IndexDamaged: a block is not what was written.
     """
-    statement = "SELECT n_documents, arrays, checksum FROM roster_blocks ORDER BY block"
+    statement = "SELECT n_documents, arrays, checksum FROM location_blocks ORDER BY block"
     tables = [np.empty((_N_COLUMNS, 0), np.int64)]
     for n_documents, arrays, check in _driver(connection).execute(statement):
         if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * _N_COLUMNS * 8:
@@ -137,14 +137,14 @@ def check_blocks(connection: Connection, place: str) -> None:
 
 
 def _arrays(listed: Listed) -> Iterator[NDArray[Any]]:
-    for column in fields(Roster):
-        yield getattr(listed.roster, column.name)
+    for column in fields(Locations):
+        yield getattr(listed.locations, column.name)
     yield from (listed.tokens, listed.contents, listed.names)
 
 
 def _listed(table: NDArray[np.int64]) -> Listed:
     *places, tokens, contents, names = table
-    return Listed(Roster(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
+    return Listed(Locations(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
 
 
 def _table(connection: Connection, where: str = "") -> NDArray[np.int64]:
@@ -177,22 +177,22 @@ def _driver(connection: Connection) -> Any:  # noqa: ANN401
     return driver
 
 
-def check_roster(roster: Roster, shards: Mapping[int, Row[Any]], place: str) -> None:
+def check_locations(locations: Locations, shards: Mapping[int, Row[Any]], place: str) -> None:
     """Refuse documents whose vectors would lie outside of their shard.
 
     Args:
-        roster: of all documents.
+        locations: of all documents.
         shards: rows of the catalog, by number.
         place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a document has a row that its shard does not have.
     """
-    if not len(roster):
+    if not len(locations):
         return
     numbers = np.array(sorted(shards), np.int64)
-    at = np.minimum(np.searchsorted(numbers, roster.shard), max(0, len(numbers) - 1))
-    is_there = numbers[at] == roster.shard if len(numbers) else np.zeros(len(roster), bool)
+    at = np.minimum(np.searchsorted(numbers, locations.shard), max(0, len(numbers) - 1))
+    is_there = numbers[at] == locations.shard if len(numbers) else np.zeros(len(locations), bool)
     n_documents, n_chunks = (
         np.array([getattr(shards[number], column) for number in numbers.tolist()] or [0], np.int64)[at]
         for column in ("n_documents", "n_chunks")
@@ -200,17 +200,17 @@ def check_roster(roster: Roster, shards: Mapping[int, Row[Any]], place: str) -> 
     # Differences, because a sum of two forged numbers can overflow.
     fits = (
         is_there
-        & (roster.document_row >= 0)
-        & (roster.document_row < n_documents)
-        & (roster.n_chunks >= 0)
-        & (roster.chunk_row >= 0)
-        & (roster.chunk_row <= n_chunks - np.minimum(roster.n_chunks, n_chunks))
-        & (roster.n_chunks <= n_chunks)
-        & (roster.section_row >= 0)
-        & (roster.n_sections >= 0)
+        & (locations.document_row >= 0)
+        & (locations.document_row < n_documents)
+        & (locations.n_chunks >= 0)
+        & (locations.chunk_row >= 0)
+        & (locations.chunk_row <= n_chunks - np.minimum(locations.n_chunks, n_chunks))
+        & (locations.n_chunks <= n_chunks)
+        & (locations.section_row >= 0)
+        & (locations.n_sections >= 0)
     )
     if not fits.all():
-        wrong = int(roster.ids[int(np.argmin(fits))])
+        wrong = int(locations.ids[int(np.argmin(fits))])
         raise IndexDamaged(
             f"{place} places document number {wrong} outside of its shard; check it: longmatch upkeep verify INDEX"
         )

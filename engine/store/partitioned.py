@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.catalog import NamedRow
-from engine.store.locations import Roster
+from engine.store.locations import Locations
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Positions, Snapshot
@@ -82,21 +82,21 @@ class PartitionedSnapshot(Snapshot):
         self._shards = _JoinedShards([part._shards for part in self._parts])
 
     @cached_property
-    def roster(self) -> Roster:
-        """The rosters of all partitions, one after another."""
-        rosters = [part.roster for part in self._parts]
+    def locations(self) -> Locations:
+        """The parts of all partitions, one after another."""
+        parts = [part.locations for part in self._parts]
         columns = {
-            column.name: np.concatenate([getattr(roster, column.name) for roster in rosters])
-            for column in fields(Roster)
+            column.name: np.concatenate([getattr(locations, column.name) for locations in parts])
+            for column in fields(Locations)
         }
-        sizes = [len(roster) for roster in rosters]
-        columns["shard"] = columns["shard"] * len(rosters) + np.repeat(np.arange(len(rosters)), sizes)
-        return Roster(**columns)
+        sizes = [len(locations) for locations in parts]
+        columns["shard"] = columns["shard"] * len(parts) + np.repeat(np.arange(len(parts)), sizes)
+        return Locations(**columns)
 
     @cached_property
     def _bases(self) -> NDArray[np.int64]:
         """(P,) position of the first document of each partition."""
-        return np.cumsum([0, *(len(part.roster) for part in self._parts)], dtype=np.int64)[:-1]
+        return np.cumsum([0, *(len(part.locations) for part in self._parts)], dtype=np.int64)[:-1]
 
     @cached_property
     def _attached(self) -> NDArray[np.bool_]:
@@ -157,7 +157,7 @@ class PartitionedSnapshot(Snapshot):
 
     def _forget(self) -> None:
         """Forget what is derived from the vectors of the partitions."""
-        for derived in ("roster", "_attached", "document_index", "document_vectors", "tokens"):
+        for derived in ("locations", "_attached", "document_index", "document_vectors", "tokens"):
             self.__dict__.pop(derived, None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:

@@ -1,7 +1,7 @@
 """The view that one reader has of an index: pinned on opening, independent of any writer.
 
 Opening reads no document. It reads the tables that all documents share, compares them with their checksums, and maps
-the files that they name. The roster is read at the first search, and rows are read when they are needed.
+the files that they name. Locations are read at the first search, and rows are read when they are needed.
 
 Documents are addressed here by position, 0 to N-1, in the order of their catalog ids.
 Letters in shapes: N documents, R requested documents, D width.
@@ -166,7 +166,7 @@ class Snapshot(Listing, Gathering):
     @cached_property
     def _attached(self) -> NDArray[np.bool_]:
         """(N,) True for documents whose vectors are only in memory."""
-        return np.zeros(len(self.roster), bool)
+        return np.zeros(len(self.locations), bool)
 
     @property
     def _is_whole(self) -> bool:
@@ -231,12 +231,12 @@ class Snapshot(Listing, Gathering):
     @property
     def n_documents(self) -> int:
         """N."""
-        return len(self.roster)
+        return len(self.locations)
 
     @property
     def n_chunks(self) -> int:
         """Chunks of all documents."""
-        return int(self.roster.n_chunks.sum())
+        return int(self.locations.n_chunks.sum())
 
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
@@ -287,7 +287,7 @@ class Snapshot(Listing, Gathering):
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])
         n_sections = np.array([len(one.sections) for one in encoded])
-        self.roster = self.roster.moved(
+        self.locations = self.locations.moved(
             positions,
             shard=np.full(len(positions), number),
             document_row=np.arange(len(positions)),
@@ -384,7 +384,7 @@ class Snapshot(Listing, Gathering):
         were encoded because a query came near them are not a random sample.
         """
         order = sample_order(self.doc_ids())
-        sample = order[: sample_size(self.roster.n_chunks[order])]
+        sample = order[: sample_size(self.locations.n_chunks[order])]
         sample = sample[: int(np.argmin(np.append(self.has_vectors[sample], False)))]
         rows, starts = self.chunk_rows(sample)
         counted = np.sort(order[:STATISTICS_DOCUMENTS])
@@ -420,4 +420,4 @@ class Snapshot(Listing, Gathering):
 
     def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
         """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
-        return (self.roster.first_chunk > through_chunk) | self._attached
+        return (self.locations.first_chunk > through_chunk) | self._attached

@@ -32,11 +32,11 @@ from indexer.generation.generations import (
     can_extend,
     extend_generation,
     needs_generation,
+    options_for,
     publish_generation,
     refresh_word_postings,
-    rungs_for,
 )
-from indexer.generation.index_choice import SCAN, check_factory_option, describe_ladder
+from indexer.generation.index_choice import SCAN, check_factory_option, describe_options
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
@@ -318,7 +318,7 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
         return missing
     with open_snapshot(target.folder) as snapshot:
         chosen = snapshot.split(sample_documents(snapshot))
-        ids = {part.folder: part.roster.ids[own].tolist() for part, _, own in chosen}
+        ids = {part.folder: part.locations.ids[own].tolist() for part, _, own in chosen}
     return [ids.get(writer.folder, []) for writer in target.parts]
 
 
@@ -362,12 +362,12 @@ def refresh_generation(
     with Snapshot(writer.folder) as snapshot:
         if not needs_generation(snapshot, factory):
             return
-        rungs = rungs_for(snapshot, factory, left_bytes)
-        is_extended = can_extend(snapshot, factory, rungs[-1], left_bytes)
-    if rungs[-1].factory == SCAN:
-        for line in describe_ladder(rungs, left_bytes):
+        options = options_for(snapshot, factory, left_bytes)
+        is_extended = can_extend(snapshot, factory, options[-1], left_bytes)
+    if options[-1].factory == SCAN:
+        for line in describe_options(options, left_bytes):
             log(line)
         return
-    if is_extended and extend_generation(writer, rungs[-1], disk=disk, recall_floor=recall_floor, log=log):
+    if is_extended and extend_generation(writer, options[-1], disk=disk, recall_floor=recall_floor, log=log):
         return
     publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

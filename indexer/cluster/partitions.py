@@ -35,8 +35,8 @@ _ANSWER_SECONDS = 300.0  # in which an actor answers, a restart included
 
 def part_state(snapshot: Snapshot) -> str:
     """A digest that changes with the documents of a partition and with their vectors."""
-    roster = snapshot.roster
-    return xxhash.xxh3_128_hexdigest(np.concatenate([roster.ids, roster.shard, roster.n_chunks]).tobytes())
+    locations = snapshot.locations
+    return xxhash.xxh3_128_hexdigest(np.concatenate([locations.ids, locations.shard, locations.n_chunks]).tobytes())
 
 
 class PartitionActor:

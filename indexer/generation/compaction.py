@@ -165,7 +165,7 @@ def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], log: Callable[[s
 
 
 def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
-    roster = snapshot.roster
+    locations = snapshot.locations
     members = [live_members(snapshot, number) for number in shards]
     pieces = [live_shard(snapshot, number) for number in shards]
     joined = Shard(
@@ -176,8 +176,8 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
         words=pack(join([unpacked(piece.words) for piece in pieces])),
     )
     order = np.concatenate(members)
-    ids = roster.ids[order].tolist()
-    writer.replace_shards(Replacement(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order]))
+    ids = locations.ids[order].tolist()
+    writer.replace_shards(Replacement(shards, joined, ids, locations.n_sections[order], locations.n_chunks[order]))
 
 
 def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
@@ -188,19 +188,19 @@ def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[
 
 def live_members(snapshot: Snapshot, number: int) -> Positions:
     """The documents of a shard that are still there, in the order of `live_shard`."""
-    return np.flatnonzero(snapshot.roster.shard == number)
+    return np.flatnonzero(snapshot.locations.shard == number)
 
 
 def live_shard(snapshot: Snapshot, number: int) -> Shard:
     """A shard without what removed documents left in it."""
-    roster, shard, members = snapshot.roster, snapshot.shard(number), live_members(snapshot, number)
-    chunks = ranges(roster.chunk_row[members], roster.n_chunks[members])
+    locations, shard, members = snapshot.locations, snapshot.shard(number), live_members(snapshot, number)
+    chunks = ranges(locations.chunk_row[members], locations.n_chunks[members])
     return Shard(
-        documents=shard.documents[roster.document_row[members]],
-        sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
+        documents=shard.documents[locations.document_row[members]],
+        sections=shard.sections[ranges(locations.section_row[members], locations.n_sections[members])],
         chunks=shard.chunks[chunks],
         spans=shard.spans[chunks],
-        words=shard.words.of(roster.document_row[members]),
+        words=shard.words.of(locations.document_row[members]),
     )
 
 
@@ -209,5 +209,5 @@ def _dead_vectors(writer: Writer) -> int:
         row = snapshot.generation_row
         if row is None:
             return 0
-        n_covered = int(snapshot.roster.n_chunks[~snapshot.is_fresh(row.through_chunk)].sum())
+        n_covered = int(snapshot.locations.n_chunks[~snapshot.is_fresh(row.through_chunk)].sum())
         return int(row.n_vectors) - n_covered

@@ -22,7 +22,7 @@ from engine.store.postings import Postings
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 from engine.store.writer import Writer
 from engine.words.counts import WordTables
-from indexer.generation.index_choice import SCAN, BuildSizes, Rung, Size, climb_down, describe_ladder
+from indexer.generation.index_choice import SCAN, BuildSizes, IndexOption, Size, describe_options, index_options
 from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune
 from indexer.generation.resources import DiskGuard
 
@@ -56,7 +56,7 @@ def needs_generation(snapshot: Snapshot, factory: str) -> bool:
         return snapshot.n_chunks > 0
     if factory != AUTO and factory != row.factory:
         return True
-    n_fresh = int(snapshot.roster.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
+    n_fresh = int(snapshot.locations.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
     return is_outgrown(int(row.n_vectors), snapshot.n_chunks - n_fresh, n_fresh)
 
 
@@ -100,9 +100,9 @@ def publish_generation(
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with Snapshot(writer.folder) as snapshot:
-        rungs = rungs_for(snapshot, factory, left_bytes)
-        rung, chosen = rungs[-1], rungs[-1].factory
-        for line in describe_ladder(rungs, left_bytes) if left_bytes is not None else []:
+        options = options_for(snapshot, factory, left_bytes)
+        option, chosen = options[-1], options[-1].factory
+        for line in describe_options(options, left_bytes) if left_bytes is not None else []:
             log(line)
         if chosen == SCAN:
             raise BudgetExceeded(
@@ -111,13 +111,13 @@ def publish_generation(
             )
         log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
         rng = np.random.default_rng(seed)
-        ann = _built(snapshot, chosen, rung.sizes, rng)
+        ann = _built(snapshot, chosen, option.sizes, rng)
         is_exact = is_exact_factory(chosen)
         postings = None if is_exact else build_postings(snapshot)
         candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
         recall, n_queries = 1.0, 0
         if not candidate.is_exact:
-            sample = RecallSample(snapshot, rng, scan_chunks=rung.sizes.scan_chunks)
+            sample = RecallSample(snapshot, rng, scan_chunks=option.sizes.scan_chunks)
             recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
         guard = disk or DiskGuard(writer.folder)
         return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
@@ -125,7 +125,7 @@ def publish_generation(
 
 def last_chunk(snapshot: Snapshot) -> int:
     """The highest id of a chunk."""
-    return int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max(initial=1)) - 1
+    return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max(initial=1)) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ def publish(
     return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
 
 
-def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[Rung, ...]:
-    """The types of index that were considered, the chosen one last; see `climb_down`."""
-    return climb_down(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+def options_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
+    """The types of index that were considered, the chosen one last; see `index_options`."""
+    return index_options(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
 
 
 def build_postings(snapshot: Snapshot, positions: Positions | None = None) -> Postings:
@@ -193,7 +193,7 @@ def build_postings(snapshot: Snapshot, positions: Positions | None = None) -> Po
         for first in range(0, len(positions), _POSTINGS_AT_ONCE):
             yield snapshot.words(positions[first : first + _POSTINGS_AT_ONCE])
 
-    return Postings.build(snapshot.roster.ids[positions], blocks, snapshot.reference.statistics)
+    return Postings.build(snapshot.locations.ids[positions], blocks, snapshot.reference.statistics)
 
 
 def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None:
@@ -219,7 +219,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
                 writer.withdraw_word_postings()
             return
         if there is not None and snapshot.word_postings is not None:
-            covered = np.isin(snapshot.roster.ids[without], snapshot.word_postings.ids)
+            covered = np.isin(snapshot.locations.ids[without], snapshot.word_postings.ids)
             if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
                 return
         postings = build_postings(snapshot, without)
@@ -240,7 +240,7 @@ def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.G
 def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
     """Training rows, drawn by whole documents so that few shards are touched."""
     order = rng.permutation(snapshot.n_documents)
-    enough = int(np.searchsorted(np.cumsum(snapshot.roster.n_chunks[order]), size)) + 1
+    enough = int(np.searchsorted(np.cumsum(snapshot.locations.n_chunks[order]), size)) + 1
     vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
     # A view, which avoids a copy; it only cuts the rows of the last document beyond `size`.
     return vectors[:size]
@@ -248,11 +248,11 @@ def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
 
 def chunk_blocks(snapshot: Snapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
     """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
-    roster = snapshot.roster
-    block = (np.cumsum(roster.n_chunks[positions]) - 1) // block_chunks
+    locations = snapshot.locations
+    block = (np.cumsum(locations.n_chunks[positions]) - 1) // block_chunks
     for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
         vectors, _ = snapshot.chunk_vectors(run)
-        yield ranges(roster.first_chunk[run], roster.n_chunks[run]), vectors
+        yield ranges(locations.first_chunk[run], locations.n_chunks[run]), vectors
 
 
 GROWTH = 2  # largest ratio of vectors to those at training for which the trained lists and codes are kept
@@ -261,7 +261,7 @@ CHANCE = 0.015  # by which a sample of this size can underestimate recall; else 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GenerationState:
     """A published generation, and how much of it the present documents use."""
 
     factory: str
@@ -289,28 +289,28 @@ class Standing:
         )
 
 
-def can_extend(snapshot: Snapshot, factory: str, rung: Rung, left_bytes: int | None) -> bool:
+def can_extend(snapshot: Snapshot, factory: str, option: IndexOption, left_bytes: int | None) -> bool:
     """Whether the published generation can take the new documents, and they fit.
 
     Args:
         snapshot: of the index.
         factory: the requested factory string, or `auto`.
-        rung: the index that would be built instead.
+        option: the index that would be built instead.
         left_bytes: memory that the process can still take; None is no limit.
     """
     row = snapshot.generation_row
     if row is None:
         return False
-    n_fresh = int(snapshot.roster.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
+    n_fresh = int(snapshot.locations.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
     trained = snapshot.meta.get("trained_vectors", row.n_vectors)
-    standing = Standing(row.factory, row.n_vectors, trained, snapshot.n_chunks - n_fresh, n_fresh)
-    needed = index_bytes(row.factory, row.n_vectors + n_fresh, snapshot.width) + rung.work_bytes
-    return standing.takes_in(factory, rung.factory) and (left_bytes is None or needed <= left_bytes)
+    state = GenerationState(row.factory, row.n_vectors, trained, snapshot.n_chunks - n_fresh, n_fresh)
+    needed = index_bytes(row.factory, row.n_vectors + n_fresh, snapshot.width) + option.work_bytes
+    return state.takes_in(factory, option.factory) and (left_bytes is None or needed <= left_bytes)
 
 
 def extend_generation(
     writer: Writer,
-    rung: Rung,
+    option: IndexOption,
     *,
     disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
@@ -321,7 +321,7 @@ def extend_generation(
 
     Args:
         writer: holds the index.
-        rung: block sizes and working memory.
+        option: block sizes and working memory.
         disk: limit on the disk; by default all free space.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the measured queries.
@@ -340,7 +340,7 @@ def extend_generation(
         row = snapshot.generation_row
         assert row is not None
         fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
-        log(f"adding {int(snapshot.roster.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
+        log(f"adding {int(snapshot.locations.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
         try:
             ann = AnnIndex.open(
                 writer.folder / row.file,
@@ -353,7 +353,7 @@ def extend_generation(
         except IndexDamaged as error:
             log(f"rebuilding: {error}")
             return None
-        ann.add(chunk_blocks(snapshot, fresh, rung.sizes.block_chunks))
+        ann.add(chunk_blocks(snapshot, fresh, option.sizes.block_chunks))
         postings = None if row.is_exact else build_postings(snapshot)
         candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact, postings)
         recall, n_queries = 1.0, 0
@@ -362,7 +362,7 @@ def extend_generation(
                 snapshot,
                 np.random.default_rng(seed),
                 n_queries=EXTENSION_QUERIES,
-                scan_chunks=rung.sizes.scan_chunks,
+                scan_chunks=option.sizes.scan_chunks,
             )
             try:
                 recall = tune(sample, candidate, recall_floor, log, row.nprobe, CHANCE)

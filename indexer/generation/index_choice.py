@@ -21,7 +21,7 @@ from engine.store.factory import (
     MIN_POINTS_PER_LIST,
     TRAINING_POINTS_PER_LIST,
     choose_factory,
-    factory_ladder,
+    factory_options,
     index_bytes,
     is_exact_factory,
     n_lists_of,
@@ -32,7 +32,7 @@ SCAN = "scan"  # no FAISS index: requested, or no factory string fits
 # For each number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.
 _BLOCK_BYTES = 10
 _SCAN_BYTES = 6  # for each number of a row that is multiplied with queries
-# For each document: the roster, twice while it is read, and a name.
+# For each document: the locations, twice while it is read, and a name.
 _DOCUMENT_BYTES = 256
 
 
@@ -58,7 +58,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class IndexOption:
     """One type of index, and the memory that building it takes."""
 
     factory: str  # or `SCAN`
@@ -73,31 +73,31 @@ class Rung:
         return self.index_bytes + self.work_bytes
 
 
-def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, ...]:
-    """The rungs down to the first that fits.
+def index_options(factory: str, size: Size, left_bytes: int | None) -> tuple[IndexOption, ...]:
+    """The options down to the first that fits.
 
     Args:
-        factory: a FAISS factory string or `scan`, which is then the only rung, or `auto`.
+        factory: a FAISS factory string or `scan`, which is then the only option, or `auto`.
         size: of the index.
         left_bytes: memory that the process can still take; None is no limit.
 
     Returns:
-        Rungs of which only the last fits; `SCAN` always fits.
+        Options of which only the last fits; `SCAN` always fits.
 
     Raises:
         BudgetExceeded: `factory` is a factory string that does not fit.
     """
-    scanning = Rung(SCAN, 0, 0, SMALL, fits=True)
+    scanning = IndexOption(SCAN, 0, 0, SMALL, fits=True)
     if factory == SCAN:
         return (scanning,)
-    rungs: list[Rung] = []
-    for one in factory_ladder(size.n_chunks, size.width) if factory == AUTO else [factory]:
-        rungs.append(_rung(one, size, left_bytes))
-        if rungs[-1].fits:
-            return tuple(rungs)
+    options: list[IndexOption] = []
+    for one in factory_options(size.n_chunks, size.width) if factory == AUTO else [factory]:
+        options.append(_option(one, size, left_bytes))
+        if options[-1].fits:
+            return tuple(options)
     if factory != AUTO:
-        raise _does_not_fit(rungs[-1], size, left_bytes)
-    return (*rungs, scanning)
+        raise _does_not_fit(options[-1], size, left_bytes)
+    return (*options, scanning)
 
 
 def check_factory_option(factory: str, width: int) -> None:
@@ -112,19 +112,19 @@ def check_factory_option(factory: str, width: int) -> None:
         check_factory(factory, width)
 
 
-def describe_ladder(rungs: Sequence[Rung], left_bytes: int | None) -> list[str]:
-    """One line for each rung: its memory, and whether it was chosen or why not."""
+def describe_options(options: Sequence[IndexOption], left_bytes: int | None) -> list[str]:
+    """One line for each option: its memory, and whether it was chosen or why not."""
     lines = []
-    for rung in rungs:
-        if rung.factory == SCAN:
+    for option in options:
+        if option.factory == SCAN:
             lines.append("> no FAISS index: queries scan the mapped shards, exactly and slowly")
             continue
-        need = f"{rung.factory} ({_precision(rung.factory)}) takes {rung.needed_bytes / 1e6:,.1f} MB to build"
-        if not rung.fits:
+        need = f"{option.factory} ({_precision(option.factory)}) takes {option.needed_bytes / 1e6:,.1f} MB to build"
+        if not option.fits:
             assert left_bytes is not None
             lines.append(f"  {need}, {max(0, left_bytes) / 1e6:,.1f} MB are left")
         else:
-            lines.append(f"> {need}" + (", in small blocks" if rung.sizes == SMALL else ""))
+            lines.append(f"> {need}" + (", in small blocks" if option.sizes == SMALL else ""))
     return lines
 
 
@@ -136,14 +136,14 @@ def _precision(factory: str) -> str:
     return "codes, rescored exactly from the shards"
 
 
-def _rung(factory: str, size: Size, left_bytes: int | None) -> Rung:
+def _option(factory: str, size: Size, left_bytes: int | None) -> IndexOption:
     held = index_bytes(factory, size.n_chunks, size.width)
     for sizes in (BuildSizes(), SMALL):
         work = _work_bytes(factory, size, sizes, held)
         fits = left_bytes is None or held + work <= left_bytes
         if fits:
             break
-    return Rung(factory, held, work, sizes, fits)
+    return IndexOption(factory, held, work, sizes, fits)
 
 
 def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
@@ -159,11 +159,11 @@ def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
     return max(training, block, scanned + query_bytes + 2 * size.width * size.n_documents) + documents
 
 
-def _does_not_fit(rung: Rung, size: Size, left_bytes: int | None) -> BudgetExceeded:
+def _does_not_fit(option: IndexOption, size: Size, left_bytes: int | None) -> BudgetExceeded:
     smaller = choose_factory(size.n_chunks, size.width, left_bytes)
     return BudgetExceeded(
-        f"a {rung.factory} index over {size.n_chunks:,} vectors {size.width} wide takes "
-        f"{rung.needed_bytes / 1e6:,.1f} MB while it is built, --memory leaves {max(0, left_bytes or 0) / 1e6:,.1f} MB "
-        f"for it; allow {-(-(rung.needed_bytes - (left_bytes or 0)) // 1_000_000):,} MB more, or use "
+        f"a {option.factory} index over {size.n_chunks:,} vectors {size.width} wide takes "
+        f"{option.needed_bytes / 1e6:,.1f} MB while it is built, --memory leaves {max(0, left_bytes or 0) / 1e6:,.1f} "
+        f"MB for it; allow {-(-(option.needed_bytes - (left_bytes or 0)) // 1_000_000):,} MB more, or use "
         f"--factory auto, or a smaller one, for example {smaller}"
     )

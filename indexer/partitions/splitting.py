@@ -95,13 +95,13 @@ def _copied(
         target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
     for writer in writers:
         _derive(writer, snapshot, log)
-    n_chunks = [int(snapshot.roster.n_chunks[owners == number].sum()) for number in range(len(writers))]
+    n_chunks = [int(snapshot.locations.n_chunks[owners == number].sum()) for number in range(len(writers))]
     return PartitionReport(tuple(np.bincount(owners, minlength=len(writers)).tolist()), tuple(n_chunks))
 
 
 def _blocks(snapshot: Snapshot, positions: Positions) -> Iterator[Positions]:
     """Runs of documents that are copied together."""
-    block = np.cumsum(snapshot.roster.n_chunks[positions]) // _CHUNKS_AT_ONCE
+    block = np.cumsum(snapshot.locations.n_chunks[positions]) // _CHUNKS_AT_ONCE
     for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
         for first in range(0, len(run), _DOCUMENTS_AT_ONCE):
             yield run[first : first + _DOCUMENTS_AT_ONCE]

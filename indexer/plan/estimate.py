@@ -47,7 +47,7 @@ from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import BatchSizes
 from indexer.building.stored import LOOKUP_DOCUMENTS
 from indexer.generation.generations import is_outgrown
-from indexer.generation.index_choice import SCAN, Rung, Size, check_factory_option, climb_down
+from indexer.generation.index_choice import SCAN, IndexOption, Size, check_factory_option, index_options
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
 from indexer.plan.sample import Drawn, draw, units_of
@@ -182,8 +182,8 @@ def make_plan(
         encoder.width,
     )
     left = None if budget.memory_bytes is None else budget.memory_bytes - cost.peak_bytes - batches
-    rung = climb_down(factory, after, left)[-1] if _is_due(existing, counts, factory) else None
-    derived = _derived_bytes(cost, after, rung, is_new=not existing.hashes)
+    option = index_options(factory, after, left)[-1] if _is_due(existing, counts, factory) else None
+    derived = _derived_bytes(cost, after, option, is_new=not existing.hashes)
     added = cost.catalog_bytes + cost.vector_bytes + cost.word_bytes
     before = folder_bytes(path) if path.exists() else 0
     replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
@@ -196,8 +196,8 @@ def make_plan(
         n_tokens=round(counts.n_tokens),
         n_chunks=round(counts.n_chunks),
         is_counted=counts.is_all,
-        factory="" if rung is None or rung.factory == SCAN else rung.factory,
-        memory_bytes=cost.peak_bytes + batches + (0 if rung is None else rung.needed_bytes),
+        factory="" if option is None or option.factory == SCAN else option.factory,
+        memory_bytes=cost.peak_bytes + batches + (0 if option is None else option.needed_bytes),
         vram_bytes=cost.vram_bytes,
         disk_bytes=before + added + derived,
         ways=_ways(cost, encoder, before + added + derived - (replaced if derived else 0)),
@@ -216,7 +216,7 @@ def _existing(path: Path) -> _Existing:
             dict(snapshot.chunk_counts()),
             snapshot.n_documents,
             snapshot.n_chunks,
-            sum(int(part.roster.n_chunks[is_fresh].sum()) for (part, _), is_fresh in zip(rows, fresh, strict=True)),
+            sum(int(part.locations.n_chunks[is_fresh].sum()) for (part, _), is_fresh in zip(rows, fresh, strict=True)),
             sum(row.n_vectors for row in covered),
             covered[0].factory if covered else "",
         )
@@ -364,16 +364,16 @@ def _batches(counts: _Counts, budget: Budget, held: int, width: int) -> int:
     return batch_bytes(BatchSizes(min(sizes.batch_chars, n_chars), min(looked_up, n_chars)), width, chars_per_chunk)
 
 
-def _derived_bytes(cost: _Cost, size: Size, rung: Rung | None, *, is_new: bool) -> int:
+def _derived_bytes(cost: _Cost, size: Size, option: IndexOption | None, *, is_new: bool) -> int:
     """Bytes of a FAISS index, of postings, and for a new index of the reference with its statistics of words."""
-    if rung is None:
+    if option is None:
         return 0
     word_bytes = cost.word_bytes * size.n_documents / max(1.0, cost.counts.n_documents)
-    postings = 0.0 if is_exact_factory(rung.factory) else _POSTINGS_SHARE * word_bytes
+    postings = 0.0 if is_exact_factory(option.factory) else _POSTINGS_SHARE * word_bytes
     chunks_each = size.n_chunks / max(1, size.n_documents)
     n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, chunks_each)))
     reference = n_sampled * size.width * (chunks_each + 2) + _STATISTICS_SHARE * word_bytes
-    return rung.index_bytes + round(postings + (reference if is_new else 0.0))
+    return option.index_bytes + round(postings + (reference if is_new else 0.0))
 
 
 def _ways(cost: _Cost, encoder: Encoder, disk_bytes: int) -> tuple[Way, ...]:

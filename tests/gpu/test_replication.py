@@ -9,7 +9,7 @@ import pytest
 
 import engine.gpu.replication as replication_module
 from engine.gpu.gpus import RESERVED_BYTES
-from engine.gpu.replication import replicate, rungs, spread_documents
+from engine.gpu.replication import options, replicate, spread_documents
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -44,7 +44,7 @@ def write(folder: Path, factory: str | None) -> Path:
 )
 def test_types_are_tried_in_order(factory: str | None, n_gpus: int, names: list[str], tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", factory)) as snapshot:
-        assert [rung.name for rung in rungs(snapshot, StandInGpus(n_gpus))] == names
+        assert [option.name for option in options(snapshot, StandInGpus(n_gpus))] == names
 
 
 def chunks_of(replica: OpenReplica, snapshot: Snapshot) -> list[int]:
@@ -55,7 +55,7 @@ def chunks_of(replica: OpenReplica, snapshot: Snapshot) -> list[int]:
 
 
 def fresh_chunks(snapshot: Snapshot, replica: OpenReplica) -> int:
-    return int(snapshot.roster.n_chunks[snapshot.is_fresh(replica.through_chunk)].sum())
+    return int(snapshot.locations.n_chunks[snapshot.is_fresh(replica.through_chunk)].sum())
 
 
 class Picky(StandInGpus):
@@ -102,7 +102,7 @@ def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
-        sizes = {rung.name: rung.size_bytes for rung in rungs(snapshot, StandInGpus())}
+        sizes = {option.name: option.size_bytes for option in options(snapshot, StandInGpus())}
         assert sizes[FLAT] > sizes[HALVES] > sizes[BYTES]
         for size, name in zip((sizes[FLAT], sizes[HALVES], sizes[BYTES]), (FLAT, "16 bits", "8 bits"), strict=True):
             replica, summary = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
@@ -114,7 +114,7 @@ def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
 def test_the_flat_type_comes_last_for_many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
-        assert [rung.name for rung in rungs(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
+        assert [option.name for option in options(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
 
 
 @pytest.mark.slow
@@ -125,4 +125,4 @@ def test_documents_are_spread_over_the_index(n_chunks: int, tmp_path: Path) -> N
         assert positions[0] == 0 and len(positions) <= snapshot.n_documents
         if n_chunks >= 50:
             assert positions[-1] == snapshot.n_documents - 1
-        assert abs(int(snapshot.roster.n_chunks[positions].sum()) - min(n_chunks, snapshot.n_chunks)) < 30
+        assert abs(int(snapshot.locations.n_chunks[positions].sum()) - min(n_chunks, snapshot.n_chunks)) < 30

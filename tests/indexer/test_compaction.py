@@ -34,9 +34,9 @@ def fill(folder: Path, documents: list[Document], n_batches: int) -> None:
 def shards(folder: Path) -> dict[int, int]:
     """The number of live chunks of each shard."""
     with Snapshot(folder) as snapshot:
-        roster = snapshot.roster
-        numbers = sorted(set(roster.shard.tolist()))
-        return {number: int(roster.n_chunks[roster.shard == number].sum()) for number in numbers}
+        locations = snapshot.locations
+        numbers = sorted(set(locations.shard.tolist()))
+        return {number: int(locations.n_chunks[locations.shard == number].sum()) for number in numbers}
 
 
 def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:

@@ -18,7 +18,13 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build, refresh_generation
-from indexer.generation.generations import Generation, Standing, is_outgrown, needs_generation, publish_generation
+from indexer.generation.generations import (
+    Generation,
+    GenerationState,
+    is_outgrown,
+    needs_generation,
+    publish_generation,
+)
 from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -119,7 +125,7 @@ def test_a_float16_generation_is_exact(folder: Path) -> None:
 
 def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
-        (flat,) = generation_module.rungs_for(snapshot, "Flat", None)
+        (flat,) = generation_module.options_for(snapshot, "Flat", None)
     logged: list[str] = []
     with Writer(folder) as writer:
         made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=logged.append)
@@ -387,8 +393,8 @@ def test_an_extension_that_the_disk_does_not_hold_is_not_written(tmp_path: Path)
     ],
 )
 def test_a_generation_is_extended_only_by_what_it_was_trained_for(change: dict[str, int | str], expected: bool) -> None:
-    standing = Standing("IVF32,PQ8x4fs", n_vectors=100, n_trained=100, n_covered=90, n_fresh=10)
-    changed = replace(standing, **change)  # type: ignore[arg-type]
+    state = GenerationState("IVF32,PQ8x4fs", n_vectors=100, n_trained=100, n_covered=90, n_fresh=10)
+    changed = replace(state, **change)  # type: ignore[arg-type]
     assert changed.takes_in("auto", "IVF128,PQ8x4fs") is expected
     assert not changed.takes_in("IVF128,PQ8x4fs", "IVF128,PQ8x4fs")
     assert changed.takes_in(changed.factory, changed.factory) is (expected or "factory" in change)

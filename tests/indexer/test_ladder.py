@@ -1,4 +1,4 @@
-"""The type of index follows from the available memory, and the ladder shows why."""
+"""The type of index follows from the available memory, and the options show why."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import pytest
 from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
 from engine.store.ann import AnnIndex
-from engine.store.factory import factory_ladder, training_size
-from indexer.generation.index_choice import SCAN, SMALL, BuildSizes, Rung, Size, climb_down, describe_ladder
+from engine.store.factory import factory_options, training_size
+from indexer.generation.index_choice import SCAN, SMALL, BuildSizes, IndexOption, Size, describe_options, index_options
 from indexer.generation.resources import Footprint, Watch
 
 FEW, MANY, HUGE = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384), Size(2_500_000, 100_000_000, 384)
 
 
 def chosen(size: Size, left: int | None) -> str:
-    return climb_down("auto", size, left)[-1].factory
+    return index_options("auto", size, left)[-1].factory
 
 
 def test_without_a_limit_the_best_type_is_chosen() -> None:
-    assert [rung.factory for rung in climb_down("auto", FEW, None)] == ["Flat"]
+    assert [option.factory for option in index_options("auto", FEW, None)] == ["Flat"]
     assert chosen(MANY, None) == "IVF4096,PQ192x4fs"
 
 
 def test_less_memory_never_chooses_a_better_type() -> None:
     for size, most in ((FEW, 600_000_000), (HUGE, 15_000_000_000)):
-        order = [*factory_ladder(size.n_chunks, size.width), SCAN]
+        order = [*factory_options(size.n_chunks, size.width), SCAN]
         places = [order.index(chosen(size, left)) for left in range(most, -1, -most // 600)]
         assert places == sorted(places)
         assert set(places) > {0, len(order) - 1}
@@ -41,21 +41,21 @@ def test_where_training_takes_more_than_the_index_coarser_codes_would_not_help()
 
 def test_the_chosen_type_fits_and_the_rejected_ones_do_not() -> None:
     for left in range(0, 200_000_000, 7_000_000):
-        *rejected, last = climb_down("auto", FEW, left)
+        *rejected, last = index_options("auto", FEW, left)
         assert last.fits and last.needed_bytes <= left
-        assert all(rung.needed_bytes > left and not rung.fits for rung in rejected)
+        assert all(option.needed_bytes > left and not option.fits for option in rejected)
 
 
 def test_small_blocks_come_before_another_type() -> None:
-    (usual,) = climb_down("Flat", FEW, None)
-    (small,) = climb_down("Flat", FEW, usual.needed_bytes - 1)
+    (usual,) = index_options("Flat", FEW, None)
+    (small,) = index_options("Flat", FEW, usual.needed_bytes - 1)
     assert (usual.sizes, small.sizes) == (BuildSizes(), SMALL)
     assert small.needed_bytes < usual.needed_bytes
 
 
 def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_smaller_one() -> None:
     with pytest.raises(BudgetExceeded) as raised:
-        climb_down("Flat", MANY, 100_000_000)
+        index_options("Flat", MANY, 100_000_000)
     needed = 1_000_000 * (4 * 384 + 8) + 10 * 384 * 2_048 + 256 * 25_000
     assert str(raised.value) == (
         f"a Flat index over 1,000,000 vectors 384 wide takes {needed / 1e6:,.1f} MB while it is built, --memory "
@@ -65,23 +65,23 @@ def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_small
 
 
 def test_scanning_takes_no_memory_however_little_is_left() -> None:
-    (rung,) = climb_down(SCAN, MANY, 0)
-    assert (rung.factory, rung.needed_bytes, rung.fits) == (SCAN, 0, True)
+    (option,) = index_options(SCAN, MANY, 0)
+    assert (option.factory, option.needed_bytes, option.fits) == (SCAN, 0, True)
 
 
 def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
-    rungs = (
-        Rung("Flat", 60_000_000, 5_000_000, SMALL, fits=False),
-        Rung("SQfp16", 30_000_000, 5_000_000, SMALL, fits=True),
+    options = (
+        IndexOption("Flat", 60_000_000, 5_000_000, SMALL, fits=False),
+        IndexOption("SQfp16", 30_000_000, 5_000_000, SMALL, fits=True),
     )
-    assert describe_ladder(rungs, 40_000_000) == [
+    assert describe_options(options, 40_000_000) == [
         "  Flat (exact) takes 65.0 MB to build, 40.0 MB are left",
         "> SQfp16 (exact) takes 35.0 MB to build, in small blocks",
     ]
-    assert describe_ladder(climb_down("auto", MANY, -5), -5)[-1] == (
+    assert describe_options(index_options("auto", MANY, -5), -5)[-1] == (
         "> no FAISS index: queries scan the mapped shards, exactly and slowly"
     )
-    (best,) = describe_ladder(climb_down("auto", MANY, None), None)
+    (best,) = describe_options(index_options("auto", MANY, None), None)
     assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
 
 
@@ -90,7 +90,7 @@ def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
 def test_building_takes_no_more_memory_than_estimated(factory: str) -> None:
     """The index itself is not moved as it grows; a fifth is allowed for the interpreter."""
     n_chunks, width, block = 120_000, 64, 16_384
-    (rung,) = climb_down(factory, Size(0, n_chunks, width), None)
+    (option,) = index_options(factory, Size(0, n_chunks, width), None)
     rng = np.random.default_rng(0)
     rows = unit(rng.standard_normal((block, width), np.float32))
     n_training = min(training_size(factory), n_chunks)
@@ -102,4 +102,4 @@ def test_building_takes_no_more_memory_than_estimated(factory: str) -> None:
     before = footprint.own_bytes()
     with Watch(footprint) as watch:
         AnnIndex.build(factory, width, lambda: rng.standard_normal((n_training, width), np.float32), blocks, n_chunks)
-    assert watch.peak_bytes - before < 1.2 * rung.needed_bytes
+    assert watch.peak_bytes - before < 1.2 * option.needed_bytes

@@ -14,7 +14,7 @@ from engine.encoders.encoder import Vectors, unit
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex, DocumentIndex, Ids
 from engine.store.durable import Checksum
-from engine.store.factory import choose_factory, factory_ladder, index_bytes, is_exact_factory, training_size
+from engine.store.factory import choose_factory, factory_options, index_bytes, is_exact_factory, training_size
 
 WIDTH = 16
 
@@ -171,9 +171,9 @@ def test_training_takes_fewer_vectors_on_request() -> None:
 
 @pytest.mark.parametrize("n_vectors", [1_000, 50_000, 50_001, 10_000_000])
 def test_each_type_of_the_ladder_is_smaller_than_the_one_before(n_vectors: int) -> None:
-    sizes = [index_bytes(factory, n_vectors, 384) for factory in factory_ladder(n_vectors, 384)]
+    sizes = [index_bytes(factory, n_vectors, 384) for factory in factory_options(n_vectors, 384)]
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes)
-    for size, factory in zip(sizes, factory_ladder(n_vectors, 384), strict=True):
+    for size, factory in zip(sizes, factory_options(n_vectors, 384), strict=True):
         assert choose_factory(n_vectors, 384, size) == factory
 
 

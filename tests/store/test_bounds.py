@@ -80,7 +80,7 @@ def test_vectors_outside_of_their_shard_are_refused(folder: Path, column: str, v
         connection.execute(f"UPDATE documents SET {column} = {value} WHERE id = 5")
     forge(folder, lambda _: None)
     with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="number 5 outside of its shard"):
-        assert snapshot.roster
+        assert snapshot.locations
 
 
 def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

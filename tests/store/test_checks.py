@@ -150,7 +150,7 @@ def test_tables_that_every_reader_needs_are_compared_on_opening(copy: Path, stat
 def test_a_changed_document_is_refused_when_it_is_read(copy: Path, statement: str) -> None:
     change(copy, statement)
     with Snapshot(copy) as snapshot:
-        position = int(np.flatnonzero(snapshot.roster.ids == 5)[0])
+        position = int(np.flatnonzero(snapshot.locations.ids == 5)[0])
         assert snapshot.position("doc003") == position - 1
         for read in (lambda: snapshot.position("doc004"), lambda: snapshot.documents(np.array([position]))):
             with pytest.raises(IndexDamaged, match=r"'doc004' is not what was written|1 documents have no"):
@@ -158,11 +158,11 @@ def test_a_changed_document_is_refused_when_it_is_read(copy: Path, statement: st
 
 
 @pytest.mark.parametrize("statement", ["SET arrays = zeroblob(length(arrays))", "SET checksum = 0"])
-def test_a_changed_block_of_the_roster_is_refused(copy: Path, statement: str) -> None:
-    change(copy, f"UPDATE roster_blocks {statement}")
-    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match=r"roster.* is not what was written"):
-        assert snapshot.roster
-    assert any("roster" in finding.what for finding in verify(copy))
+def test_a_changed_block_of_locations_is_refused(copy: Path, statement: str) -> None:
+    change(copy, f"UPDATE location_blocks {statement}")
+    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match=r"locations.* is not what was written"):
+        assert snapshot.locations
+    assert any("locations" in finding.what for finding in verify(copy))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_changed_block_of_the_roster_is_refused(copy: Path, statement: str) ->
 def test_changed_text_and_sections_are_refused_when_they_are_read(copy: Path, statement: str) -> None:
     change(copy, statement)
     with Snapshot(copy) as snapshot:
-        position = int(np.flatnonzero(snapshot.roster.ids == 5)[0])
+        position = int(np.flatnonzero(snapshot.locations.ids == 5)[0])
         snapshot.documents(np.array([position - 1]))
         with pytest.raises(IndexDamaged, match=r"text or sections of 'doc004' are not what was indexed"):
             snapshot.documents(np.array([position]))
@@ -214,5 +214,5 @@ def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatc
         with writer.read() as connection:
             listed = read_blocks(connection, "x")
             check_blocks(connection, "x")
-            assert listed.roster.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
-            assert connection.execute(text("SELECT block FROM roster_blocks")).scalars().all() == [0, 2, 3]
+            assert listed.locations.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
+            assert connection.execute(text("SELECT block FROM location_blocks")).scalars().all() == [0, 2, 3]

@@ -83,19 +83,19 @@ def test_chunk_vectors_come_in_the_requested_order(built_folder: Path, positions
 
 def test_chunk_ids_lead_to_their_documents_and_vectors(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
-        roster = snapshot.roster
-        highest = int((roster.first_chunk + roster.n_chunks).max())
+        locations = snapshot.locations
+        highest = int((locations.first_chunk + locations.n_chunks).max())
         owner = np.full(highest + 5, -1)
-        for position in range(len(roster)):
-            first = int(roster.first_chunk[position])
-            owner[first : first + int(roster.n_chunks[position])] = position
+        for position in range(len(locations)):
+            first = int(locations.first_chunk[position])
+            owner[first : first + int(locations.n_chunks[position])] = position
         ids = np.arange(-1, highest + 4)
         assert snapshot.documents_of_chunks(ids).tolist() == [-1, *owner[:-1].tolist()]
         real = np.flatnonzero(owner >= 0)[::-1]
         found = snapshot.chunks_by_id(real, owner[real])
         for chunk, vector in zip(real, found, strict=True):
             own, _ = snapshot.chunk_vectors(np.array([owner[chunk]]))
-            assert np.array_equal(vector, own[chunk - roster.first_chunk[owner[chunk]]])
+            assert np.array_equal(vector, own[chunk - locations.first_chunk[owner[chunk]]])
 
 
 def test_a_reader_is_pinned_while_a_writer_replaces_and_removes(folder: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
 
 READ: dict[str, Callable[[Snapshot], object]] = {
     "chunks": lambda snapshot: snapshot.chunk_vectors(np.array([4])),
-    "single chunks": lambda snapshot: snapshot.chunks_by_id(snapshot.roster.first_chunk[[4]], np.array([4])),
+    "single chunks": lambda snapshot: snapshot.chunks_by_id(snapshot.locations.first_chunk[[4]], np.array([4])),
     "spans": lambda snapshot: snapshot.spans(4),
     "sections": lambda snapshot: snapshot.section_vectors(4),
     "documents": lambda snapshot: snapshot.document_vectors,
@@ -272,13 +272,13 @@ def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch
     names = read_names(monkeypatch)
     with Snapshot(folder) as snapshot:
         opened = set(names)
-        assert opened & {"documents", "document_checks", "texts", "sections", "roster_blocks", "failures"} == set()
+        assert opened & {"documents", "document_checks", "texts", "sections", "location_blocks", "failures"} == set()
         assert opened >= {"meta", "shards", "generations"}
         snapshot.chunk_vectors(np.array([0]))
-        assert set(names) - opened == {"roster_blocks"}
+        assert set(names) - opened == {"location_blocks"}
         assert snapshot.doc_ids_of(np.array([4])) == ["doc006"]
         assert snapshot.position("doc006") == 4 and snapshot.position("none") is None
-        assert set(names) - opened == {"roster_blocks", "documents"}
+        assert set(names) - opened == {"location_blocks", "documents"}
         # Closing another handle of the file would end the locks under which the open transaction reads.
         assert snapshot.matching("year >= 0").shape == (11,)
 
@@ -340,11 +340,13 @@ def test_ranges_equals_a_loop(pairs: list[tuple[int, int]]) -> None:
 def test_the_chunks_of_documents_are_those_of_a_loop(folder: Path, kept: list[int]) -> None:
     with Snapshot(folder) as snapshot:
         documents = np.isin(np.arange(11), kept)
-        roster = snapshot.roster
+        locations = snapshot.locations
         by_hand = [
             chunk
             for position in kept
-            for chunk in range(roster.first_chunk[position], roster.first_chunk[position] + roster.n_chunks[position])
+            for chunk in range(
+                locations.first_chunk[position], locations.first_chunk[position] + locations.n_chunks[position]
+            )
         ]
         assert np.flatnonzero(snapshot.chunks_of(documents)).tolist() == sorted(by_hand)
 

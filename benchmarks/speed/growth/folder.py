@@ -31,7 +31,7 @@ from engine.text.spans import Chunk, Coverage, Section
 from indexer.building.budget import left_beside
 from indexer.building.builder import refresh_generation
 from indexer.generation.compaction import SHARD_CHUNKS
-from indexer.generation.generations import publish_generation, rungs_for
+from indexer.generation.generations import options_for, publish_generation
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import Footprint
 
@@ -214,7 +214,7 @@ def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: 
         refresh_reference(writer, lambda _: None)
         with Snapshot(folder) as snapshot:
             row, n_chunks = snapshot.generation_row, snapshot.n_chunks
-            chosen = rungs_for(snapshot, factory, left)[-1].factory
+            chosen = options_for(snapshot, factory, left)[-1].factory
         is_new = row is None or (row.n_vectors, row.factory) != (n_chunks, chosen)
         if is_new:
             publish_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)

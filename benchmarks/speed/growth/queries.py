@@ -44,7 +44,7 @@ def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     drawn = {}
     for kind, rows in (("real", np.flatnonzero(~is_made)), ("synthetic", np.flatnonzero(is_made))):
-        difference = np.abs(snapshot.roster.n_chunks[rows] - n_chunks)
+        difference = np.abs(snapshot.locations.n_chunks[rows] - n_chunks)
         nearest = rows[np.argsort(difference, kind="stable")[: 4 * n_queries]]
         drawn[kind] = names[np.sort(rng.permutation(nearest)[:n_queries])].tolist()
     return drawn

@@ -92,7 +92,7 @@ class Source:
     @cached_property
     def n_chunks(self) -> NDArray[np.int64]:
         """(N,) chunks of each document."""
-        return self._snapshot.roster.n_chunks[self._rows]
+        return self._snapshot.locations.n_chunks[self._rows]
 
     @cached_property
     def checksum(self) -> str:
@@ -122,8 +122,8 @@ class Source:
             documents=self._snapshot.document_index.rows[rows].astype(np.float32),
             sections=np.concatenate(sections),
             chunks=chunks,
-            n_sections=self._snapshot.roster.n_sections[rows],
-            n_chunks=self._snapshot.roster.n_chunks[rows],
+            n_sections=self._snapshot.locations.n_sections[rows],
+            n_chunks=self._snapshot.locations.n_chunks[rows],
             spans=np.concatenate([self._snapshot.spans(row) for row in rows.tolist()]),
         )
 

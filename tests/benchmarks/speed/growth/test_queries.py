@@ -35,7 +35,7 @@ def test_queries_have_the_requested_number_of_chunks(real_folder: Path) -> None:
         drawn = draw_names(snapshot, 4, 6, seed=0)
         assert drawn["synthetic"] == [] and drawn == draw_names(snapshot, 4, 6, seed=0)
         rows = [snapshot.position(name) for name in drawn["real"]]
-        assert snapshot.roster.n_chunks[rows].tolist() == [6] * 4
+        assert snapshot.locations.n_chunks[rows].tolist() == [6] * 4
 
 
 def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
