@@ -12,7 +12,6 @@ from engine.index import Index
 from engine.replay import check_replayable, kept_query, recorded_results, replay
 from engine.report.contract import envelope
 from engine.search.request import Request
-from engine.text.document import Document
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document
@@ -35,12 +34,6 @@ def test_a_stored_text_is_replayed_with_an_equal_result(built_folder: Path) -> N
         assert query is not None and query.text == text
         found = replay(index.opened, recorded, query)
     assert found.is_equal and found.reasons == ()
-
-
-def test_all_parameters_are_those_of_the_record(index: Index, corpus: list[Document]) -> None:
-    options = {"k": 2, "offset": 3, "where": "year > 2001", "without": ["doc013"], "exact": True}
-    result = index.search(corpus[3], Request.of(candidates=4, **options))  # type: ignore[arg-type]
-    assert replay(index, result.to_dict(), corpus[3]).reasons == ()
 
 
 def test_a_document_that_was_left_out_may_be_missing_from_the_index(tmp_path: Path) -> None:

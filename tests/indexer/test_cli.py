@@ -259,21 +259,6 @@ def test_query_reads_stdin(built: Path) -> None:
     assert (query_id, rank, tag) == ("stdin.txt", "1", "longmatch") and doc_id.startswith("river/")
 
 
-def test_pages_join_to_the_whole_list(built: Path) -> None:
-    def doc_ids(*options: str) -> list[str]:
-        line = run("query", built, "--id", "dog/1.md", "--format", "jsonl", *options).stdout
-        return [hit["id"] for hit in json.loads(line)["hits"]]
-
-    assert doc_ids("-k", "2") + doc_ids("-k", "3", "--offset", "2") == doc_ids("-k", "5")
-
-
-def test_all_hits_match_the_filter(built: Path) -> None:
-    where = "topic in ('dog', 'house') and number >= 2"
-    answers = json.loads(run("query", built, "--id", "fox/0.md", "--where", where, "--format", "json").stdout)
-    hits = answers["results"][0]["hits"]
-    assert {hit["id"] for hit in hits} <= {"dog/2.md", "dog/3.md", "house/2.md", "house/3.md"} and hits
-
-
 def test_the_table_fits_80_columns(built: Path, papers: Path) -> None:
     output = run("query", built, papers / "dog" / "1.md", "--matrix").stdout
     assert max(map(len, output.splitlines())) <= 80

@@ -149,13 +149,6 @@ def test_a_query_that_is_indexed_is_left_out_and_named(built: Path, run: Run) ->
     assert shown.stdout.split()[2] == "fox.md" and shown.stderr == ""
 
 
-def test_documents_can_be_left_out(built: Path, run: Run) -> None:
-    found = run(built, "--id", "fox.md", "--without", "dog.md", "--without", "house.md", "--format", "trec")
-    assert [line.split()[2] for line in found.stdout.splitlines()] == ["river.md"]
-    unknown = run(built, "--id", "fox.md", "--without", "dig.md")
-    assert unknown.exit_code == 1 and "no document 'dig.md'" in unknown.stderr
-
-
 def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as unloaded:
         unloaded.setattr("indexer.cli.query.opened_index", None)  # must not be reached
@@ -192,12 +185,3 @@ def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
     assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
     unknown = run(built, "--id", "fox.md", "--weight", "foxes=3")
     assert (unknown.exit_code, "is named 'foxes'; name a heading ('The fox')" in unknown.stderr) == (1, True)
-
-
-def test_small_section_pairs_are_summed_in_the_rest(run: Run, built: Path) -> None:
-    plain = json.loads(run(built, "--id", "fox.md", "-k", "1", "--format", "json").stdout)["results"][0]["hits"][0]
-    options = ["-k", "1", "--format", "json", "--min-pair", "0.9"]
-    (answer,) = json.loads(run(built, "--id", "fox.md", *options).stdout)["results"]
-    assert [part["kind"] for part in answer["hits"][0]["parts"]] == ["rest"]
-    assert answer["hits"][0]["score"] == plain["score"] and answer["hits"][0]["n_pairs"] == plain["n_pairs"]
-    assert answer["provenance"]["parameters"]["min_pair"] == 0.9

@@ -221,3 +221,22 @@ def test_novelty_leaves_copies_out_and_is_replayed_by_its_record(fronts: Fronts)
     kept = fronts.index.novelty(QUERY, Request(mode=Mode.NOVELTY, with_itself=True))
     assert {one.hit.doc_id for one in kept if one.hit} == {QUERY}
     assert novelty.provenance is not None and Request.of(**novelty.provenance.parameters) == request
+
+
+def test_every_front_names_the_copies_that_it_leaves_out(fronts: Fronts) -> None:
+    with longmatch.open(fronts.folder) as index:
+        assert index.search(fronts.draft).copies == (QUERY,)
+    printed = CliRunner().invoke(main, ["query", str(fronts.folder), str(fronts.draft)])
+    assert f"left out: {QUERY}; same content as the query" in printed.stderr
+    for path, find in (("/v1/search/file", copies_of_http), ("/page/search/file", copies_of_page)):
+        files = {"file": ("draft.md", fronts.draft.read_bytes())}
+        assert find(fronts.client.post(path, files=files).text) == [QUERY]
+
+
+def copies_of_http(text: str) -> object:
+    return json.loads(text)["results"][0]["copies"]
+
+
+def copies_of_page(text: str) -> object:
+    pieces = [json.loads(line) for line in text.splitlines()]
+    return next(piece["left_out"] for piece in pieces if piece.get("piece") == "facts")

@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.errors import QueryError
 from engine.index import Index
-from engine.replay import replay
 from engine.result import Status
-from engine.scoring.evidence import CONTAINMENT
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Span
@@ -22,7 +19,6 @@ from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
-from tests.strict_schema import check
 
 CORPUS = make_corpus(40)
 QUERY = CORPUS[7]
@@ -119,17 +115,3 @@ def test_candidates_by_containment_are_encoded(tmp_path: Path, monkeypatch: pyte
         result = index.search(QUERY, Request(k=1, mode="containment", candidates=1))
         assert result.encoding is not None and result.encoding.n_encoded_now == 1
         assert (result[0].doc_id, result[0].has_vectors) == ("has all", True)
-
-
-def test_a_result_records_its_mode_and_is_repeated(folder: Path) -> None:
-    with Index.open(folder) as index:
-        recorded = check(index.search(QUERY, Request(mode="containment", weights={"part one": 2})).to_dict())
-        assert recorded["provenance"]["parameters"]["mode"] == "containment"
-        assert replay(index, recorded, QUERY).is_equal
-
-
-def test_modes_that_do_not_exist_or_fit_are_refused(words: longmatch.Index) -> None:
-    with pytest.raises(QueryError, match="mode is 'inside'; it must be one of: similar, containment"):
-        words.search(QUERY, mode="inside")
-    with pytest.raises(QueryError, match="mode is 'similar' and the scoring has cover=True"):
-        words.search(QUERY, scoring=CONTAINMENT)

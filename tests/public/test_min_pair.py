@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import QueryError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
@@ -47,8 +46,3 @@ def test_reports_show_the_sum_of_small_pairs(index: Index, corpus: list[Document
     assert result.to_html().count("<html") == 1
     rest = [part["contribution"] for part in result.to_dict()["hits"][0]["parts"] if part["kind"] == "rest"]
     assert f"{rest[0]:.4f}" in result.to_html()
-
-
-def test_a_minimum_out_of_range_is_refused(index: Index, corpus: list[Document]) -> None:
-    with pytest.raises(QueryError, match="min_pair is 2; it must be from 0 to 1"):
-        index.search(corpus[3], Request(min_pair=2, with_itself=True))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.errors import QueryError
 from tests.text.test_section_kinds import BODY, CITED
 
 OTHER = "Bees dance to show where flowers are. A colony counts on thousands of foragers. Honey keeps it alive. " * 4
@@ -37,11 +36,6 @@ def test_references_of_a_query_take_no_part_in_the_score(index: longmatch.Index)
     for hit in after.values():
         assert sum(pair.contribution for pair in hit.pairs) == pytest.approx(hit.score, abs=1e-5)
         assert all(pair.query_section == 0 for pair in hit.pairs)
-
-
-def test_a_kind_that_does_not_exist_is_refused(index: longmatch.Index) -> None:
-    with pytest.raises(QueryError, match="'refs' is no kind of section"):
-        index.search("pumps", skip=["refs"])
 
 
 def test_pairs_with_references_come_after_those_of_the_body(index: longmatch.Index) -> None:

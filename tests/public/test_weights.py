@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
-from engine.replay import replay
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Result
 from engine.words.segmenter import segmenter_of
-from tests.fakes import make_corpus, make_document
+from tests.fakes import make_corpus
 from tests.strict_schema import check
 from tests.text.test_section_kinds import BODY, CITED
 
@@ -146,15 +145,6 @@ def test_weighted_words_follow_the_equation(tmp_path: Path) -> None:
 def test_a_section_with_a_larger_weight_ranks_by_its_matches(words: longmatch.Index) -> None:
     assert words.search(QUERY, skip="references")[0].doc_id.startswith("p")
     assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
-
-
-def test_a_result_records_its_weights_and_is_replayed_with_them(words: longmatch.Index) -> None:
-    query = make_document("q", [("1 Pumps", BODY), ("2 Bees", "Bees and roads. " * 9)])
-    result = words.search(query, weights={"2": 3})
-    assert result.provenance is not None
-    assert result.provenance.parameters["weights"] == {"2": 3}
-    assert shown(result) != shown(words.search(query))
-    assert replay(words.opened, result.to_dict(), query).is_equal
 
 
 def test_a_query_whose_sections_all_have_weight_0_is_refused(words: longmatch.Index) -> None:

@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.index import Index
-from engine.readers import read_document
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -95,18 +94,6 @@ def test_no_line_names_a_folder_of_the_server(client: TestClient, built_folder: 
     for report in (False, True):
         found = lines(client, {"doc_id": "doc003", "k": 2, "report": report})
         assert str(built_folder.parent) not in json.dumps(found)
-
-
-def test_copies_of_the_query_are_left_out_and_named(corpus: list[Document], tmp_path: Path) -> None:
-    draft = tmp_path / "draft.md"
-    draft.write_text("# Draft\n\n" + TEXT)
-    build(tmp_path / "x.lm", [*corpus[:5], read_document(draft)], encode="none")
-    with served(tmp_path / "x.lm") as client:
-        for options, left_out in (({}, ["draft.md"]), ({"with_itself": "true"}, [])):
-            files = {"file": ("copy.md", draft.read_bytes())}
-            response = client.post("/page/search/file", files=files, data={"k": "1", **options})
-            (facts,) = pieces([json.loads(line) for line in response.text.splitlines()], "facts")
-            assert (facts["left_out"], facts["hits"] == ["draft.md"]) == (left_out, not left_out)
 
 
 @pytest.mark.parametrize(
