@@ -12,8 +12,8 @@ from engine.result import Result
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.generation import reference
-from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus
 
 N, P, THREADS = 60, 3, 8

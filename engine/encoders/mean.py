@@ -75,7 +75,7 @@ class MeanEncoder(TrainableEncoder):
         self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
 
     @cached_property
-    def module(self) -> nn.Module:  # type: ignore[override]
+    def module(self) -> nn.Module:
         """The backbone's model; encoding alone does not need it."""
         model: nn.Module = self.backbone.model
         return model

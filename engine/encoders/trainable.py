@@ -17,6 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,9 +44,13 @@ class TrainableEncoder(Encoder):
     """An `Encoder` whose vectors are made by a torch module."""
 
     kind: str  # stored in `longmatch.json`
-    module: nn.Module  # holds every parameter of both stages
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
     reader: BatchReader  # reads the batches of the first stage
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """Holds every parameter of both stages."""
+        raise NotImplementedError
 
     @property
     def n_read(self) -> int:

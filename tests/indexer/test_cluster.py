@@ -18,10 +18,10 @@ from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
 from indexer.building.builder import build
 from indexer.building.report import BuildReport
+from indexer.building.splitting import partition
 from indexer.building.stored import EncodedBatch, StoredBatch
 from indexer.cli import main
 from indexer.cli.cluster import check_ray
-from indexer.partitions.splitting import partition
 from tests.contents import Contents, read_contents
 from tests.fakes import make_corpus, make_document
 from tests.ray_cluster import ray_cluster

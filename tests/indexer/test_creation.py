@@ -20,8 +20,8 @@ from engine.store.manifest import index_folders, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.cli import main
-from indexer.partitions.splitting import partition
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

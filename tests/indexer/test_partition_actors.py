@@ -14,8 +14,8 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.store.manifest import index_folders
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.cli import main
-from indexer.partitions.splitting import partition
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings
 from tests.fakes import make_corpus

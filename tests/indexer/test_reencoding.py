@@ -18,9 +18,9 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.building.reencoding import reencode, reencoding_cost
+from indexer.building.splitting import partition
 from indexer.cli.group import main
 from indexer.generation.compaction import compact
-from indexer.partitions.splitting import partition
 from indexer.upkeep.removal import remove
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus, make_document

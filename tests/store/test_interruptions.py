@@ -25,9 +25,9 @@ from engine.store.lookup import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.reencoding import reencode
+from indexer.building.splitting import partition
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
-from indexer.partitions.splitting import partition
 from indexer.upkeep.backup import backup, restore
 from indexer.upkeep.removal import remove
 from indexer.upkeep.repair import repair

@@ -13,7 +13,7 @@ from engine.store.partitioned import PartitionedSnapshot, open_snapshot
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.partitions.splitting import partition
+from indexer.building.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus
 
 N = 20

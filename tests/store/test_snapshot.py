@@ -28,9 +28,9 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
-from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 DOCUMENTS = make_corpus(12)

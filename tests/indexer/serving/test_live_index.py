@@ -13,8 +13,8 @@ from engine.search.request import Request
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.generation import reference
-from indexer.partitions.splitting import partition
 from indexer.serving.failures import Refusal
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings

@@ -1,1 +1,0 @@
-"""Indexes of several partitions: splitting, joining, writing."""
