@@ -11,7 +11,7 @@ from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
-from indexer.building.builder import refresh_generation
+from indexer.generation.generations import refresh_generation
 from tests.fakes import make_document
 
 WIDTH = 32

@@ -18,7 +18,6 @@ from engine.store.lookup import stored_meta
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import Snapshot
 from engine.store.writable import network_note
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -29,14 +28,10 @@ from indexer.building.report import Activity, BuildReport, Progress
 from indexer.building.reuse import Reuse, can_reuse
 from indexer.generation.compaction import join_small_shards
 from indexer.generation.generations import (
-    can_extend,
-    extend_generation,
-    needs_generation,
-    options_for,
-    publish_generation,
+    refresh_generation,
     refresh_word_postings,
 )
-from indexer.generation.index_choice import SCAN, check_factory_option, describe_options
+from indexer.generation.index_choice import check_factory_option
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
@@ -342,32 +337,3 @@ def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
 
     name = name or stored_meta(path).get("encoder", {}).get("name")
     return load_encoder(name or DEFAULT_ENCODER, device=device)
-
-
-def refresh_generation(
-    writer: Writer,
-    factory: str,
-    *,
-    left_bytes: int | None = None,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    log: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
-
-    New documents are added to the published generation where it can take them, see `indexer.generation.generations`;
-    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
-    Arguments and errors as in `publish_generation`.
-    """
-    with Snapshot(writer.folder) as snapshot:
-        if not needs_generation(snapshot, factory):
-            return
-        options = options_for(snapshot, factory, left_bytes)
-        is_extended = can_extend(snapshot, factory, options[-1], left_bytes)
-    if options[-1].factory == SCAN:
-        for line in describe_options(options, left_bytes):
-            log(line)
-        return
-    if is_extended and extend_generation(writer, options[-1], disk=disk, recall_floor=recall_floor, log=log):
-        return
-    publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

@@ -24,13 +24,12 @@ from engine.store.staging import drop_staged, stage, staged_ids, switch
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
-from indexer.building.builder import refresh_generation
 from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import Pipeline, estimated_tokens
 from indexer.building.report import BuildReport, Progress
 from indexer.building.stored import stored_batches
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import refresh_word_postings
+from indexer.generation.generations import refresh_generation, refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import DiskGuard

@@ -24,9 +24,8 @@ from engine.store.snapshot import Positions, Snapshot
 from engine.store.unfinished import appearing
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.builder import refresh_generation
 from indexer.building.creation import check_number, is_free, write_empty
-from indexer.generation.generations import refresh_word_postings
+from indexer.generation.generations import refresh_generation, refresh_word_postings
 from indexer.generation.resources import DiskGuard, folder_bytes
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384

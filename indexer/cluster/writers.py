@@ -23,13 +23,12 @@ from engine.errors import ClusterError, IndexBusy
 from engine.readers import Unreadable
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import LOOKUP_CHARS, BatchSizes, Pipeline
 from indexer.building.report import BuildReport
 from indexer.cluster.encoders import EncoderSettings, spread, submitted
 from indexer.cluster.session import DIED, fetched
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import refresh_word_postings
+from indexer.generation.generations import refresh_generation, refresh_word_postings
 from indexer.generation.resources import DiskGuard
 
 if TYPE_CHECKING:

@@ -100,27 +100,44 @@ def publish_generation(
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with Snapshot(writer.folder) as snapshot:
-        options = options_for(snapshot, factory, left_bytes)
-        option, chosen = options[-1], options[-1].factory
-        for line in describe_options(options, left_bytes) if left_bytes is not None else []:
-            log(line)
-        if chosen == SCAN:
-            raise BudgetExceeded(
-                f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
-                f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
-            )
-        log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
-        rng = np.random.default_rng(seed)
-        ann = _built(snapshot, chosen, option.sizes, rng)
-        is_exact = is_exact_factory(chosen)
-        postings = None if is_exact else build_postings(snapshot)
-        candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
-        recall, n_queries = 1.0, 0
-        if not candidate.is_exact:
-            sample = RecallSample(snapshot, rng, scan_chunks=option.sizes.scan_chunks)
-            recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
-        guard = disk or DiskGuard(writer.folder)
-        return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
+        return _publish_new(
+            writer, snapshot, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, seed=seed, log=log
+        )
+
+
+def _publish_new(
+    writer: Writer,
+    snapshot: Snapshot,
+    factory: str,
+    *,
+    left_bytes: int | None,
+    disk: DiskGuard | None,
+    recall_floor: float,
+    log: Callable[[str], None],
+    seed: int = 0,
+) -> Generation:
+    """As `publish_generation`, from the newest snapshot."""
+    options = options_for(snapshot, factory, left_bytes)
+    option, chosen = options[-1], options[-1].factory
+    for line in describe_options(options, left_bytes) if left_bytes is not None else []:
+        log(line)
+    if chosen == SCAN:
+        raise BudgetExceeded(
+            f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
+            f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
+        )
+    log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
+    rng = np.random.default_rng(seed)
+    ann = _built(snapshot, chosen, option.sizes, rng)
+    is_exact = is_exact_factory(chosen)
+    postings = None if is_exact else build_postings(snapshot)
+    candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
+    recall, n_queries = 1.0, 0
+    if not candidate.is_exact:
+        sample = RecallSample(snapshot, rng, scan_chunks=option.sizes.scan_chunks)
+        recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
+    guard = disk or DiskGuard(writer.folder)
+    return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
 
 
 def last_chunk(snapshot: Snapshot) -> int:
@@ -310,6 +327,7 @@ def can_extend(snapshot: Snapshot, factory: str, option: IndexOption, left_bytes
 
 def extend_generation(
     writer: Writer,
+    snapshot: Snapshot,
     option: IndexOption,
     *,
     disk: DiskGuard | None = None,
@@ -321,6 +339,7 @@ def extend_generation(
 
     Args:
         writer: holds the index.
+        snapshot: the newest of the index.
         option: block sizes and working memory.
         disk: limit on the disk; by default all free space.
         recall_floor: least share of the exact top 10 documents that must be found.
@@ -336,45 +355,74 @@ def extend_generation(
     """
     from engine.store.ann import AnnIndex  # loads FAISS
 
-    with Snapshot(writer.folder) as snapshot:
-        row = snapshot.generation_row
-        assert row is not None
-        fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
-        log(f"adding {int(snapshot.locations.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
+    row = snapshot.generation_row
+    assert row is not None
+    fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
+    log(f"adding {int(snapshot.locations.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
+    try:
+        ann = AnnIndex.open(
+            writer.folder / row.file,
+            Checksum(row.size_bytes, row.digest),
+            n_vectors=row.n_vectors,
+            width=snapshot.width,
+            nprobe=row.nprobe,
+            is_mapped=False,
+        )
+    except IndexDamaged as error:
+        log(f"rebuilding: {error}")
+        return None
+    ann.add(chunk_blocks(snapshot, fresh, option.sizes.block_chunks))
+    postings = None if row.is_exact else build_postings(snapshot)
+    candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact, postings)
+    recall, n_queries = 1.0, 0
+    if not row.is_exact:
+        sample = RecallSample(
+            snapshot,
+            np.random.default_rng(seed),
+            n_queries=EXTENSION_QUERIES,
+            scan_chunks=option.sizes.scan_chunks,
+        )
         try:
-            ann = AnnIndex.open(
-                writer.folder / row.file,
-                Checksum(row.size_bytes, row.digest),
-                n_vectors=row.n_vectors,
-                width=snapshot.width,
-                nprobe=row.nprobe,
-                is_mapped=False,
-            )
-        except IndexDamaged as error:
+            recall = tune(sample, candidate, recall_floor, log, row.nprobe, CHANCE)
+            n_queries = len(sample)
+        except RecallTooLow as error:
             log(f"rebuilding: {error}")
             return None
-        ann.add(chunk_blocks(snapshot, fresh, option.sizes.block_chunks))
-        postings = None if row.is_exact else build_postings(snapshot)
-        candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact, postings)
-        recall, n_queries = 1.0, 0
-        if not row.is_exact:
-            sample = RecallSample(
-                snapshot,
-                np.random.default_rng(seed),
-                n_queries=EXTENSION_QUERIES,
-                scan_chunks=option.sizes.scan_chunks,
-            )
-            try:
-                recall = tune(sample, candidate, recall_floor, log, row.nprobe, CHANCE)
-                n_queries = len(sample)
-            except RecallTooLow as error:
-                log(f"rebuilding: {error}")
-                return None
-        trained = snapshot.meta.get("trained_vectors", row.n_vectors)
-        measured = Measured(row.factory, recall, n_queries)
-        return publish(writer, candidate, measured, disk or DiskGuard(writer.folder), trained_vectors=trained)
+    trained = snapshot.meta.get("trained_vectors", row.n_vectors)
+    measured = Measured(row.factory, recall, n_queries)
+    return publish(writer, candidate, measured, disk or DiskGuard(writer.folder), trained_vectors=trained)
 
 
 def _kind(factory: str) -> str:
     """A factory string without its number of lists."""
     return re.sub(r"IVF\d+", "IVF", factory)
+
+
+def refresh_generation(
+    writer: Writer,
+    factory: str,
+    *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
+
+    New documents are added to the published generation where it can take them;
+    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
+    Arguments and errors as in `publish_generation`.
+    """
+    with Snapshot(writer.folder) as snapshot:
+        if not needs_generation(snapshot, factory):
+            return
+        options = options_for(snapshot, factory, left_bytes)
+        if options[-1].factory == SCAN:
+            for line in describe_options(options, left_bytes):
+                log(line)
+            return
+        if can_extend(snapshot, factory, options[-1], left_bytes) and extend_generation(
+            writer, snapshot, options[-1], disk=disk, recall_floor=recall_floor, log=log
+        ):
+            return
+        _publish_new(writer, snapshot, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

@@ -36,7 +36,8 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
             raise IndexMismatch(
                 f"{path} is a partition of {whole}, whose reference it shares: longmatch upkeep rebase {whole}"
             )
-        return pin_reference(writer, log)
+        with open_snapshot(writer.folder) as snapshot:
+            return pin_reference(writer, snapshot, log)
 
 
 def sample_documents(snapshot: Snapshot) -> Positions:
@@ -67,26 +68,25 @@ def refresh_reference(writer: Writer | PartitionWriters, log: Callable[[str], No
         first = sample_order(snapshot.doc_ids())[:1]
         is_empty = row is not None and not row.n_documents and bool(has_vectors[first].any())
         is_whole = writer.has_partial_reference and bool(has_vectors.all())
-    if not n_documents:
-        return
-    if row is None:
-        pin_reference(writer, lambda _: None)
-    elif is_empty or is_whole:
-        log("drawing the reference again, now from documents with vectors; scores differ from those before")
-        pin_reference(writer, log)
-    elif is_outgrown(row.n_corpus, n_documents):
-        log(
-            f"{n_documents:,} documents are {OUTGROWN} times the {row.n_corpus:,} that the reference was drawn from: "
-            "drawing another one, so scores differ from those before"
-        )
-        pin_reference(writer, log)
+        if not n_documents:
+            return
+        if row is None:
+            pin_reference(writer, snapshot, lambda _: None)
+        elif is_empty or is_whole:
+            log("drawing the reference again, now from documents with vectors; scores differ from those before")
+            pin_reference(writer, snapshot, log)
+        elif is_outgrown(row.n_corpus, n_documents):
+            log(
+                f"{n_documents:,} documents are {OUTGROWN} times the {row.n_corpus:,} that the reference was drawn "
+                "from: drawing another one, so scores differ from those before"
+            )
+            pin_reference(writer, snapshot, log)
 
 
-def pin_reference(writer: Writer | PartitionWriters, log: Callable[[str], None]) -> Reference:
-    """Draw a reference and pin it, in place of the one before."""
-    with open_snapshot(writer.folder) as snapshot:
-        reference = snapshot.draw_reference(writer.next_reference())
-        writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
+def pin_reference(writer: Writer | PartitionWriters, snapshot: Snapshot, log: Callable[[str], None]) -> Reference:
+    """Draw a reference from the newest snapshot and pin it, in place of the one before."""
+    reference = snapshot.draw_reference(writer.next_reference())
+    writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
     log(
         f"reference {reference.version}: {reference.n_documents:,} of {reference.n_corpus:,} documents, "
         f"{len(reference.rows):,} chunks"

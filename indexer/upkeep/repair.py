@@ -20,9 +20,8 @@ from engine.store.manifest import is_partitioned, partition_folders, read_manife
 from engine.store.partition_writers import PartitionWriters
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline
-from indexer.generation.generations import refresh_word_postings
+from indexer.generation.generations import refresh_generation, refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.upkeep.verify import Damage, Finding, verify

@@ -29,9 +29,8 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage, Section
 from indexer.building.budget import left_beside
-from indexer.building.builder import refresh_generation
 from indexer.generation.compaction import SHARD_CHUNKS
-from indexer.generation.generations import options_for, publish_generation
+from indexer.generation.generations import options_for, publish_generation, refresh_generation
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import Footprint
 
