@@ -94,7 +94,7 @@ class Hit(results.Hit):
             QueryError: the hit belongs to no `Result`, so there is no query.
         """
         check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
-        from engine.plots.contributions import plot_hit
+        from engine.plots.heatmap import plot_hit
 
         return plot_hit(self.own_result(), self)
 
@@ -170,7 +170,7 @@ class Result(results.Result):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.frames import hit_frame
+        from engine.report.rows import hit_frame
 
         return hit_frame(self)
 
@@ -183,7 +183,7 @@ class Result(results.Result):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.frames import part_frame
+        from engine.report.rows import part_frame
 
         return part_frame(self, n_pairs=n_pairs)
 
@@ -209,7 +209,7 @@ class Result(results.Result):
             QueryError: there are no hits.
         """
         check_extra("matplotlib", "Result.plot()", "matplotlib", "plot")
-        from engine.plots.contributions import plot_result
+        from engine.plots.heatmap import plot_result
 
         return plot_result(self)
 
@@ -235,7 +235,7 @@ class SectionMatrix(results.SectionMatrix):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.frames import matrix_frame
+        from engine.report.rows import matrix_frame
 
         return matrix_frame(self)
 
@@ -274,7 +274,7 @@ class Novelty(novelties.Novelty):
             n_pairs: section pairs shown for each section, strongest first.
             command: the command that made the report, shown at its end.
         """
-        from engine.report.novelty_page import novelty_page
+        from engine.report.page import novelty_page
 
         return novelty_page([self], n_pairs=n_pairs, command=command)
 
@@ -336,7 +336,7 @@ class Pairs(overlaps.Pairs):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.frames import pairs_frame
+        from engine.report.rows import pairs_frame
 
         return pairs_frame(self)
 

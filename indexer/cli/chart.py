@@ -126,7 +126,7 @@ def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wan
 
 
 def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
-    from engine.report.chart_files import chart_csv, chart_docx, chart_html
+    from engine.report.chart import chart_csv, chart_docx, chart_html
     from engine.text.units import Unit
 
     if form == "docx" and output is not None:

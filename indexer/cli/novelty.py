@@ -66,7 +66,7 @@ def _jsonl(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
 
 
 def _html(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
-    from engine.report.novelty_page import novelty_page
+    from engine.report.page import novelty_page
 
     return novelty_page(found, n_pairs=n_pairs, command=typed_command())
 

@@ -101,7 +101,7 @@ def pairs(
     if picture is not None:
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
-        from indexer.pairs.files import check_parquet
+        from indexer.pairs.run import check_parquet
 
         check_parquet()
     from indexer.pairs.run import PairSettings, find_pairs
@@ -119,7 +119,7 @@ def pairs(
 def _write(
     found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    from indexer.pairs.files import clusters_csv, pairs_csv, pairs_parquet
+    from indexer.pairs.run import clusters_csv, pairs_csv, pairs_parquet
 
     if output is None:
         echo_text(pairs_csv(found), nl=False)
@@ -137,8 +137,7 @@ def _write(
 
 def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
     # Loads matplotlib, which a list of pairs does not need.
-    from engine.plots.cluster_map import plot_clusters
-    from engine.plots.corpus_map import corpus_map
+    from engine.plots.corpus_map import corpus_map, plot_clusters
 
     members = [name for one in found.clusters(cluster_least) for name, _ in one.members]
     figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)

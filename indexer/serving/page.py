@@ -20,8 +20,7 @@ from starlette.responses import StreamingResponse
 
 from engine.index import Index
 from engine.readers import FORMATS
-from engine.report.novelty_page import novelty_page, novelty_pieces
-from engine.report.page import asset, result_page, result_pieces
+from engine.report.page import asset, novelty_page, novelty_pieces, result_page, result_pieces
 from engine.search.request import Mode
 from engine.text.document import Document
 from engine.views import Novelty, Result

@@ -16,8 +16,7 @@ import longmatch
 from engine.index import Index
 from engine.plots import cluster_map
 from engine.plots import corpus_map as map_module
-from engine.plots.cluster_map import look_of, plot_clusters
-from engine.plots.corpus_map import corpus_map
+from engine.plots.corpus_map import corpus_map, look_of, plot_clusters
 from engine.plots.style import figure_file
 from engine.text.document import Document
 from engine.views import Pairs

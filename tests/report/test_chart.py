@@ -12,8 +12,7 @@ import lxml.html
 import pytest
 
 from engine.index import Index
-from engine.report.chart import Chart, claim_chart
-from engine.report.chart_files import chart_csv, chart_docx, chart_html
+from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
 from engine.text.document import Document
 from engine.text.units import Unit, divide_by
 from indexer.building.builder import build

@@ -9,7 +9,7 @@ import lxml.html
 import pytest
 
 from engine.index import Index
-from engine.report.novelty_page import novelty_page, novelty_pieces
+from engine.report.page import novelty_page, novelty_pieces
 from engine.views import Novelty
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document

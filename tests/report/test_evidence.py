@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.report.marked_text import Mark, Run, excerpts, marked_runs
+from engine.report.evidence import Mark, Run, excerpts, marked_runs
 from engine.text.spans import Span
 
 TEXT = "The old fox crosses the wide river."
