@@ -59,6 +59,11 @@ class Series:
     values: NDArray[np.float64]  # (N,)
 
 
+def rows_of(step: int, values: Mapping[str, float]) -> list[Row]:
+    """The rows of some numbers by name."""
+    return [Row(step, name, value) for name, value in values.items()]
+
+
 def step_values(
     losses: Mapping[str, float], *, rate: float, tokens_per_second: float, seconds: float
 ) -> dict[str, float]:
@@ -85,13 +90,6 @@ class History:
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = tuple(rows)
-
-    @classmethod
-    def of(cls, entries: Iterable[Mapping[str, float]]) -> Self:
-        """The rows of some entries, each with a "step" and numbers by name."""
-        return cls(
-            Row(int(entry["step"]), name, value) for entry in entries for name, value in entry.items() if name != "step"
-        )
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -12,8 +12,9 @@ import importlib.util
 import json
 import math
 import pickle
+import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +29,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from engine.encoders.backbone.hardware import default_dtype
 from engine.errors import EncoderError, MissingExtra, TrainingError
-from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, step_values, validation_values
+from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, Row, rows_of, step_values, validation_values
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, check_ranges, setting
 from engine.training.task import Task, full_precision
 from engine.training.validation import Validation
@@ -37,6 +38,7 @@ METRIC = "nDCG@10"
 QUALITY, VALID = "quality", "valid"  # in the history, the metric and the corpus of `validate`
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
+_KEPT = 2  # checkpoints
 _MODULE_FILE, _STATE_FILE = "model.safetensors", "trainer_state.json"
 
 
@@ -168,7 +170,6 @@ class Trainer(transformers.Trainer):
             use_cpu=device.type == "cpu",
             eval_strategy="no",  # `_Schedule` decides
             save_strategy="no",
-            save_total_limit=2,
             logging_strategy="no",
             ignore_data_skip=True,  # a batch is a function of its step
             disable_tqdm=True,
@@ -244,9 +245,12 @@ class Trainer(transformers.Trainer):
         seconds = max(time.perf_counter() - started, 1e-9)
         self.state.num_input_tokens_seen += n_tokens
         values = step_values(
-            parts, rate=rate, tokens_per_second=n_tokens / seconds, seconds=_seconds(self.state) + seconds
+            parts,
+            rate=rate,
+            tokens_per_second=n_tokens / seconds,
+            seconds=(_last(self.state, SECONDS) or 0.0) + seconds,
         )
-        self.state.log_history.append({"step": step, **values})
+        self._add(values)
         if self.is_world_process_zero():
             self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, self._last_valid()))
         is_last = step >= settings.steps
@@ -262,7 +266,7 @@ class Trainer(transformers.Trainer):
                 own = {corpus.name: corpus.ndcg() for corpus in self._validate}
         values = _of_first(own, self.args.world_size)  # rounding must not make one process stop alone
         state = self.state
-        state.log_history.append({"step": state.global_step, **validation_values(self._metric, values)})
+        self._add(validation_values(self._metric, values))
         mean = sum(values.values()) / len(values)
         is_best = state.best_metric is None or mean > state.best_metric
         shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
@@ -283,33 +287,41 @@ class Trainer(transformers.Trainer):
         return QUALITY if callable(self._validate) else METRIC
 
     def _last_valid(self) -> float | None:
-        name = f"valid {self._metric}/{MEAN}"
-        entries = reversed(self.state.log_history) if self._validate else ()
-        return next((entry[name] for entry in entries if name in entry), None)
+        return _last(self.state, f"valid {self._metric}/{MEAN}") if self._validate else None
+
+    def _add(self, values: Mapping[str, float]) -> None:
+        # The trainer writes its log with each checkpoint, and reads it again when it resumes.
+        self.state.log_history += [row._asdict() for row in rows_of(self.state.global_step, values)]
 
     def _is_exhausted(self, state: Any) -> bool:  # noqa: ANN401
-        means = History.of(state.log_history).validation(self._metric).get(MEAN)
+        means = _history(state).validation(self._metric).get(MEAN)
         if means is None or self._settings.patience is None:
             return False
         return int((means.steps > state.best_global_step).sum()) >= self._settings.patience
 
-    def write_history(self) -> None:
-        """Write the numbers of the run so far, by the first process."""
+    def end_checkpoint(self) -> None:
+        """Write the history beside a checkpoint, and keep the last two."""
+        self._write_history()
         if self.is_world_process_zero():
-            History.of(self.state.log_history).write(self._folder / HISTORY_FILE)
+            for old in sorted((self._folder / CHECKPOINT_FOLDER).glob("checkpoint-*"), key=step_of)[:-_KEPT]:
+                shutil.rmtree(old)
+
+    def _write_history(self) -> None:
+        if self.is_world_process_zero():
+            _history(self.state).write(self._folder / HISTORY_FILE)
 
     def _finish(self) -> Outcome:
         state, best = self.state, self._folder / BEST_FOLDER
         if not self._validate and self.is_world_process_zero():
             self._encoder.save_pretrained(best, dtype=torch.float32)
-        self.write_history()
+        self._write_history()
         self.accelerator.wait_for_everyone()
         return Outcome(
             best,
             state.best_global_step if self._validate else state.global_step,
             state.global_step,
             state.num_input_tokens_seen,
-            _seconds(state),
+            _last(state, SECONDS) or 0.0,
             History.read(self._folder / HISTORY_FILE),
         )
 
@@ -369,7 +381,7 @@ class _Schedule(transformers.TrainerCallback):
         self._trainer.end_step()
 
     def on_save(self, *_arguments: object, **_more: object) -> None:
-        self._trainer.write_history()
+        self._trainer.end_checkpoint()
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
@@ -395,8 +407,12 @@ def _damaged(checkpoint: Path, error: Exception) -> TrainingError:
     )
 
 
-def _seconds(state: Any) -> float:  # noqa: ANN401
-    return float(next((entry[SECONDS] for entry in reversed(state.log_history) if SECONDS in entry), 0.0))
+def _history(state: Any) -> History:  # noqa: ANN401
+    return History(Row(**entry) for entry in state.log_history)
+
+
+def _last(state: Any, name: str) -> float | None:  # noqa: ANN401
+    return next((entry["value"] for entry in reversed(state.log_history) if entry["name"] == name), None)
 
 
 def torch_seed(*numbers: int) -> int:

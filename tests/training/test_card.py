@@ -18,7 +18,7 @@ from engine.training.card import (
     compare_validations,
     write_card,
 )
-from engine.training.history import History, validation_values
+from engine.training.history import History, Row, rows_of, validation_values
 
 RUN = RunSummary(
     name="smith-proposals",
@@ -181,11 +181,11 @@ def test_the_card_replaces_an_existing_card(tmp_path: Path) -> None:
 
 
 def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
-    entries: list[dict[str, float]] = []
+    rows: list[Row] = []
     for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
-        entries.append({"step": step, **validation_values("nDCG@10", {"rfc": value, "proposals": 0.25})})
-        entries.append({"step": step, **validation_values("R@100", {"rfc": value / 2})})
-    history = History.of([*entries, {"step": 100, **validation_values("late", {"rfc": 1.0})}])
+        rows += rows_of(step, validation_values("nDCG@10", {"rfc": value, "proposals": 0.25}))
+        rows += rows_of(step, validation_values("R@100", {"rfc": value / 2}))
+    history = History([*rows, *rows_of(100, validation_values("late", {"rfc": 1.0}))])
     assert compare_validations(history, 50) == (
         ValidationChange("rfc", "nDCG@10", 0.25, 0.75),
         ValidationChange("proposals", "nDCG@10", 0.25, 0.25),

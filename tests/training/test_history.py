@@ -6,6 +6,7 @@ import csv
 import math
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import matplotlib as mpl
@@ -17,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from engine.errors import TrainingError
 from engine.training.curves import draw_curves, save_curves, smooth
-from engine.training.history import History, Row, step_values, validation_values
+from engine.training.history import History, Row, rows_of, step_values, validation_values
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,11 +29,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def three_steps() -> History:
-    entries: list[dict[str, float]] = [{"step": 0, **validation_values("nDCG@10", {"rfc": 0.25, "proposals": 0.5})}]
+    rows = rows_of(0, validation_values("nDCG@10", {"rfc": 0.25, "proposals": 0.5}))
     for step in (1, 2, 3):
         losses = {"loss": 3.0 / step, "words": 1.0 / step}
-        entries.append({"step": step, **step_values(losses, rate=0.1, tokens_per_second=900.0, seconds=2.0 * step)})
-    return History.of(entries)
+        rows += rows_of(step, step_values(losses, rate=0.1, tokens_per_second=900.0, seconds=2.0 * step))
+    return History(rows)
 
 
 def test_the_file_is_plain_csv_a_row_for_each_number(path: Path) -> None:
@@ -116,24 +117,22 @@ def test_a_metric_is_given_by_corpus_and_as_their_mean() -> None:
     [([0.4, 0.6, 0.6], 10), ([0.4, 0.3, 0.2], 0), ([math.nan, 0.1, 0.2], 20), ([math.nan] * 3, None), ([], None)],
 )
 def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], best: int | None) -> None:
-    entries = (
-        {"step": 10 * number, **validation_values("nDCG@10", {"rfc": value})} for number, value in enumerate(values)
-    )
-    assert History.of(entries).best_step("nDCG@10") == best
+    rows = (rows_of(10 * at, validation_values("nDCG@10", {"rfc": value})) for at, value in enumerate(values))
+    assert History(chain.from_iterable(rows)).best_step("nDCG@10") == best
 
 
 def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: float = 1.0) -> History:
     """Sixty steps of two losses, and a metric that is best at step 20."""
-    entries: list[dict[str, float]] = []
+    rows: list[Row] = []
     for step in range(61):
         if step:
             parts = {"loss": 1 + 2 / step + scale, "words": 1 + 2 / step, "matching": scale}
-            entries.append({"step": step, **step_values(parts, rate=1e-4 * step, tokens_per_second=1.0, seconds=step)})
+            rows += rows_of(step, step_values(parts, rate=1e-4 * step, tokens_per_second=1.0, seconds=step))
         if step % 20 == 0:
             value = {0: 0.25, 20: 0.75, 40: 0.5, 60: 0.375}[step]
             by_corpus = {name: value / n for n, name in enumerate(corpora, 1)}
-            entries.append({"step": step, **validation_values("nDCG@10", by_corpus)})
-    return History.of(entries)
+            rows += rows_of(step, validation_values("nDCG@10", by_corpus))
+    return History(rows)
 
 
 def values(line: Line2D) -> list[float]:

@@ -416,6 +416,6 @@ def test_nothing_is_printed_and_the_configuration_of_a_model_stays(
 ) -> None:
     task = Toy(pull)
     task.module.config = SimpleNamespace(use_cache=None)  # type: ignore[assignment]
-    Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=2)).run()
+    Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=4, checkpoint_every=1)).run()
     assert capfd.readouterr() == ("", "")
     assert task.module.config.use_cache is None  # type: ignore[union-attr]
