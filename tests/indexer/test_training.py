@@ -290,7 +290,7 @@ def test_a_changed_recipe_is_refused_or_recorded_on_the_card(run: Run) -> None:
 def test_topics_are_not_fitted_again_when_a_run_continues(run: Run) -> None:
     logged: list[str] = []
     run("text-pairs", log=logged.append)
-    assert "topics: 2 epochs over 176 documents and sentences" in logged
+    assert "topics: 2 epochs over 192 documents and sentences" in logged
     logged.clear()
     run("text-pairs", log=logged.append)
     assert not any(line.startswith("topics") for line in logged)
