@@ -24,7 +24,7 @@ from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 _CORPUS, _INDEX = "a corpus", "an index"
 # What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
-    **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted", "positions"), _CORPUS),
+    **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted"), _CORPUS),
     "on_demand": _CORPUS,
     **dict.fromkeys(("recall", "growth"), _INDEX),
     "gpu_search": f"{_INDEX}, a GPU",

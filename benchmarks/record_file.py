@@ -1,13 +1,9 @@
-"""Writes and reads a record as a JSON file, one field a line; records of several parts are kept part by part.
-
-A part that fails does not stop the others, and the same command resumes. Parts measured so far are in NAME.unfinished,
-beside the file of the final record.
-"""
+"""Writes and reads a record as a JSON file, one field a line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -38,7 +34,6 @@ class Recorded:
     __dataclass_fields__: ClassVar[dict[str, Any]]
     kind: ClassVar[str]
     origin: Origin
-    failed: dict[str, str]  # in a record of parts: why a part has no result, by part
     _file: ClassVar[str]
 
     def __init_subclass__(cls, *, kind: str, file: str = "") -> None:
@@ -156,76 +151,7 @@ def _maker(hint: Any) -> Maker | None:  # noqa: ANN401
     return lambda value: make(value) if isinstance(value, dict) else value
 
 
-_SUFFIX = ".unfinished"
-RecordedT = TypeVar("RecordedT", bound=Recorded)
-PartT = TypeVar("PartT")
-
-
-def keep(record: Recorded, folder: Path) -> None:
-    """Write the unfinished record; a finished record of the same name stays unchanged."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _unfinished(record, folder).write_text(record_text(record), "utf-8")
-
-
-def complete(record: Recorded, folder: Path) -> Path:
-    """Write the record, failures included, and delete the unfinished one; as `write_record`."""
-    path = write_record(record, folder)
-    _unfinished(record, folder).unlink(missing_ok=True)
-    return path
-
-
-def earlier(record: RecordedT, folder: Path, parts: Collection[str]) -> RecordedT | None:
-    """The record of an equal run that did not end, or in which a part failed; None where there is none.
-
-    Runs are equal if the command, the seed, the machine and all fields are equal, except for `parts`, which hold what
-    is measured part by part; the code can differ.
-    """
-    for path in (_unfinished(record, folder), record_path(record, folder)):
-        if not path.exists():
-            continue
-        found = rebuild(type(record), json.loads(path.read_text("utf-8")))
-        if (path.suffix == _SUFFIX or found.failed) and _is_same(found, record, {*parts, "failed", "origin"}):
-            return found
-    return None
-
-
-def measure_parts(
-    wanted: Sequence[str],
-    kept: Mapping[str, PartT],
-    measure: Callable[[str], PartT],
-    on_part: Callable[[Mapping[str, PartT], Mapping[str, str]], None],
-) -> tuple[dict[str, PartT], dict[str, str]]:
-    """Measure the parts that are not kept, one after another; a part whose `measure` raises an `EngineError` failed.
-
-    Returns:
-        The results and the reasons of failure, by part; `on_part` gets them after each part. Both are in the order of
-        `wanted`.
-    """
-    measured, failed = {name: kept[name] for name in wanted if name in kept}, dict[str, str]()
-    for name in wanted:
-        if name in kept:
-            continue
-        try:
-            measured[name] = measure(name)
-        except EngineError as error:
-            failed[name] = str(error)
-        measured = {one: measured[one] for one in wanted if one in measured}
-        on_part(measured, failed)
-    return measured, failed
-
-
 def failure_text(failed: Mapping[str, str], n_wanted: int) -> str:
     """One line on what failed, and what to do."""
     reasons = " | ".join(failed.values())
     return f"{reasons}. {len(failed)} of {n_wanted} failed; the same command measures those alone again"
-
-
-def _unfinished(record: Recorded, folder: Path) -> Path:
-    return folder / f"{record.name}{_SUFFIX}"
-
-
-def _is_same(one: Recorded, other: Recorded, aside: Collection[str]) -> bool:
-    names = [field.name for field in fields(other) if field.name not in aside]
-    both = one.origin, other.origin
-    origins = [(origin.command, origin.seed, origin.machine) for origin in both]
-    return origins[0] == origins[1] and all(getattr(one, name) == getattr(other, name) for name in names)

@@ -25,17 +25,14 @@ from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.record_file import RESULTS
 from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
-from benchmarks.sections.contained import contained_table
 from benchmarks.speed.encode.tables import limit_table, throughput_table
 from benchmarks.speed.gpu_search import gpu_search_table
-from benchmarks.speed.growth.tables import additions_table, scale_table
 from benchmarks.speed.recall import recall_table
 from benchmarks.tasks.architectures import architectures_table
 from benchmarks.tasks.facets import facets_table
 from benchmarks.tasks.faithfulness import faithfulness_table
 from benchmarks.tasks.on_demand import demand_table
 from benchmarks.tasks.planted import planted_table
-from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
 from benchmarks.tasks.summaries import summary_table
 from engine.errors import EngineError
@@ -105,7 +102,7 @@ TABLES: Mapping[str, Table] = {
     "samples": Table(("samples",), case_tables),
     "architectures": Table(("architectures",), architectures_table),
     "lengths": Table(("retrieval",), length_table),
-    "positions": Table(("positions",), position_table),
+    "positions": Table(("positions",), case_tables),
     "pairs": Table(("pairs",), pairs_table),
     "orderings": Table(("pairs", "probe"), orderings_table),
     "probes": Table(("probe",), probe_table),
@@ -113,14 +110,14 @@ TABLES: Mapping[str, Table] = {
     "facets": Table(("facets",), facets_table),
     "faithfulness": Table(("faithfulness",), faithfulness_table),
     "planted": Table(("planted",), planted_table),
-    "contained": Table(("contained",), contained_table),
+    "contained": Table(("contained",), case_tables),
     "duplicates": Table(("duplicates",), case_tables),
     "peers": Table(("peers",), peers_table),
     "throughput": Table(("throughput",), throughput_table),
     "timed": Table(("timed",), case_tables),
     "limit": Table(("throughput",), limit_table),
-    "scale": Table(("scale",), scale_table),
-    "additions": Table(("addition",), additions_table),
+    "scale": Table(("scale",), case_tables),
+    "additions": Table(("addition",), case_tables),
 }
 
 

@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +23,6 @@ from engine.errors import TrainingError
 from engine.text.document import Document
 
 _WORD = re.compile(r"\w+")
-_DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,6 @@ def read_texts(documents: Iterable[Document]) -> Texts:
         own = (number_of.setdefault(word, len(number_of)) for word in words_of(document.text))
         numbers.append(np.fromiter(own, np.uint32))
     return Texts(tuple(doc_ids), tuple(number_of), tuple(numbers))
-
-
-def are_content(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which words are longer than one character, have no digit, and are not English stop words.
-
-    As in the released code of Gong et al. (2018), with the stop words of gensim
-    instead of its list of function words; Kusner et al. (2015) also drop stop words.
-
-    Raises:
-        MissingExtra: gensim is not installed.
-    """
-    stop_words = optional("gensim.parsing.preprocessing", "a list of stop words", "gensim").STOPWORDS
-    return np.array([len(word) > 1 and word not in stop_words and not _DIGIT.search(word) for word in words], np.bool_)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from typing import Any
 
 from engine.errors import EngineError
 
-CAP_KIND = "RLIMIT_DATA"  # of `run_fresh`
 _PRELOADED = ["engine.encoders.loading", "engine.index", "transformers.models.bert.modeling_bert"]
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
@@ -196,13 +195,8 @@ def rss_mib() -> float:
 
 
 def peak_rss_mib() -> float:
-    """Peak resident memory since the process began, or since `forget_peak`, in MiB."""
+    """Peak resident memory since the process began, in MiB."""
     return _status_mib()["VmHWM"]
-
-
-def forget_peak() -> None:
-    """Reset the peak to the memory that is resident now."""
-    Path("/proc/self/clear_refs").write_text("5")  # see proc_pid_clear_refs(5)
 
 
 class _MemorySampler:

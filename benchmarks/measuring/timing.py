@@ -25,12 +25,6 @@ def percentiles(times_ms: Sequence[float]) -> Percentiles:
     return Percentiles(round(float(p50), 3), round(float(p95), 3), round(float(p99), 3))
 
 
-def processor_seconds() -> float:
-    """Seconds that this process and its ended children have used, in user and system mode."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
-
-
 @contextmanager
 def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     """Limit torch, FAISS, Lance and matrix products; restores only the last, so use it in a process of its own.

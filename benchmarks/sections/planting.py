@@ -75,14 +75,6 @@ def drop_words(text: str, share: float, rng: np.random.Generator) -> str:
     return "".join(word for number, word in enumerate(words) if number not in dropped).strip()
 
 
-def replace_words(text: str, share: float, words: Sequence[str], rng: np.random.Generator) -> str:
-    """Replace a share of the words by drawn ones; white space becomes one space."""
-    own = text.split()
-    for at in rng.permutation(len(own))[: round(share * len(own))].tolist():
-        own[at] = words[int(rng.integers(len(words)))]
-    return " ".join(own)
-
-
 def shuffle_sentences(text: str, rng: np.random.Generator) -> str:
     """Put the sentences into a random order, a space between them."""
     starts = [*sentence_starts(text), len(text)]

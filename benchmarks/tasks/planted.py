@@ -21,7 +21,6 @@ from benchmarks.prepare import label_of
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
-from benchmarks.sections.contained import contained_table, run_contained
 from benchmarks.sections.planting import (
     LENGTHS,
     Adoption,
@@ -281,13 +280,12 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
 @click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to index.")
 @click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
 @click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
-@click.option("--contained", is_flag=True, help="Plant for novelty and containment instead, and search by words alone.")
 @measurement(
     seed="Seed of the draw, the damages, the tests and the intervals.",
     quick="Three hosts among 40 documents",
     data=True,
 )
-def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int, form: str, contained: bool) -> None:
+def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int, form: str) -> None:
     """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
 
     DATASET is a task by name or a folder. The documents drawn are indexed in a temporary folder.
@@ -295,12 +293,8 @@ def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int,
     \b
     Example:
         python -m benchmarks run planted proposals --documents 500 --hosts 15
-        python -m benchmarks run planted clscisumm --contained
     """
     dataset = open_dataset(name, call.data)
-    if contained:
-        call.publish(run_contained(call, dataset), contained_table)
-        return
     plan = PlantingPlan(documents, hosts, Form(form))
     if call.is_quick:
         plan = replace(QUICK, form=plan.form)

@@ -10,17 +10,12 @@ import pytest
 from benchmarks.record_file import (
     Recorded,
     RecordError,
-    complete,
-    earlier,
     failure_text,
-    keep,
-    measure_parts,
     name_of,
     rebuild,
     write_record,
 )
 from benchmarks.records import read_records
-from engine.errors import EngineError
 from indexer.origin import Origin
 
 
@@ -81,7 +76,6 @@ class Runs(Recorded, kind="runs", file="runs"):
     dataset: str
     parts: list[str]
     origin: Origin
-    failed: dict[str, str] = field(default_factory=dict)
 
     @property
     def extent(self) -> Mapping[str, int]:
@@ -93,51 +87,13 @@ def begun(origin: Origin) -> Runs:
     return Runs("pets@0", [], origin)
 
 
-def test_a_failed_part_stops_no_other_part_and_progress_is_reported_after_each() -> None:
-    reports: list[tuple[list[str], list[str]]] = []
-
-    def measure(name: str) -> str:
-        if name == "b":
-            raise EngineError("b has no memory; give it some")
-        return name.upper()
-
-    measured, failed = measure_parts(
-        ["a", "b", "c", "d"], {"c": "kept"}, measure, lambda done, lost: reports.append((list(done), list(lost)))
-    )
-    assert (measured, failed) == ({"a": "A", "c": "kept", "d": "D"}, {"b": "b has no memory; give it some"})
-    assert reports == [(["a", "c"], []), (["a", "c"], ["b"]), (["a", "c", "d"], ["b"])]
-    assert failure_text(failed, 4).startswith("b has no memory; give it some. 1 of 4 failed; the same command")
-
-
-def test_an_unfinished_record_is_found_only_by_the_same_run(begun: Runs, tmp_path: Path) -> None:
-    keep(replace(begun, parts=["a"]), tmp_path)
-    assert not (tmp_path / "runs.json").exists()
-    found = earlier(begun, tmp_path, ["parts"])
-    assert found is not None and found.parts == ["a"]
-    newer = replace(begun, origin=replace(begun.origin, commit="fedcba9876543210"))
-    assert earlier(newer, tmp_path, ["parts"]) == found
-    for other in (
-        replace(begun, dataset="pets@1"),
-        replace(begun, origin=replace(begun.origin, command="python -m other")),
-        replace(begun, origin=replace(begun.origin, seed=1)),
-    ):
-        assert earlier(other, tmp_path, ["parts"]) is None
-
-
-def test_a_complete_record_is_measured_again_and_one_with_failures_is_continued(begun: Runs, tmp_path: Path) -> None:
-    keep(begun, tmp_path)
-    complete(replace(begun, parts=["a", "b"]), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.json"]
-    assert earlier(begun, tmp_path, ["parts"]) is None
-    complete(replace(begun, parts=["a", "b"], failed={"c": "no memory"}), tmp_path)
-    found = earlier(begun, tmp_path, ["parts"])
-    assert found is not None and found.parts == ["a", "b"]
-
-
 def test_a_record_does_not_take_the_place_of_one_with_more_parts(begun: Runs, tmp_path: Path) -> None:
-    complete(replace(begun, parts=["a", "b"]), tmp_path)
+    write_record(replace(begun, parts=["a", "b"]), tmp_path)
     assert '"parts": ["c", "d"]' in write_record(replace(begun, parts=["c", "d"]), tmp_path).read_text()
-    keep(replace(begun, parts=["a"]), tmp_path)
     with pytest.raises(RecordError, match=r"runs.json holds 2 parts, not 1; write the smaller one elsewhere: --out"):
-        complete(replace(begun, parts=["a"]), tmp_path)
-    assert (tmp_path / "runs.unfinished").exists()
+        write_record(replace(begun, parts=["a"]), tmp_path)
+
+
+def test_a_failure_is_named_with_its_share() -> None:
+    text = failure_text({"b": "b has no memory; give it some"}, 4)
+    assert text.startswith("b has no memory; give it some. 1 of 4 failed; the same command")

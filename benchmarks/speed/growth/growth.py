@@ -1,65 +1,64 @@
-"""Grows indexes of given sizes from a real one, measures building and searching them, and adding documents to one.
+"""Grows indexes of given sizes from a real one, and measures building and searching them.
 
-Each step runs in a process of its own, by a function of `folder` or `queries`.
+Each step runs in a process of its own.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import click
+import numpy as np
+from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring.isolation import CAP_KIND, Memory, run_fresh
+from benchmarks.markdown import case_tables
+from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import percentiles
 from benchmarks.options import log, read_numbers
 from benchmarks.prepare import check_vectors
 from benchmarks.program import program
-from benchmarks.record_file import rebuild
-from benchmarks.speed.growth import folder as growing
-from benchmarks.speed.growth import queries
-from benchmarks.speed.growth.source import COPY_MARK
-from benchmarks.speed.growth.tables import additions_table, scale_table
+from benchmarks.runs import Case, Run
+from benchmarks.speed.growth.grown import COPY_MARK, Source, grow, publish
 from benchmarks.speed.products import SQUARE, measure_products
-from benchmarks.speed.recall import document_recall
-from benchmarks.speed.records import (
-    AdditionRecord,
-    Calibration,
-    CandidateLists,
-    ColdStart,
-    GrowthCost,
-    QueryTimes,
-    ScaleRecord,
-    Stage,
-)
+from benchmarks.speed.recall import WARM_UP, document_recall
 from benchmarks.speed.timed import forget_pages
+from engine.index import Index
+from engine.search.request import Request
+from engine.search.searcher import Searcher
 from engine.store.factory import AUTO
 from engine.store.snapshot import Snapshot
 from indexer.cli.reading import parse_bytes
 from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.resources import folder_bytes
 
 DEFAULT_CHUNKS = (1_000_000,)
-QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
-FOUND_QUERIES = 20  # documents that were added, and searched with
-COSTS_SUFFIX = ".costs.json"
+QUICK_GROWTH, QUICK_QUERIES = (2, 4, 8), 5
+_NOTE = (
+    "Queries are real and synthetic documents of the index, each left out of its own hits. p50, p99: of a search with "
+    "ten hits and their breakdown, without encoding. Recall: of the exact best targets. Open, first answer: without "
+    "page cache. Memory: private memory of the process that searches. GFLOP/s: of float32 products on the threads of a "
+    "search."
+)
 
 
 @dataclass(frozen=True)
 class Trial:
     """How each size is built and searched."""
 
-    run: Measurement
-    real: growing.Real
-    source_name: str  # with checksum
+    index: Path
+    source: str  # with checksum
     folder: Path  # of the grown index
+    seed: int
     factory: str
     recall_floor: float
     memory_bytes: int | None  # budget of the process that publishes
@@ -68,183 +67,129 @@ class Trial:
     query_chunks: int
     k: int
     threads: int
-    workers: int
-    label: str  # of the records
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The cost of one step."""
+def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> dict[str, list[str]]:
+    """Documents to search with, "real" and "synthetic": drawn from those whose size is nearest to a number of chunks.
 
-    seconds: float
-    memory: Memory
+    They are drawn from four times as many, so that another seed draws others.
+    """
+    names = np.array(snapshot.doc_ids())
+    is_made = np.char.find(names, COPY_MARK) >= 0
+    rng = np.random.default_rng(seed)
+    drawn = {}
+    for kind, rows in (("real", np.flatnonzero(~is_made)), ("synthetic", np.flatnonzero(is_made))):
+        difference = np.abs(snapshot.locations.n_chunks[rows] - n_chunks)
+        nearest = rows[np.argsort(difference, kind="stable")[: 4 * n_queries]]
+        drawn[kind] = names[np.sort(rng.permutation(nearest)[:n_queries])].tolist()
+    return {kind: members for kind, members in drawn.items() if members}
 
 
-def build(trial: Trial, n_chunks: int) -> tuple[dict[str, Any], Cost, Cost]:
-    """Grow and publish one size, without existing parts; the result of `growing.grow`, and the costs of both steps."""
-    folder, cap = trial.folder, trial.cap_bytes
+def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int) -> dict[str, Any]:
+    """Queries by kind, and the exact best targets of each, all found in few passes over the index."""
+    with Index.open(folder) as index:
+        by_kind = draw_names(index.snapshot, n_queries, n_chunks, seed)
+        names = [name for members in by_kind.values() for name in members]
+        queries = [(name, index.stored_query(name)) for name in names]
+        rankings = Searcher(index.snapshot).exact_top_positions(queries, k=k)
+        doc_ids = index.snapshot.doc_ids()
+        targets = {name: [doc_ids[row] for row in ranking] for name, ranking in zip(names, rankings, strict=True)}
+    return {"names": by_kind, "targets": targets}
+
+
+def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]:
+    """Seconds of opening and of the very first answer, then milliseconds and targets of each warm query, by kind."""
+    started = time.perf_counter()
+    with Index.open(folder) as index:
+        opened = time.perf_counter()
+        everyone = [name for members in names.values() for name in members]
+        index.search(everyone[0], Request(k=k))
+        first = time.perf_counter()
+        for name in everyone[:WARM_UP]:
+            index.search(name, Request(k=k))
+        kinds: dict[str, Any] = {}
+        for kind, members in names.items():
+            times, targets = [], {}
+            for name in members:
+                before = time.perf_counter()
+                hits = index.search(name, Request(k=k)).hits
+                times.append(1000 * (time.perf_counter() - before))
+                targets[name] = [hit.doc_id for hit in hits]
+            kinds[kind] = {"ms": times, "targets": targets}
+    return {"open_seconds": opened - started, "first_seconds": first - opened, "kinds": kinds}
+
+
+def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict[str, Any]:
+    """Many queries at once: each worker is a thread with an open index of its own, and multiplies on one thread."""
+    shares = [names[first::workers] for first in range(min(workers, len(names)))]
+    ready = threading.Barrier(len(shares))
+
+    def work(share: Sequence[str]) -> tuple[float, float]:
+        threadpool_limits(1)  # OpenMP keeps the number for each calling thread
+        with Index.open(folder) as index:
+            index.search(share[0], Request(k=k))
+            ready.wait()
+            started = time.perf_counter()
+            for name in share:
+                index.search(name, Request(k=k))
+            return started, time.perf_counter()
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        started, ended = zip(*pool.map(work, shares), strict=True)
+    return {"queries_per_second": len(names) / (max(ended) - min(started))}
+
+
+def measure(trial: Trial, n_chunks: int) -> list[Case]:
+    """Grow, publish and search one size; a case for each kind of query."""
+    folder, cap, mib = trial.folder, trial.cap_bytes, 1 << 20
     log(f"{n_chunks:,} chunks: growing")
-    grown, memory = run_fresh(growing.grow, trial.real, folder, n_chunks, cap_bytes=cap)
-    seconds = grown["generate_seconds"] + grown["commit_seconds"]
-    made = _kept_cost(folder, "grow", Cost(seconds, memory), is_done=bool(grown["n_added"]))
+    grown, _ = run_fresh(grow, trial.index, folder, n_chunks, trial.seed, cap_bytes=cap)
     log("publishing")
     how = (trial.factory, trial.memory_bytes, trial.recall_floor)
-    new, memory = run_fresh(growing.publish, folder, *how, cap_bytes=cap)
-    published = _kept_cost(folder, f"publish {n_chunks}", Cost(new["seconds"], memory), is_done=new["is_new"])
-    return grown, made, published
-
-
-def _kept_cost(folder: Path, step: str, now: Cost, *, is_done: bool) -> Cost:
-    """The cost of a step, of this call if it did work, or of the call that did; kept in a file beside the index."""
-    path = folder.with_name(folder.name + COSTS_SUFFIX)
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    if is_done or step not in known:
-        known[step] = asdict(now)
-        path.write_text(json.dumps(known), "utf-8")
-    return rebuild(Cost, known[step])
-
-
-def measure(trial: Trial, n_chunks: int) -> ScaleRecord:
-    """Build one size, and search it."""
-    grown, made, published = build(trial, n_chunks)
-    folder, cap = trial.folder, trial.cap_bytes
-    log("exact answers")
-    which = (trial.n_queries, trial.query_chunks, trial.real.seed)
-    exact, _ = run_fresh(queries.exact_answers, folder, *which, trial.k)
-    names, truth = exact["names"], exact["found"]
-    near, _ = run_fresh(queries.describe, folder, trial.real.seed)
+    published, publishing = run_fresh(publish, folder, *how, cap_bytes=cap)
     log("searching")
+    exact, _ = run_fresh(exact_answers, folder, trial.n_queries, trial.query_chunks, trial.seed, trial.k)
     forget_pages(folder)
-    found, search_memory = run_fresh(queries.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
+    timed, searching = run_fresh(latency, folder, exact["names"], trial.k, cap_bytes=cap, threads=trial.threads)
+    batch, _ = run_fresh(throughput, folder, list(exact["targets"]), trial.k, trial.threads, cap_bytes=cap)
     with Snapshot(folder) as snapshot:
+        row = snapshot.generation_row
+        assert row is not None
+        labels = {"factory": row.factory, "nprobe": str(row.nprobe or "")}
+        sizes = {"documents": snapshot.n_documents, "chunks": snapshot.n_chunks}
         width = snapshot.width
     products, _ = run_fresh(measure_products, [SQUARE], trial.threads, width)
-    batch, batch_memory = run_fresh(queries.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
-    costs = {"grow": made.memory, "publish": published.memory}
-    with Snapshot(folder) as snapshot:
-        generation, row = snapshot.generation, snapshot.generation_row
-        assert generation is not None and row is not None
-        return ScaleRecord(
-            source=trial.source_name,
-            is_quick=trial.run.is_quick,
-            n_documents=snapshot.n_documents,
-            n_real=sum(COPY_MARK not in name for name in snapshot.doc_ids()),
-            n_chunks=snapshot.n_chunks,
-            width=width,
-            factory=row.factory,
-            n_lists=generation.ann.n_lists,
-            nprobe=row.nprobe,
-            generation_recall=row.recall,
-            memory_bytes=trial.memory_bytes,
-            cap_bytes=cap,
-            cap_kind=CAP_KIND if cap else "",
-            k=trial.k,
-            threads=trial.threads,
-            workers=trial.workers,
-            calibration=rebuild(Calibration, grown["calibration"]),
-            neighbours=rebuild(CandidateLists, near),
-            growth=GrowthCost(
-                round(grown["generate_seconds"], 1), round(grown["commit_seconds"], 1), round(published.seconds, 1)
-            ),
-            disk=queries.disk_bytes(folder),
-            cold=ColdStart(round(found["open_seconds"], 3), round(found["first_seconds"], 3)),
-            asked={kind: _asked(answers, truth) for kind, answers in found["asked"].items() if answers["found"]},
-            queries_per_second=round(batch["queries_per_second"], 2),
-            memory={**costs, "search": search_memory, "batch": batch_memory},
-            gflops=float(products[f"float32 {SQUARE.name}"]),
-            origin=trial.run.origin,
-            words_bytes=queries.words_bytes(folder),
-            texts="" if trial.real.texts is None else trial.real.texts.stem.partition("@")[0],
-            label=trial.label,
+    costs = {
+        "open, s": round(timed["open_seconds"], 3),
+        "first answer, s": round(timed["first_seconds"], 3),
+        "queries/s": round(batch["queries_per_second"], 1),
+        "memory searching, MiB": round(searching.peak_anonymous),
+        "memory publishing, MiB": round(publishing.peak_anonymous),
+        "disk, MiB": round(folder_bytes(folder) / mib),
+        "grow, s": round(grown["seconds"], 1),
+        "publish, s": round(published["seconds"], 1),
+        "GFLOP/s": round(products[f"float32 {SQUARE.name}"]),
+    }
+    return [
+        Case(
+            id=f"{sizes['chunks']:,} chunks, {kind} queries",
+            labels=labels,
+            values={**sizes, **_of_queries(timed["kinds"][kind], exact["targets"]), **costs},
         )
+        for kind in exact["names"]
+    ]
 
 
-def _asked(answers: dict[str, Any], truth: dict[str, list[str]]) -> QueryTimes:
-    stages, found = answers["stages_ms"], answers["found"]
-    shares = document_recall(list(found.values()), [truth[name] for name in found])
-    return QueryTimes(
-        n_queries=len(found),
-        n_chunks=median(answers["n_chunks"]),
-        latency=percentiles([sum(times.values()) for times in stages]),
-        stages_ms={stage: round(fmean(times[stage] for times in stages), 3) for stage in stages[0]},
-        faiss_p50_ms=round(median(answers["faiss_ms"]), 3) if answers["faiss_ms"] else None,
-        recall=round(fmean(shares), 4),
-        lowest_recall=round(min(shares), 4),
-        vectors_p50_ms=round(median(answers["vectors_ms"]), 3),
-    )
-
-
-def measure_addition(trial: Trial, n_chunks: int, n_documents: int, n_encoded: int) -> AdditionRecord:
-    """Build one size, add documents to a copy of it, and encode some real ones for comparison."""
-    _, _, published = build(trial, n_chunks)
-    with _copy(trial.folder) as folder, Snapshot(folder) as snapshot:
-        n_before, n_chunks_before = snapshot.n_documents, snapshot.n_chunks
-        drawn = queries.draw_names(snapshot, trial.n_queries, trial.query_chunks, trial.real.seed)
-        names = {"all": [name for members in drawn.values() for name in members]}
-        log("searching before")
-        before = _stage(trial, folder, names)
-        log(f"adding {n_documents:,} documents")
-        added, _ = run_fresh(growing.add, trial.real, folder, n_documents)
-        asked_for = added["names"][:: max(1, len(added["names"]) // FOUND_QUERIES)]
-        found, _ = run_fresh(queries.find, folder, asked_for, threads=trial.threads)
-        committed = _stage(trial, folder, names)
-        log("joining")
-        joined, _ = run_fresh(growing.join, folder, trial.factory, trial.memory_bytes, trial.recall_floor)
-        after = _stage(trial, folder, names)
-        factory = growing.generation(folder)["factory"]
-    encode_seconds = None
-    if n_encoded:
-        encoded, _ = run_fresh(queries.encode, trial.real, n_encoded, threads=trial.threads)
-        encode_seconds = round(encoded["seconds"] / encoded["n_chunks"] * added["n_chunks"], 1)
-    return AdditionRecord(
-        source=trial.source_name,
-        is_quick=trial.run.is_quick,
-        n_documents=n_before,
-        n_chunks=n_chunks_before,
-        factory=factory,
-        n_added=len(added["names"]),
-        n_added_chunks=added["n_chunks"],
-        commit_seconds=round(added["seconds"], 2),
-        answer_seconds=round(found["seconds"], 3),
-        n_asked=len(asked_for),
-        n_found=found["n_found"],
-        outcome=joined["outcome"],
-        join_seconds=round(joined["seconds"], 2),
-        build_seconds=round(published.seconds, 1),
-        encode_seconds=encode_seconds,
-        before=before,
-        committed=committed,
-        after=after,
-        n_queries=len(names["all"]),
-        k=trial.k,
-        threads=trial.threads,
-        origin=trial.run.origin,
-    )
-
-
-def _stage(trial: Trial, folder: Path, names: dict[str, list[str]]) -> Stage:
-    found, _ = run_fresh(queries.latency, folder, names, trial.k, threads=trial.threads)
-    times = [sum(stages.values()) for stages in found["asked"]["all"]["stages_ms"]]
-    now = growing.generation(folder)
-    return Stage(percentiles(times), now["n_vectors"], now["nprobe"], round(now["recall"], 4))
-
-
-@contextmanager
-def _copy(folder: Path) -> Iterator[Path]:
-    """A temporary copy of an index and of its recipe, beside the index."""
-    copied = folder.with_name(f"added-{folder.name}")
-    _remove(copied)
-    try:
-        shutil.copytree(folder, copied)
-        shutil.copy(growing.recipe_path(folder), growing.recipe_path(copied))
-        yield copied
-    finally:
-        _remove(copied)
-
-
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    growing.recipe_path(folder).unlink(missing_ok=True)
+def _of_queries(kind: dict[str, Any], targets: dict[str, list[str]]) -> dict[str, float]:
+    shares = document_recall(list(kind["targets"].values()), [targets[name] for name in kind["targets"]])
+    times = percentiles(kind["ms"])
+    return {
+        "queries": len(shares),
+        "p50, ms": round(median(kind["ms"]), 1),
+        "p99, ms": round(times.p99_ms, 1),
+        "recall": round(fmean(shares), 4),
+        "lowest recall": round(min(shares), 4),
+    }
 
 
 _CORES = os.cpu_count() or 1
@@ -254,16 +199,6 @@ _COUNT = click.IntRange(1)
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
-@click.option(
-    "--words",
-    "texts",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="INDEX",
-    help="Index whose terms are the words of synthetic documents; by default they have the words of their originals.",
-)
-@click.option("--add", "n_added", type=_COUNT, help="Documents to add to a copy of each size, and to measure.")
-@click.option("--encoded", default=24, type=click.IntRange(0), help="With --add: documents to encode for comparison.")
-@click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
 @click.option("--factory", default=AUTO, help="FAISS factory string.")
 @click.option("--recall-floor", default=RECALL_FLOOR, help="Least recall of the published generation.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of publishing.")
@@ -271,22 +206,14 @@ _COUNT = click.IntRange(1)
 @click.option("--queries", "n_queries", type=_COUNT, help="Queries of each kind.  [default: 100]")
 @click.option("--query-chunks", default=40, type=_COUNT, help="Approximate chunks of a query.")
 @click.option("-k", "--top", "k", default=10, type=_COUNT, help="Targets to return.")
-@click.option("--threads", default=_CORES, type=_COUNT, help="Threads of a search.")
-@click.option("--workers", default=_CORES, type=_COUNT, help="Workers of a batch.")
-@click.option("--label", default="", help="Suffix of the name of the record, for example the processor.")
+@click.option("--threads", default=_CORES, type=_COUNT, help="Threads of a search, and workers of a batch.")
 @measurement(
-    seed="Seed of growth and queries.",
-    quick="A few real documents, grown a little",
-    work="Folder for grown indexes; kept and resumed.",
+    seed="Seed of growth and queries.", quick="Grown a little", work="Folder for grown indexes; kept and resumed."
 )
 def main(
     run: Measurement,
     path: Path,
     chunks: tuple[int, ...],
-    texts: Path | None,
-    n_added: int | None,
-    encoded: int,
-    n_real: int | None,
     factory: str,
     recall_floor: float,
     memory_bytes: int | None,
@@ -295,30 +222,28 @@ def main(
     query_chunks: int,
     k: int,
     threads: int,
-    workers: int,
-    label: str,
 ) -> None:
     """Grow INDEX to one or more sizes, in one folder from small to large, and measure each.
-
-    With --add each size is measured before and after documents join a copy of it.
 
     \b
     Example:
         python -m benchmarks study growth papers.lm --chunks 250000,500000,1000000
-        python -m benchmarks study growth papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
-        python -m benchmarks study growth papers.lm --chunks 1000000 --add 1000
+        python -m benchmarks study growth papers.lm --chunks 1000000 --memory 6GiB --cap 6GiB
     """
     check_vectors(path)
-    real = growing.Real(path, n_real or (QUICK_REAL if run.is_quick else None), run.seed, texts)
-    name, n_there = real.named()
+    with Snapshot(path) as snapshot:
+        source = Source(snapshot, run.seed)
+        name, n_there = f"{path.stem.partition('@')[0]}@{source.checksum}", int(source.n_chunks.sum())
     sizes = chunks or (tuple(n_there * times for times in QUICK_GROWTH) if run.is_quick else DEFAULT_CHUNKS)
     n_queries = n_queries or (QUICK_QUERIES if run.is_quick else 100)
     with run.folder() if run.is_quick else nullcontext(run.work) as work:
-        folder = work / real.folder_of(name)
+        work.mkdir(parents=True, exist_ok=True)
+        folder = work / f"grown-{name}-seed{run.seed}.lm"
         limits = (factory, recall_floor, memory_bytes, cap_bytes)
-        trial = Trial(run, real, name, folder, *limits, n_queries, query_chunks, k, threads, workers, label)
-        for n_chunks in sorted(sizes):
-            if n_added is None:
-                run.publish([measure(trial, n_chunks)], scale_table)
-            else:
-                run.publish([measure_addition(trial, n_chunks, n_added, encoded)], additions_table)
+        trial = Trial(path, name, folder, run.seed, *limits, n_queries, query_chunks, k, threads)
+        cases = [case for n_chunks in sorted(sizes) for case in measure(trial, n_chunks)]
+    details = {"note": _NOTE}
+    run.publish(
+        [Run(task="scale", dataset=name, system="grown index", cases=cases, details=details, origin=run.origin)],
+        case_tables,
+    )

@@ -10,7 +10,6 @@ from benchmarks.baselines.word_vectors import (
     Stretches,
     Texts,
     Word2VecConfig,
-    are_content,
     read_texts,
     read_vectors,
     source_settings,
@@ -32,16 +31,6 @@ def test_words_are_numbered_in_the_order_of_first_use() -> None:
     assert texts.doc_ids == ("a", "b", "c")
     assert texts.vocabulary == ("cat", "dog", "owl")
     assert [numbers.tolist() for numbers in texts.numbers] == [[0, 1, 0], [], [1, 2]]
-
-
-def test_stop_words_digits_and_single_characters_carry_no_content() -> None:
-    pytest.importorskip("gensim")
-    words = ["the", "river", "x", "b2b", "would", "löss", "2020"]
-    assert dict(zip(words, are_content(words).tolist(), strict=True)) == {
-        **dict.fromkeys(words, False),
-        "river": True,
-        "löss": True,
-    }
 
 
 def test_a_long_text_is_given_in_stretches_and_none_of_it_is_lost() -> None:

@@ -272,7 +272,7 @@ def test_the_command_writes_a_run_of_each_ranking(
     runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
     assert runs.keys() == {ranking.value for ranking in Ranking}
     run = runs["facet to facet"]
-    assert (run.name, run.details["n_documents"]) == ("facets-facet to facet-encoder-test", 5)
+    assert (run.name, run.details["n_documents"]) == ("facets-facet-to-facet-encoder-test", 5)
     assert run.case_ids[1:4] == ["background far", "method q", "method far"]
     for one in runs.values():
         # A fifth of four candidates is less than one, so no rank counts.

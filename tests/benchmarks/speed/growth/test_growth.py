@@ -1,87 +1,126 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.measuring.isolation import Memory
-from benchmarks.records import read_records
+from benchmarks.runs import read_run, run_files
 from benchmarks.speed.growth import growth
-from benchmarks.speed.growth.growth import main
-from benchmarks.speed.records import AdditionRecord, ScaleRecord
+from benchmarks.speed.growth.grown import COPY_MARK, Source, grow, made_documents, principal_directions, turned
+from benchmarks.speed.growth.growth import draw_names, exact_answers, main
+from engine.errors import IndexMismatch
+from engine.index import Index
+from engine.search.request import Request
 from engine.store.snapshot import Snapshot
-
-MEMORY = Memory(100.0, 200.0, 80.0, 120.0)
+from indexer.upkeep.verify import verify
 
 
 @pytest.fixture
-def caps(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
-    """The caps of steps, which run in this process with made memory: eight processes would take minutes to start."""
-    given: dict[str, int | None] = {}
-
-    def run_here(
-        target: Callable[..., dict[str, Any]], *arguments: object, cap_bytes: int | None = None, **_: object
-    ) -> tuple[dict[str, Any], Memory]:
-        given[target.__name__] = cap_bytes
-        return json.loads(json.dumps(target(*arguments))), MEMORY
-
-    monkeypatch.setattr(growth, "run_fresh", run_here)
-    return given
+def source(real_folder: Path) -> Iterator[Source]:
+    with Snapshot(real_folder) as snapshot:
+        yield Source(snapshot, 0)
 
 
-def recorded(index: Path, folder: Path, *options: str) -> object:
-    small = ["--chunks", "700", "--queries", "3", "--query-chunks", "5", "--quick"]
-    places = ["--work", str(folder / "work"), "--out", str(folder / "out")]
-    done = CliRunner().invoke(main, [str(index), *small, *options, *places])
-    assert done.exit_code == 0, done.output
-    (record,) = read_records(folder / "out")
-    return record
+def chunks_of(source: Source, n_chunks: int, first: int = 0, block_chunks: int = 10_000) -> np.ndarray:
+    originals, copies = source.order(n_chunks)
+    return np.concatenate([block.chunks for block in source.blocks(originals[first:], copies[first:], block_chunks)])
+
+
+def test_first_come_the_real_documents_themselves_and_no_document_too_many(source: Source) -> None:
+    n_real = int(source.n_chunks.sum())
+    originals, copies = source.order(n_real + 1)
+    assert copies.tolist() == [0] * 240 + [1]
+    assert sorted(originals[:240].tolist()) == list(range(240)) != originals[:240].tolist()
+    np.testing.assert_array_equal(chunks_of(source, n_real), source.read(originals[:240]).chunks)
+
+
+def test_a_stream_does_not_depend_on_its_blocks_or_on_where_it_is_resumed(source: Source) -> None:
+    n_chunks = 2 * int(source.n_chunks.sum())
+    expected = chunks_of(source, n_chunks)
+    np.testing.assert_allclose(chunks_of(source, n_chunks, block_chunks=50), expected, atol=1e-6)
+    n_first = int(source.n_chunks[source.order(n_chunks)[0][:300]].sum())
+    np.testing.assert_allclose(chunks_of(source, n_chunks, first=300), expected[n_first:], atol=1e-6)
+
+
+def test_a_turn_keeps_lengths_and_cosines_and_moves_the_rows(source: Source) -> None:
+    rows, basis = source.read(np.arange(20)).chunks, principal_directions(source)
+    moved = turned(rows, basis, np.full((len(basis) - 1) // 2, 0.7))
+    np.testing.assert_allclose(moved @ moved.T, rows @ rows.T, atol=1e-5)
+    assert (rows * moved).sum(axis=1).max() < 0.99
+
+
+def test_made_documents_have_the_sections_and_tokens_of_their_originals(source: Source) -> None:
+    n_chunks = 2 * int(source.n_chunks.sum())
+    *_, block = source.blocks(*source.order(n_chunks))
+    document, encoded = next(made_documents(block, source.names))
+    row = int(block.originals[0])
+    assert document.doc_id == f"{source.names[row]}{COPY_MARK}1"
+    assert len(document.sections) == source.snapshot.locations.n_sections[row]
+    spans = [(chunk.section, chunk.n_tokens) for chunk in encoded.chunk_spans]
+    assert spans == [tuple(span) for span in source.snapshot.spans(row)[:, [0, 3]].tolist()]
+    assert {document.text[chunk.start : chunk.stop] for chunk in encoded.chunk_spans} == {"word"}
+
+
+def test_a_grown_index_is_an_ordinary_one_and_grows_further(real_folder: Path, tmp_path: Path) -> None:
+    folder, n_real = tmp_path / "grown.lm", 240
+    grow(real_folder, folder, 1_500, 0)
+    assert grow(real_folder, folder, 1_500, 0)["n_added"] == 0 < grow(real_folder, folder, 2_500, 0)["n_added"]
+    assert verify(folder) == []
+    with Index.open(folder) as index:
+        assert index.n_chunks >= 2_500 and index.n_documents > n_real
+    with pytest.raises(IndexMismatch, match="name sizes from small to large"):
+        grow(real_folder, folder, 1_500, 0)
+    with pytest.raises(IndexMismatch, match="was itself grown"):
+        grow(folder, tmp_path / "again.lm", 5_000, 0)
+
+
+def test_queries_have_the_requested_number_of_chunks(real_folder: Path) -> None:
+    with Snapshot(real_folder) as snapshot:
+        drawn = draw_names(snapshot, 4, 6, seed=0)
+        assert list(drawn) == ["real"] and drawn == draw_names(snapshot, 4, 6, seed=0)
+        rows = [snapshot.position(name) for name in drawn["real"]]
+        assert snapshot.locations.n_chunks[rows].tolist() == [6] * 4
+
+
+def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
+    answers = exact_answers(real_folder, 3, 6, 0, 4)
+    assert len(answers["names"]["real"]) == len(answers["targets"]) == 3
+    with Index.open(real_folder) as index:
+        for name, targets in answers["targets"].items():
+            assert targets == [hit.doc_id for hit in index.search(name, Request(k=4, exact=True)).hits]
 
 
 @pytest.mark.slow
 def test_an_index_is_grown_published_and_searched(
-    real_folder: Path, tmp_path: Path, caps: dict[str, int | None]
+    real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = recorded(real_folder, tmp_path, "--real", "60", "--factory", "Flat", "--cap", "4GiB")
-    assert isinstance(record, ScaleRecord)
-    assert (record.n_real, record.factory, record.n_lists, record.cap_kind) == (60, "Flat", 0, "RLIMIT_DATA")
-    assert record.n_chunks >= 700 and record.is_quick and record.asked.keys() == {"real", "synthetic"}
-    for searched in record.asked.values():
-        assert (searched.n_queries, searched.n_chunks) == (3, 5)
-        assert searched.lowest_recall == searched.recall == 1
-        assert 0 < searched.latency.p50_ms <= searched.latency.p99_ms
-        assert searched.vectors_p50_ms is not None
-    assert record.calibration.turn > 0 and record.memory["search"] == MEMORY
-    capped = {name for name, cap in caps.items() if cap == 4 << 30}
-    assert capped == {"grow", "publish", "latency", "throughput"} < caps.keys()
-    assert record.neighbours.n_chunks == record.n_chunks
-    assert record.words_bytes is not None and 0 < record.words_bytes < sum(record.disk.values())
-    assert record.disk["shards"] > 2 * 16 * record.n_chunks and record.origin.seed == 0
+    caps: dict[str, int | None] = {}
+
+    def run_here(
+        target: Callable[..., dict[str, Any]], *arguments: object, cap_bytes: int | None = None, **_: object
+    ) -> tuple[dict[str, Any], Memory]:
+        caps[target.__name__] = cap_bytes
+        return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
+
+    monkeypatch.setattr(growth, "run_fresh", run_here)  # processes would take minutes to start
+    options = ["--chunks", "2500", "--queries", "3", "--query-chunks", "5", "--factory", "Flat", "--cap", "4GiB"]
+    places = ["--quick", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(real_folder), *options, *places])
+    assert done.exit_code == 0, done.output
+    (run,) = map(read_run, run_files(tmp_path / "out"))
+    assert [case.id.rpartition(", ")[2] for case in run.cases] == ["real queries", "synthetic queries"]
+    for case in run.cases:
+        assert (case.labels["factory"], case.values["queries"], case.values["recall"]) == ("Flat", 3, 1)
+        assert 0 < case.values["p50, ms"] <= case.values["p99, ms"] and case.values["memory searching, MiB"] == 80
+    assert {name for name, cap in caps.items() if cap == 4 << 30} == {"grow", "publish", "latency", "throughput"}
 
 
 def test_a_missing_index_is_reported_in_one_line() -> None:
     done = CliRunner().invoke(main, ["absent.lm", "--quick"])
     assert done.exit_code == 1 and "absent.lm" in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_documents_are_added_to_a_copy_and_found_at_once(
-    real_folder: Path, tmp_path: Path, caps: dict[str, int | None]
-) -> None:
-    record = recorded(real_folder, tmp_path, "--add", "20", "--encoded", "0")
-    assert isinstance(record, AdditionRecord)
-    assert (record.n_added, record.n_found, record.n_asked, record.n_queries) == (20, 20, 20, 6)
-    assert record.n_chunks >= 700 and record.n_added_chunks >= 20 and record.encode_seconds is None
-    assert (record.factory, record.outcome) == ("Flat", "scanned"), "so few are scanned, as FRESH_CHUNKS says"
-    assert record.before.n_vectors == record.committed.n_vectors == record.after.n_vectors == record.n_chunks
-    assert record.commit_seconds > 0 < record.answer_seconds and record.before.latency.p50_ms > 0
-    assert caps.keys() >= {"add", "find", "join"}
-    work = tmp_path / "work"
-    assert not [path.name for path in work.iterdir() if path.name.startswith("added-")], "the copy is gone"
-    (grown,) = work.glob("*.lm")
-    with Snapshot(grown) as snapshot:
-        assert (snapshot.n_documents, snapshot.n_chunks) == (record.n_documents, record.n_chunks), "as it was"
