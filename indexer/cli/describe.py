@@ -30,7 +30,10 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         return _json(facts)
     encoder = facts["encoder"]
     rows = [
-        ("documents", ", ".join(counted(facts[name], name[:-1]) for name in ("documents", "sections", "chunks"))),
+        (
+            "documents",
+            f"{facts['documents']:,} in {counted(facts['sections'], 'section')} and {counted(facts['chunks'], 'chunk')}",
+        ),
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
