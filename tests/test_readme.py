@@ -181,6 +181,13 @@ def test_the_commands_of_a_page_on_a_database_run(
     assert make_corpus(6)[0].doc_id in capsys.readouterr().out
 
 
+def test_the_sum_of_the_tutorial_is_that_of_its_transcript() -> None:
+    text = (ROOT / "docs/tutorial.md").read_text()
+    ((*parts, total),) = re.findall(r"([\d.]+) \+ ([\d.]+) is ([\d.]+\d)", text)
+    assert sum(map(float, parts)) == pytest.approx(float(total), abs=1e-9)
+    assert all(re.search(rf"^ .*{number}  ", text, re.MULTILINE) for number in (*parts, total))
+
+
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

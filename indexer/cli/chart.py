@@ -15,6 +15,7 @@ from indexer.cli.query_files import Failure, missing_files, opened_reader, read_
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option
 from indexer.cli.standard_input import as_option, check_form
+from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
     from engine import Document, Index
@@ -134,6 +135,6 @@ def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
         return
     text = chart_csv(chart) if form == "csv" else chart_html(chart, Unit(by), command=typed_command())
     if output is None:
-        click.echo(text, nl=False)
+        echo_text(text, nl=False)
     else:
         write_output(output, text)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from engine.search.request import Request
+from engine.text.outside import json_text
 from indexer.cli.options import device_option, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
+from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
     from engine.text.document import Document
@@ -141,7 +142,7 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
         values = comparison.to_dict(n_pairs=n_pairs)
         if not matrix:
             del values["hits"][0]["section_matrix"]
-        _write(json.dumps(envelope([values]), ensure_ascii=False, allow_nan=False, indent=1) + "\n", output)
+        _write(json_text(envelope([values]), indent=1) + "\n", output)
         return
     if form == "html":
         _write(comparison.to_html(n_pairs=n_pairs, command=typed_command()), output)
@@ -158,6 +159,6 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
 
 def _write(text: str, output: Path | None) -> None:
     if output is None:
-        click.echo(text, nl=False)
+        echo_text(text, nl=False)
     else:
         write_output(output, text)

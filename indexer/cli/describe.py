@@ -28,12 +28,9 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
     facts = index.facts
     if as_json:
         return _json(facts)
-    encoder = facts["encoder"]
+    encoder, sections = facts["encoder"], counted(facts["sections"], "section")
     rows = [
-        (
-            "documents",
-            f"{facts['documents']:,} in {counted(facts['sections'], 'section')} and {counted(facts['chunks'], 'chunk')}",
-        ),
+        ("documents", f"{facts['documents']:,} in {sections} and {counted(facts['chunks'], 'chunk')}"),
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),

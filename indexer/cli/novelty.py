@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from engine.text.outside import json_text
 from indexer.cli.options import typed_command
 from indexer.cli.output_file import write_output
+from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
     from engine.views import Novelty
@@ -43,7 +44,7 @@ def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, outp
             lines = novelty_lines(one, n_pairs=shown, width=width())
             show([(), *lines] if number else lines)
     else:
-        click.echo(_FORMATS[form](found, shown, width()), nl=False)
+        echo_text(_FORMATS[form](found, shown, width()), nl=False)
 
 
 def _table(found: Sequence[Novelty], n_pairs: int, width: int) -> str:
@@ -56,7 +57,7 @@ def _json(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
     from engine.report.contract import envelope
 
     values = envelope([one.to_dict(n_pairs=n_pairs) for one in found])
-    return json.dumps(values, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(values, indent=1) + "\n"
 
 
 def _jsonl(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:

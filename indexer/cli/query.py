@@ -27,6 +27,7 @@ from indexer.cli.query_files import Failure, left_out_note, missing_files, opene
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
+from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
@@ -106,7 +107,7 @@ def query(
     if novelties:
         print_novelty(novelties, form, n_pairs, output)
     for failure in failed:
-        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+        log(f"failed: {failure.source}: {failure.reason}")
     if failed:
         sys.exit(PARTLY if answers or novelties else FAILED)
 
@@ -162,7 +163,7 @@ def _answer(index: Index, query: Document | str, request: Request, *, matrix: bo
 def _noted(result: ResultT) -> ResultT:
     """The same result; a line on standard error names the copies of the query that are left out of it."""
     if result.copies:
-        click.echo(left_out_note(result.query, result.copies), err=True)
+        log(left_out_note(result.query, result.copies))
     return result
 
 
@@ -187,7 +188,7 @@ def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path
     if form != "table":
         for answer in answers:
             if not answer.result.hits:
-                click.echo(f"{answer.result.query.title}: {no_hits(answer.result)}", err=True)
+                log(f"{answer.result.query.title}: {no_hits(answer.result)}")
     if output is not None:
         write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
     elif form == "table" and has_styles():
@@ -197,4 +198,6 @@ def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path
                 lines += [(), *matrix_lines(matrix, width=width())]
             show([(), *lines] if number else lines)
     else:
-        click.echo(render(answers, form, Layout(n_pairs, width(), typed_command())), nl=False)
+        text = render(answers, form, Layout(n_pairs, width(), typed_command()))
+        assert isinstance(text, str), "a binary format needs a file"
+        echo_text(text, nl=False)

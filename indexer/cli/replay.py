@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.search.request import Request
+from engine.text.outside import json_text
 from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.request_options import request_options
+from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
     from engine import Document, Index
@@ -153,7 +154,7 @@ def diff(
                 found.append(_difference(old, new, one, request))
     _print(found, as_json)
     for failure in failed:
-        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+        log(f"failed: {failure.source}: {failure.reason}")
     if failed:
         sys.exit(PARTLY if found else FAILED)
 
@@ -171,7 +172,7 @@ def _print(found: Sequence[Differences], as_json: bool) -> None:
 
     if as_json:
         rows = [{"is_equal": one.is_equal, **asdict(one)} for one in found]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        echo_text(json_text(rows, indent=1))
         return
     for one in found:
-        click.echo(differences_text(one))
+        echo_text(differences_text(one))
