@@ -11,10 +11,9 @@ import click
 from engine.search.request import Mode, Request
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import write_output
-from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option
-from indexer.cli.standard_input import as_option, check_form
 from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:

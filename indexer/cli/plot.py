@@ -9,8 +9,14 @@ import click
 
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import check_picture, output_option, write_picture
-from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.reading import (
+    Failure,
+    missing_files,
+    opened_reader,
+    read_memory_option,
+    read_named,
+    read_seconds_option,
+)
 
 if TYPE_CHECKING:
     from engine import Document, Index

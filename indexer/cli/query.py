@@ -23,10 +23,9 @@ from indexer.cli.options import (
     typed_command,
 )
 from indexer.cli.output_file import write_output
-from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
+from indexer.cli.reading import Failure, as_option, check_form, left_out_note, missing_files, opened_reader, read_named
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
-from indexer.cli.standard_input import as_option, check_form
 from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:

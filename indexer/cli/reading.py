@@ -1,10 +1,15 @@
-"""The options that limit the reading of a document, sizes as people write them, and the reader within limits."""
+"""The documents that a command line names: options that limit their reading, checks of files, and their text."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,9 +17,13 @@ import click
 from indexer.cli.option_groups import option
 
 if TYPE_CHECKING:
+    from engine.readers import Unreadable
+    from engine.text.document import Document
     from indexer.reading.reader import DocumentReader
 
 STDIN = "-"
+_NAME_OF_STDIN = "stdin"
+_N_NAMED = 3  # documents of the same content that are listed
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -59,3 +68,113 @@ def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> 
     reader = DocumentReader(ReadLimits(seconds, memory_bytes))
     with reader if set(paths) - {STDIN} else nullcontext():
         yield reader
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that was named and cannot be read."""
+
+    source: str
+    reason: str
+
+
+def missing_files(names: Sequence[str]) -> list[Failure]:
+    """The names that cannot be read: there is no such file, or it is a folder.
+
+    Raises:
+        click.UsageError: standard input is named twice.
+    """
+    if names.count(STDIN) > 1:
+        raise click.UsageError(f"'{STDIN}' is named {names.count(STDIN)} times; standard input can be read once")
+    failures = []
+    for name in names:
+        if name == STDIN:
+            continue
+        if Path(name).is_dir():
+            failures.append(Failure(name, f"is a folder; name files in it, as {Path(name) / '*'}"))
+        elif not Path(name).exists():
+            hint = f"; to search with these words: --text {name!r}" if any(map(str.isspace, name)) else ""
+            failures.append(Failure(name, f"No such file or directory{hint}"))
+    return failures
+
+
+@contextmanager
+def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
+    """A reader for names, or None without names; its process starts while the caller imports other modules."""
+    if not names:
+        yield None
+        return
+    from indexer.reading.reader import DocumentReader, ReadLimits
+
+    with DocumentReader(ReadLimits(seconds, memory_bytes)) as reader:
+        yield reader
+
+
+def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str | None) -> Iterator[Document | Failure]:
+    """Read documents in the order of their names."""
+    if reader is None:
+        return
+    # Loads the readers, which takes a third of a second; searches by text and by id do not need them.
+    from engine.readers import Unreadable
+    from indexer.reading.requests import Request
+
+    for name in names:
+        found: Iterator[Document | Unreadable]
+        found = read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
+        for one in found:
+            yield Failure(one.source, one.reason) if isinstance(one, Unreadable) else one
+
+
+def left_out_note(query: Document, copies: Sequence[str]) -> str:
+    """A line that names the documents which are left out because they have the same content as the query."""
+    names = ", ".join(copies[:_N_NAMED])
+    more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
+    return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"
+
+
+as_option = click.option(
+    "--as",
+    "form_of_stdin",
+    metavar="FORMAT",
+    help="Format of standard input, for example pdf, docx, html, md or jsonl.gz; detected by default.",
+)
+
+
+def check_form(form: str | None) -> str | None:
+    """The suffix of a format, with its dot.
+
+    Raises:
+        click.BadParameter: there is no such format.
+    """
+    if form is None:
+        return None
+    # Loads the readers, which a command without the option does not need.
+    from engine.readers import FORMATS
+    from engine.text.document import without_gz
+
+    suffix = "." + form.lower().lstrip(".")
+    if without_gz(suffix) not in FORMATS:
+        known = " ".join(one[1:] for one in FORMATS)
+        raise click.BadParameter(f"{form!r} is no known format; known are {known}, each also with .gz")
+    return suffix
+
+
+def read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
+    """Read the documents on standard input: one, or several of JSON lines."""
+    from engine.errors import DocumentError
+    from engine.readers import Unreadable
+    from engine.readers.detection import detected_suffix
+    from indexer.reading.requests import Request
+
+    with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
+        # In a folder of its own, so that a LaTeX file includes no other.
+        path = Path(folder) / _NAME_OF_STDIN
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            named = path.rename(path.with_suffix(suffix or detected_suffix(path)))
+        except DocumentError as error:
+            yield Unreadable(_NAME_OF_STDIN, str(error), _NAME_OF_STDIN)
+            return
+        for one in reader.read([Request(str(named))]):
+            yield replace(one, source=one.source.replace(str(named), _NAME_OF_STDIN, 1))

@@ -14,8 +14,14 @@ import click
 from engine.search.request import Request
 from engine.text.outside import json_text
 from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
-from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.reading import (
+    Failure,
+    missing_files,
+    opened_reader,
+    read_memory_option,
+    read_named,
+    read_seconds_option,
+)
 from indexer.cli.request_options import request_options
 from indexer.cli.terminal import echo_text, log
 
