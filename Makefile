@@ -23,12 +23,12 @@ venv: .venv/installed
 	touch $@
 
 .venv/user: setup.cfg constraints.txt | .venv/python
-	@echo "Installing longmatch and some 50 packages into .venv: 1.2 GB on disk with torch for the CPU, 2 to 5 minutes."
+	@echo "Installing longmatch and some 50 packages into .venv: 1.4 GB on disk with torch for the CPU, 2 to 5 minutes."
 	$(PIP) --editable '.[$(FAISS)]'
 	touch $@
 
 .venv/installed: setup.cfg constraints.txt | .venv/python
-	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.4 GB on disk, 3 to 10 minutes."
+	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.6 GB on disk, 3 to 10 minutes."
 	$(PIP) --editable '.[$(FAISS),benchmarks,baselines,demo,dev,haystack,langchain,llama-index,mcp]'
 	touch $@ .venv/user
 

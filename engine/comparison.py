@@ -108,7 +108,7 @@ def compare_alone(
     """
     request = request or Request()
     if encoder is None or isinstance(encoder, str):
-        # Loads torch, which a comparison within an index of words alone does not need.
+        # A comparison within an index of words alone needs no encoder.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)

@@ -118,18 +118,15 @@ def try_search(gpus: Gpus) -> str:
 
 def _weights() -> str:
     """Load the bundled encoder, and compare its usual precision with float32."""
-    import torch
+    from engine.encoders.loading import load_encoder
+    from engine.text.document import Document
 
-    from engine.encoders.backbone.backbone import Backbone
-    from engine.encoders.files import BUNDLED_NAME, resolve_backbone
-
-    folder = resolve_backbone(BUNDLED_NAME)
-    usual = Backbone(folder)
-    sequences = [ids for ids, _ in usual.tokenize(_SENTENCES * 8)]
-    usual.encode(sequences, 4096)
+    usual = load_encoder()
+    segmented = usual.segment(Document.from_text("\n\n".join(_SENTENCES * 64)))
+    usual.encode_segmented([segmented])
     started = time.perf_counter()
-    vectors = usual.encode(sequences * 8, 4096)[: len(sequences)]
-    speed = 8 * sum(map(len, sequences)) / (time.perf_counter() - started)
-    precise = Backbone(folder, device="cpu", dtype=torch.float32).encode(sequences, 4096)
-    fidelity = float((vectors * precise).sum(axis=1).min())
-    return f"{BUNDLED_NAME}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"
+    (encoded,) = usual.encode_segmented([segmented])
+    speed = segmented.coverage.tokens_read / (time.perf_counter() - started)
+    (precise,) = load_encoder(device="cpu", precision="f32").encode_segmented([segmented])
+    fidelity = float((encoded.chunks * precise.chunks).sum(axis=1).min())
+    return f"{usual.name}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"

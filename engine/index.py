@@ -137,7 +137,7 @@ class Index:
         self._check_vectors()
         with self._lock:
             if self._encoder is None:
-                # Loads torch, which a query by doc_id does not need.
+                # A query by doc_id needs no encoder.
                 from engine.encoders.loading import load_encoder
 
                 encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)

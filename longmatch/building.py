@@ -86,7 +86,7 @@ def build(
 
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
-        # Loaded here, so that the returned index uses it too; imports torch, which takes seconds.
+        # Loaded here, so that the returned index uses it too.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)

@@ -16,13 +16,22 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import linear, normalize
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.batching import BatchReader, group_by_length
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.model_folder import quiet_transformers
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.chunking import chunk_document
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+from engine.encoders.encoder import (
+    EncodedDocument,
+    Encoder,
+    Pooling,
+    SegmentedDocument,
+    Vectors,
+    fingerprint_of,
+    section_means,
+    unit,
+)
 from engine.encoders.files import (
     MODEL_FILES,
     read_json,
@@ -31,9 +40,9 @@ from engine.encoders.files import (
     weight_shapes,
     weights_sha256,
 )
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_encoder, load_trainable
 from engine.encoders.mean import TOKEN_BUDGET
-from engine.encoders.trainable import fingerprint_of, inference, section_means
+from engine.encoders.trainable import inference
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
@@ -280,7 +289,7 @@ def load_given(name: str, *, device: str | None = None, dtype: torch.dtype | Non
     """
     weights, colon, asked = name.rpartition(":")
     if not colon or Path(name).is_dir():
-        return load_encoder(name, device=device, dtype=dtype)
+        return load_trainable(name, device=device, dtype=dtype) if dtype else load_encoder(name, device=device)
     kind, _, reading = asked.rpartition("-")
     if kind not in MODELS or reading not in list(Reading):
         raise EncoderError(

@@ -10,7 +10,8 @@ import torch
 from benchmarks.baselines.pair_model import PairTraining, Prepared, TrainedScorer, settings_of
 from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
 from benchmarks.systems import Settings, encoder_label
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.encoder import Pooling
 from engine.encoders.files import MINILM_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
 from engine.text.document import Document

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.systems import Ranking, Settings
 from engine.encoders.loading import load_encoder
@@ -32,7 +30,9 @@ class Longmatch:
 
     def __init__(self, config: PeerConfig) -> None:
         """Load the encoder."""
-        self._encoder = load_encoder(config.encoder, device="cpu", dtype=getattr(torch, config.dtype))
+        self._encoder = load_encoder(
+            config.encoder, device="cpu", precision="bf16" if config.dtype == "bfloat16" else "f32"
+        )
         self.encoder = config.label
         self.settings: Settings = {"factory": "auto", **asdict(Scoring())}
 

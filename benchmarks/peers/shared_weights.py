@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from benchmarks.datasets import files_checksum
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.prepare import label_of
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.encoder import Pooling
 from engine.encoders.files import CONFIG_FILE, read_json, resolve_backbone
 from engine.errors import EncoderError
 

@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 
 import click
 import numpy as np
+import torch
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.baselines.text_baselines import TEXT_BASELINES
@@ -83,7 +84,7 @@ def encoder_facts(name: str) -> EncoderFacts:
     Raises:
         EncoderError: the encoder cannot be loaded.
     """
-    encoder = load_given(name, device="cpu")
+    encoder = load_given(name, device="cpu", dtype=torch.float32)
     if not isinstance(encoder, TrainableEncoder):
         return EncoderFacts(0)
     n_parameters = sum(weight.numel() for weight in encoder.module.parameters())

@@ -5,11 +5,14 @@ Letters in shapes: S sections of a document, C its chunks, D width.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +57,13 @@ class EncodedDocument:
         return cls(np.zeros(width, np.float32), nothing, nothing, (), Coverage(0, n_tokens))
 
 
+class Pooling(StrEnum):
+    """How the hidden states of a sequence become one vector."""
+
+    MEAN = "mean"  # over all tokens, special ones included, as in Sentence-BERT
+    CLS = "cls"  # the first token, as in BERT and SimCSE
+
+
 class Encoder(ABC):
     """Text to vectors, the same way for queries and targets (siamese)."""
 
@@ -61,6 +71,11 @@ class Encoder(ABC):
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
     takes_threads: bool = False  # whether several threads may encode at a time
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes that the parameters take on `device`; 0 for an encoder without parameters."""
+        return 0
 
     @property
     def n_read(self) -> int:
@@ -160,3 +175,16 @@ class Variant(StrEnum):
     PAPER = "paper"  # the paper's text
     RELEASED = "released"  # the code that its authors published
     FIXED = "fixed"  # ours, with the faults of both repaired
+
+
+def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
+    """(S, D) unit token-weighted means of the chunks of each section; zero where a section has none."""
+    tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
+    sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
+    np.add.at(sections, [chunk.section for chunk in segmented.chunks], chunks * tokens[:, None])
+    return unit(sections)
+
+
+def fingerprint_of(description: Mapping[str, Any]) -> str:
+    """32 hex digits; equal for equal descriptions of parameters, tokenizer and settings."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]

@@ -159,6 +159,13 @@ def check_files(folder: Path) -> None:
             raise EncoderError(f"{file} is no file, as every *{file.suffix} of an encoder must be; restore the folder")
 
 
+def copy_model(source: Path, target: Path) -> None:
+    """Copy the files of a model, byte for byte."""
+    for file in sorted(source.iterdir()):
+        if file.suffix in MODEL_FILES and file.is_file():
+            (target / file.name).write_bytes(file.read_bytes())
+
+
 def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
     """Shapes by name of the parameters in a safetensors file.
 
@@ -166,7 +173,7 @@ def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
         OSError: it cannot be opened.
         SafetensorError: it is damaged.
     """
-    with safe_open(file, framework="pt") as opened:
+    with safe_open(file, framework="numpy") as opened:
         return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118 - no mapping
 
 

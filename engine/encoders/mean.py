@@ -1,11 +1,11 @@
-"""The hierarchical encoder by mean pooling: chunks -> section vectors -> document vector, over any backbone."""
+"""The hierarchical encoder by mean pooling: chunks -> section vectors -> document vector, over any backbone.
+
+It trains, and encodes on GPUs; `engine.encoders.cpu` has the same encoder for CPUs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,31 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.chunking import chunk_document
+from engine.encoders.cpu import KIND, WINDOW_TOKENS, MeanConfig
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.trainable import (
-    Embedded,
-    TrainableEncoder,
-    fingerprint_of,
-    module_sha256,
-    pad_chunks,
-    read_chunks,
-)
-from engine.errors import EncoderError
+from engine.encoders.files import tokenizer_sha256
+from engine.encoders.trainable import Embedded, TrainableEncoder, module_sha256, pad_chunks, read_chunks
 from engine.text.document import Document
 
-WINDOW_TOKENS = 126  # 128 with [CLS] and [SEP], the length all-MiniLM-L6-v2 was trained at
 TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores
-
-
-@dataclass(frozen=True, slots=True)
-class MeanConfig:
-    """The settings that the vectors depend on, besides the backbone."""
-
-    window_tokens: int
-    pooling: Pooling
 
 
 class MeanEncoder(TrainableEncoder):
@@ -52,7 +36,7 @@ class MeanEncoder(TrainableEncoder):
     of the backbone.
     """
 
-    kind = "mean"
+    kind = KIND
 
     def __init__(self, backbone: Backbone, *, name: str = "", window_tokens: int = WINDOW_TOKENS) -> None:
         """Wrap a backbone.
@@ -65,49 +49,29 @@ class MeanEncoder(TrainableEncoder):
         Raises:
             EncoderError: the window holds no token.
         """
-        if window_tokens < 1:
-            raise EncoderError(f"a window of {window_tokens} tokens holds nothing; give it at least 1")
         self.backbone = backbone
         self.device, self.reader = backbone.device, backbone.reader
         self.name = name or str(backbone.folder)
         self.window_tokens = self.chunk_tokens = min(window_tokens, backbone.max_tokens)
+        self.config = MeanConfig(self.window_tokens, backbone.pooling)
+        self.module: nn.Module = backbone.model
         self.width = backbone.width
         self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
-
-    @cached_property
-    def module(self) -> nn.Module:
-        """The backbone's model; encoding alone does not need it."""
-        model: nn.Module = self.backbone.model
-        return model
-
-    @property
-    def weights_bytes(self) -> int:
-        """See `TrainableEncoder.weights_bytes`."""
-        return self.backbone.weights_bytes
-
-    def inference(self) -> AbstractContextManager[None]:
-        """See `TrainableEncoder.inference`."""
-        return self.backbone.inference()
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of parameters, tokenizer, window and pooling; see `Encoder`."""
         weights = module_sha256(self.module) if self.backbone.is_trained else self.backbone.sha256
-        return fingerprint_of({**self._config(), "weights": weights, "tokenizer": self._tokenizer_sha256})
+        return self.config.fingerprint(weights, self._tokenizer_sha256)
 
     @classmethod
     def load(
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
         """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
-        # Files without a pooling were saved when mean pooling was the only one.
-        values = {"pooling": Pooling.MEAN.value, **config}
-        made = read_configuration(MeanConfig, values, folder / CONFIG_FILE)
+        made = MeanConfig.of(config, folder)
         backbone = Backbone(folder, device=device, dtype=dtype, pooling=made.pooling)
         return cls(backbone, name=name, window_tokens=made.window_tokens)
-
-    def _config(self) -> dict[str, str | int]:
-        return {"encoder": self.kind, "window_tokens": self.window_tokens, "pooling": self.backbone.pooling}
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
@@ -131,13 +95,4 @@ class MeanEncoder(TrainableEncoder):
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         self.backbone.save_pretrained(folder, dtype=dtype)
-        card = _CARD.format(window=self.window_tokens, pooling=self.backbone.pooling, sha256=self.backbone.sha256)
-        write_description(folder, self._config(), card)
-
-
-_CARD = """# Mean-pooled hierarchical encoder
-
-Chunks of {window} tokens, cut at sentence ends, are pooled by the backbone
-({pooling}; weights sha256 {sha256}); section and document vectors are token-weighted
-means of chunk vectors. It has no weights of its own.
-"""
+        self.config.describe(folder, self.backbone.sha256)

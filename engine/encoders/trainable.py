@@ -12,12 +12,10 @@ batch), H width of a state, D width of a vector.
 from __future__ import annotations
 
 import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.encoders.backbone.batching import BatchReader
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, section_means
 
 _STATES_ARE_VECTORS = frozenset(("mean",))  # kinds whose chunk vectors are the states, each read by itself
 
@@ -44,13 +42,9 @@ class TrainableEncoder(Encoder):
     """An `Encoder` whose vectors are made by a torch module."""
 
     kind: str  # stored in `longmatch.json`
+    module: nn.Module  # holds every parameter of both stages
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
     reader: BatchReader  # reads the batches of the first stage
-
-    @cached_property
-    def module(self) -> nn.Module:
-        """Holds every parameter of both stages."""
-        raise NotImplementedError
 
     @property
     def n_read(self) -> int:
@@ -159,25 +153,12 @@ def bytes_of(module: nn.Module) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
 
-def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
-    """(S, D) unit token-weighted means of the chunks of each section; zero where a section has none."""
-    tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
-    sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
-    np.add.at(sections, [chunk.section for chunk in segmented.chunks], chunks * tokens[:, None])
-    return unit(sections)
-
-
 def read_chunks(
     documents: Sequence[SegmentedDocument], read: Callable[[Sequence[Sequence[int]]], Tensor]
 ) -> list[Tensor]:
     """Read the chunks of all documents at once: N sequences to (N, H); for each document (C, H), its own C."""
     rows = read([ids for document in documents for ids in document.token_ids])
     return list(torch.split(rows, [len(document.chunks) for document in documents]))
-
-
-def fingerprint_of(description: Mapping[str, Any]) -> str:
-    """32 hex digits; equal for equal descriptions of parameters, tokenizer and settings."""
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def module_sha256(module: nn.Module) -> str:

@@ -103,13 +103,6 @@ def is_on_gpu(encoder: Encoder) -> bool:
     return encoder.device.startswith("cuda")
 
 
-def weights_bytes(encoder: Encoder) -> int:
-    """Memory of the parameters, on the CPU or a GPU; 0 for an encoder without parameters."""
-    from engine.encoders.trainable import TrainableEncoder  # loads torch
-
-    return encoder.weights_bytes if isinstance(encoder, TrainableEncoder) else 0
-
-
 def peak_vram(encoder: Encoder) -> int:
     """The most bytes that torch held on the encoder's GPU since `forget_peak`, parameters included."""
     import torch
@@ -140,7 +133,7 @@ def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
         return
     import torch
 
-    weights = weights_bytes(encoder)
+    weights = encoder.weights_bytes
     if weights >= vram_bytes:
         raise BudgetExceeded(
             f"the parameters of {encoder.name} take {weights / 1e6:,.0f} MB, --vram allows {vram_bytes / 1e6:,.0f} MB; "

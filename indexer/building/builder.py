@@ -287,7 +287,7 @@ def _claimed(
     target: PartitionWriters | Writer, encoder: Encoder | str | None, device: str | None, factory: str
 ) -> Encoder:
     """The encoder of a run, to which the index is bound."""
-    # Loads torch, which an index without vectors does not need.
+    # An index without vectors needs no encoder.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
     requested = encoder or target.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)

@@ -166,7 +166,6 @@ def _opened(path: Path) -> Writer:
 
 
 def _loaded(writer: Writer, encoder: Encoder | str | None, device: str | None) -> Encoder:
-    # Loads torch.
     from engine.encoders.loading import load_encoder
 
     requested = encoder or str(writer.meta["encoder"]["name"])

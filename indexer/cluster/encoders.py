@@ -65,7 +65,7 @@ def encode_stored(settings: EncoderSettings, batch: StoredBatch) -> EncodedBatch
 
 @lru_cache(maxsize=1)
 def _loaded(settings: EncoderSettings) -> Encoder:
-    # Loads torch, which the processes of writers do not need.
+    # The processes of writers need no encoder.
     from engine.encoders.loading import load_encoder
 
     encoder = load_encoder(settings.name, device=settings.device)

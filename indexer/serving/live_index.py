@@ -97,7 +97,7 @@ class LiveIndex:
         return SharedEncoder(self._encoder or self._loaded(built["name"]), self._on_batch)
 
     def _loaded(self, name: str) -> Encoder:
-        # Loads torch, which an index without vectors does not need.
+        # An index without vectors needs no encoder.
         from engine.encoders.loading import load_encoder
 
         return load_encoder(name, device=self._settings.device)

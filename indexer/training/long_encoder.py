@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.long_attention import max_positions
 from engine.encoders.backbone.model_folder import load_fast_tokenizer, load_model, quiet_transformers
+from engine.encoders.encoder import Pooling
 from engine.errors import EncoderError
 
 _LEAST = 16  # tokens of a sequence that can hold a text
@@ -77,7 +78,7 @@ def long_backbone(
         bert: the folder of a BERT.
         attention: the kind of attention.
         sizes: see `LongSizes`.
-        device: as in `load_encoder`.
+        device: as in `load_trainable`.
         pooling: of the backbone.
 
     Raises:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, get_type_hints
 
-from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.encoder import Pooling
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.training.fine_tuning import FineTuningSettings, Loss

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from engine.encoders.backbone.hardware import default_device
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError
 from engine.training.card import ValidationChange, compare_validations, write_card
@@ -54,7 +54,7 @@ class Run:
 class Trained:
     """A trained encoder, and the results of its run."""
 
-    folder: Path  # `load_encoder` reads it
+    folder: Path  # `load_trainable` reads it
     outcome: Outcome
     validations: tuple[ValidationChange, ...]  # before training, and as it was saved
     is_first: bool = True  # whether this process wrote the folder
@@ -77,7 +77,7 @@ def train(
     If a corpus has valid judgments, they choose the best parameters; otherwise the last are kept.
 
     Args:
-        out: becomes a folder that `load_encoder` reads, with card, history and curves.
+        out: becomes a folder that `load_trainable` reads, with card, history and curves.
         corpora: folders in the layout of `engine.training.corpus`, as FOLDER or FOLDER:SUFFIX. If the
             objective needs no pairs, also files and folders of any format that `longmatch index` reads.
         recipe: the settings; by default those of `Recipe`.
@@ -222,8 +222,7 @@ def _carry_out(run: Run, task: Task[Any]) -> Outcome:
 
 def _finish(run: Run, outcome: Outcome) -> Trained:
     """Write the best parameters, curves, history and card into the run's `out`."""
-    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
-    assert isinstance(best, TrainableEncoder)
+    best = load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32)
     return _publish(run, outcome, best, compare_validations(outcome.history, outcome.best_step))
 
 

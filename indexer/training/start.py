@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import parse_json, resolve_backbone
-from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import SmithConfig, match_bert, smith, smith_short
 from engine.encoders.smith.encoder import SmithEncoder
@@ -84,7 +84,7 @@ def make_encoder(
         backbone: a folder, a hub name or the bundled encoder.
         texts: for the vocabulary of a TDE; called only for a TDE.
         seed: of the random parameters.
-        device: as in `load_encoder`.
+        device: as in `load_trainable`.
 
     Raises:
         TrainingError: a size is unknown, or its value is not valid.
@@ -213,7 +213,7 @@ def starting_encoder(
         start: the requested encoder.
         documents: for the topics of a new TDE.
         seed: of random parameters.
-        device: as in `load_encoder`.
+        device: as in `load_trainable`.
         is_resumed: all parameters will be loaded from a checkpoint, so topics are not fitted here.
         log: called with a line before a slow step.
 
@@ -239,9 +239,7 @@ def _made(start: Start, documents: Sequence[Document], *, seed: int, device: str
     if start.new is not None:
         texts = (document.text for document in documents)
         return make_encoder(start.new, start.encoder, lambda: texts, seed=seed, device=device)
-    encoder = load_encoder(start.encoder, device=device, dtype=torch.float32)
-    if not isinstance(encoder, TrainableEncoder):
-        raise TrainingError(f"{start.encoder} has no parameters that can be trained; name another encoder")
+    encoder = load_trainable(start.encoder, device=device, dtype=torch.float32)
     if start.pooling is not None or start.window_tokens is not None:
         encoder = _repooled(encoder, start, device)
     return Made(encoder, "")

@@ -61,7 +61,7 @@ def verify_deep(
 
 def _checked(snapshot: Snapshot, encoder: Encoder | None, device: str | None) -> Encoder:
     """The encoder of the index, after comparing its fingerprint."""
-    # Loads torch, which an index without vectors does not need.
+    # An index without vectors needs no encoder.
     from engine.index import Index
 
     return Index(snapshot, encoder, device).encoder

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.tasks.architectures import ArchitectureDetails, EncoderFacts, architectures_table, encoder_facts, main
-from engine.encoders.loading import load_encoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.loading import load_trainable
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -103,8 +102,7 @@ def test_a_quick_run_takes_a_small_part_and_writes_nothing(folder: Path, tmp_pat
 def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
     bert_folder: Path, tmp_path: Path
 ) -> None:
-    encoder = load_encoder(str(bert_folder), device="cpu")
-    assert isinstance(encoder, TrainableEncoder)
+    encoder = load_trainable(str(bert_folder), device="cpu")
     encoder.save_pretrained(tmp_path)
     untrained = encoder_facts(str(tmp_path))
     assert untrained.n_parameters == sum(weight.numel() for weight in encoder.module.parameters())

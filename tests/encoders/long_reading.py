@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from tests.fakes import make_document
 
 N_WORDS = 200_000
@@ -15,7 +15,7 @@ _SENTENCE = "The quick brown fox jumps over the lazy old dog. "  # 10 words
 
 def long_reading(encoder_folder: Path, answer: Path) -> None:
     """Write the number of tokens read, of chunks, and of MiB by which the process grew at its peak."""
-    encoder = load_encoder(str(encoder_folder), device="cpu", dtype=torch.float32)
+    encoder = load_trainable(str(encoder_folder), device="cpu", dtype=torch.float32)
     encoder.encode([make_document("short", _SENTENCE * 40)])  # what is allocated once
     before = _memory_mib("VmRSS")
     document = make_document("long", [("", _SENTENCE * 200) for _ in range(N_WORDS // 2000)])

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from engine.encoders.encoder import Encoder
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from tests.fakes import make_document
 
 KINDS = ["mean", "smith", "colde", "tde"]
@@ -19,7 +19,7 @@ Take = Callable[[str], Path]  # a kind, or "backbone", to a copy of its folder
 
 
 def load(folder: Path) -> Encoder:
-    return load_encoder(str(folder), device="cpu", dtype=torch.float32)
+    return load_trainable(str(folder), device="cpu", dtype=torch.float32)
 
 
 def tamper(file: Path, **values: Any) -> None:  # noqa: ANN401

@@ -13,13 +13,12 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
-from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
 from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place, tokens_of_sections
-from engine.encoders.encoder import Variant
-from engine.encoders.loading import load_encoder
+from engine.encoders.encoder import Pooling, Variant
+from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -300,7 +299,7 @@ def test_a_backbone_without_pooler_gets_one(bert_folder: Path, tmp_path: Path) -
     encoder = tiny_colde(tmp_path / "distil", replace(COLDE, freeze=Freeze.ALL_BUT_LAST))
     assert encoder.layers.pooler is not None
     encoder.save_pretrained(tmp_path / "saved")
-    loaded = load_encoder(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
     document = make_document("d", "the old fox " * 20)
     assert np.array_equal(loaded.encode([document])[0].chunks, encoder.encode([document])[0].chunks)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig, Freeze
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.errors import EncoderError
 
 RELEASED = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST, dropout=0.0)

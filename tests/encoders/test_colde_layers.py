@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.layers import ChunkAttention, ColdeLayers, Positions
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.errors import EncoderError
 
 WIDTH = 8

@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import LAYERS_FILE, ColdeEncoder
 from engine.encoders.colde.sections import place
+from engine.encoders.encoder import Pooling
 from engine.encoders.files import CONFIG_FILE
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.errors import EncoderError
 from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
@@ -47,7 +47,7 @@ def test_training_changes_the_fingerprint_and_is_saved(bert_folder: Path, tmp_pa
     before = encoder.fingerprint
     trained_a_step(encoder).save_pretrained(tmp_path)
     assert encoder.fingerprint != before
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
     assert loaded.fingerprint == encoder.fingerprint
     document = make_document("d", "the old fox " * 20)
     assert np.array_equal(loaded.encode([document])[0].chunks, encoder.encode([document])[0].chunks)
@@ -56,11 +56,11 @@ def test_training_changes_the_fingerprint_and_is_saved(bert_folder: Path, tmp_pa
 def test_a_lower_precision_keeps_the_fingerprint_until_it_is_trained(bert_folder: Path, tmp_path: Path) -> None:
     encoder = tiny_colde(bert_folder)
     encoder.save_pretrained(tmp_path / "one")
-    half = load_encoder(str(tmp_path / "one"), device="cpu", dtype=torch.bfloat16)
+    half = load_trainable(str(tmp_path / "one"), device="cpu", dtype=torch.bfloat16)
     assert isinstance(half, ColdeEncoder) and half.backbone.model.dtype == torch.bfloat16
     assert half.fingerprint == encoder.fingerprint
     half.save_pretrained(tmp_path / "two")  # the files, not what memory has rounded
-    assert load_encoder(str(tmp_path / "two"), device="cpu").fingerprint == encoder.fingerprint
+    assert load_trainable(str(tmp_path / "two"), device="cpu").fingerprint == encoder.fingerprint
     assert trained_a_step(half).fingerprint != encoder.fingerprint
 
 
@@ -68,7 +68,7 @@ def test_weights_can_be_written_at_another_precision(encoder: ColdeEncoder, tmp_
     encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
     assert load_file(tmp_path / LAYERS_FILE)["projection.weight"].dtype == torch.bfloat16
     assert load_file(tmp_path / "model.safetensors")["pooler.dense.weight"].dtype == torch.bfloat16
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
     document = make_document("d", "the old fox " * 20)
     assert float(loaded.encode([document])[0].document @ encoder.encode([document])[0].document) > 0.99
 
@@ -96,7 +96,7 @@ def test_a_damaged_configuration_is_refused(encoder: ColdeEncoder, tmp_path: Pat
     config = json.loads((tmp_path / CONFIG_FILE).read_text())
     (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, **content}))
     with pytest.raises(EncoderError, match=f"{CONFIG_FILE}: {next(iter(content))} .* save the encoder again$"):
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
 
 
 def test_layers_that_do_not_fit_are_refused(encoder: ColdeEncoder, tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_layers_that_do_not_fit_are_refused(encoder: ColdeEncoder, tmp_path: Pat
     config = json.loads((tmp_path / CONFIG_FILE).read_text())
     (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, "lstm_width": 17}))
     with pytest.raises(EncoderError) as raised:
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
     assert str(raised.value) == (
         f"{tmp_path / LAYERS_FILE} has lstm.bias_hh_l0 of shape (64,), the other files need (68,); "
         "save the encoder again"
     )
     (tmp_path / LAYERS_FILE).unlink()
     with pytest.raises(EncoderError, match=f"{LAYERS_FILE} cannot be read .*; save the encoder again$"):
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
 
 
 def test_the_card_and_the_layers_are_written(encoder: ColdeEncoder, tmp_path: Path) -> None:

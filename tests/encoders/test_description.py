@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.colde.config import ColdeConfig, Freeze
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
 from engine.encoders.smith.config import match_bert, smith, smith_short
 from engine.encoders.tde.layers import TdeConfig

@@ -17,7 +17,7 @@ from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import PlacedChunk
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument, Vectors
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import DocumentError, EncoderError
 from engine.index import Index
@@ -41,7 +41,7 @@ WITHOUT = {  # weights that no document vector depends on
 
 def loaded(encoder: TrainableEncoder, folder: Path) -> TrainableEncoder:
     encoder.save_pretrained(folder)
-    again = load_encoder(str(folder), device="cpu", dtype=torch.float32)
+    again = load_trainable(str(folder), device="cpu", dtype=torch.float32)
     assert isinstance(again, type(encoder))
     return again
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.encoders.cpu import WINDOW_TOKENS, CpuEncoder, MeanConfig
+from engine.encoders.encoder import Pooling
 from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE
-from engine.encoders.loading import load_encoder
-from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
+from engine.encoders.loading import load_encoder, load_trainable
+from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
 from tests.fakes import make_document
 
@@ -28,26 +30,26 @@ def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Pat
 
 
 def test_a_saved_encoder_gives_the_same_vectors_at_the_same_precision(
-    mean_encoder: MeanEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mean_encoder: MeanEncoder, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("engine.encoders.backbone.backbone.default_dtype", lambda _: torch.float32)
     mean_encoder.save_pretrained(tmp_path)
     documents = [make_document("d", "the quick brown fox. " * 20)]
-    one, other = load_encoder(str(tmp_path), device="cpu").encode(documents)[0], mean_encoder.encode(documents)[0]
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
+    one, other = loaded.encode(documents)[0], mean_encoder.encode(documents)[0]
     assert np.array_equal(one.chunks, other.chunks)
     assert np.array_equal(one.document, other.document)
 
 
 def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     encoder = load_encoder(str(bert_folder), device="cpu")
-    assert isinstance(encoder, MeanEncoder)
+    assert isinstance(encoder, CpuEncoder)
     assert (encoder.name, encoder.width) == (str(bert_folder), 32)
-    assert encoder.window_tokens == min(WINDOW_TOKENS, 46)
+    assert encoder.config == MeanConfig(min(WINDOW_TOKENS, 46), Pooling.MEAN)
 
 
 @pytest.mark.slow
 def test_the_bundled_encoder_is_the_default_and_accurate_at_the_default_precision() -> None:
-    usual, precise = load_encoder(device="cpu"), load_encoder(BUNDLED_NAME, device="cpu", dtype=torch.float32)
+    usual, precise = load_encoder(device="cpu"), load_trainable(BUNDLED_NAME, device="cpu", dtype=torch.float32)
     documents = [make_document("d", "Whole documents are asked for; sections of theirs meet sections of ours. " * 20)]
     one, other = usual.encode(documents)[0], precise.encode(documents)[0]
     assert (usual.name, usual.width, one.coverage.share) == (BUNDLED_NAME, 384, 1)

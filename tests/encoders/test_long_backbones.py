@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import torch
 import transformers
 from torch import Tensor
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.long_attention import BigBirdAttention
-from engine.encoders.loading import load_encoder
+from engine.encoders.encoder import Pooling
+from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
 from tests.fakes import make_document
@@ -169,7 +171,7 @@ def test_sparse_and_full_attention_of_bigbird_share_their_weights(make: Make) ->
 def test_a_saved_backbone_reads_the_same(make: Make, tmp_path: Path, kind: str) -> None:
     encoder = MeanEncoder(make(kind, pooling=Pooling.CLS), window_tokens=40)
     encoder.save_pretrained(tmp_path)
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
     document = make_document("d", "the quick brown fox jumps over the lazy dog. " * 20)
     assert isinstance(loaded, MeanEncoder)
     assert (loaded.backbone.pooling, loaded.fingerprint) == (Pooling.CLS, encoder.fingerprint)
@@ -223,8 +225,8 @@ def test_a_model_that_cannot_checkpoint_raises_an_error(make: Make) -> None:
 
 
 def test_the_description_names_the_pooling_and_the_fingerprint_depends_on_it(make: Make) -> None:
-    described = MeanEncoder(make("distilbert"), window_tokens=12)._config()
-    assert described == {"encoder": "mean", "window_tokens": 12, "pooling": "mean"}
+    described = asdict(MeanEncoder(make("distilbert"), window_tokens=12).config)
+    assert described == {"window_tokens": 12, "pooling": "mean"}
     assert (
         MeanEncoder(make("distilbert", pooling=Pooling.CLS)).fingerprint != MeanEncoder(make("distilbert")).fingerprint
     )
@@ -233,6 +235,6 @@ def test_the_description_names_the_pooling_and_the_fingerprint_depends_on_it(mak
 def test_an_unknown_pooling_is_refused(make: Make, tmp_path: Path) -> None:
     encoder = MeanEncoder(make("distilbert"), window_tokens=12)
     encoder.save_pretrained(tmp_path)
-    config = {**encoder._config(), "pooling": "max"}
+    config = {"encoder": "mean", **asdict(encoder.config), "pooling": "max"}
     with pytest.raises(EncoderError, match=r"pooling is 'max', not one of mean, cls; save the encoder again$"):
         MeanEncoder.load(tmp_path, config, name="", device="cpu", dtype=None)

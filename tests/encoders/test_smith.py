@@ -13,12 +13,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Variant, fingerprint_of
 from engine.encoders.files import CONFIG_FILE, tokenizer_sha256
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.smith.config import Combination, SmithConfig
 from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder, document_windows
-from engine.encoders.trainable import fingerprint_of, module_sha256
+from engine.encoders.trainable import module_sha256
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
@@ -166,7 +166,7 @@ def test_the_fingerprint_is_of_settings_weights_and_tokenizer(smith: SmithEncode
 
 def test_rounding_at_loading_keeps_the_fingerprint_and_the_file(smith: SmithEncoder, tmp_path: Path) -> None:
     smith.save_pretrained(tmp_path / "full")
-    rounded = load_encoder(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
+    rounded = load_trainable(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
     assert rounded.fingerprint == smith.fingerprint
     rounded.save_pretrained(tmp_path / "copy")
     assert (tmp_path / "copy" / WEIGHTS_FILE).read_bytes() == (tmp_path / "full" / WEIGHTS_FILE).read_bytes()
@@ -176,12 +176,12 @@ def test_rounding_at_loading_keeps_the_fingerprint_and_the_file(smith: SmithEnco
 
 def test_weights_are_saved_at_the_given_precision(smith: SmithEncoder, tmp_path: Path) -> None:
     smith.save_pretrained(tmp_path / "half", dtype=torch.bfloat16)
-    rounded = load_encoder(str(tmp_path / "half"), device="cpu", dtype=torch.float32)
+    rounded = load_trainable(str(tmp_path / "half"), device="cpu", dtype=torch.float32)
     assert isinstance(rounded, SmithEncoder)
     for weights, full in zip(rounded.module.parameters(), smith.module.parameters(), strict=True):
         assert torch.equal(weights, full.bfloat16().float())
     rounded.save_pretrained(tmp_path / "full", dtype=torch.float32)
-    assert load_encoder(str(tmp_path / "full"), device="cpu").fingerprint == rounded.fingerprint
+    assert load_trainable(str(tmp_path / "full"), device="cpu").fingerprint == rounded.fingerprint
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -189,7 +189,7 @@ def test_training_changes_the_fingerprint_and_what_is_saved(
     bert_folder: Path, tmp_path: Path, dtype: torch.dtype
 ) -> None:
     tiny_smith(bert_folder).save_pretrained(tmp_path)
-    encoder = load_encoder(str(tmp_path), device="cpu", dtype=dtype)
+    encoder = load_trainable(str(tmp_path), device="cpu", dtype=dtype)
     assert isinstance(encoder, SmithEncoder)
     before = encoder.fingerprint
     with torch.no_grad():
@@ -197,7 +197,7 @@ def test_training_changes_the_fingerprint_and_what_is_saved(
     trained = encoder.fingerprint
     assert trained != before
     encoder.save_pretrained(tmp_path)
-    assert encoder.fingerprint == load_encoder(str(tmp_path), device="cpu").fingerprint == trained
+    assert encoder.fingerprint == load_trainable(str(tmp_path), device="cpu").fingerprint == trained
 
 
 def test_dropout_is_no_part_of_the_fingerprint(bert_folder: Path, smith: SmithEncoder) -> None:
@@ -216,7 +216,7 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(smith: SmithEncod
     config = json.loads((tmp_path / CONFIG_FILE).read_text())
     (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, "document_positions": 5}))
     with pytest.raises(EncoderError) as raised:
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
     assert str(raised.value) == (
         f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), the other files "
         "need (5, 32); save the encoder again"
@@ -230,14 +230,14 @@ def test_damaged_weights_are_an_encoder_error(smith: SmithEncoder, tmp_path: Pat
     if content is not None:
         (tmp_path / WEIGHTS_FILE).write_bytes(content)
     with pytest.raises(EncoderError, match=f"^{tmp_path / WEIGHTS_FILE} cannot be read "):
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
 
 
 def test_a_damaged_configuration_names_its_file(smith: SmithEncoder, tmp_path: Path) -> None:
     smith.save_pretrained(tmp_path)
     (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith"}))
     with pytest.raises(EncoderError) as raised:
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
     assert str(raised.value) == (
         f"{tmp_path / CONFIG_FILE}: variant is None, not one of paper, released, fixed; save the encoder again"
     )

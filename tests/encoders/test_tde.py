@@ -14,10 +14,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import CONFIG_FILE
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.tde import layers as tde_layers
 from engine.encoders.tde.encoder import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
@@ -198,7 +197,7 @@ def test_a_saved_encoder_gives_equal_vectors(
 ) -> None:
     encoder = make(config)
     encoder.save_pretrained(tmp_path / "saved")
-    loaded = load_encoder(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
     assert isinstance(loaded, TdeEncoder)
     assert (loaded.config, loaded.width, loaded.fingerprint) == (config, encoder.width, encoder.fingerprint)
     assert loaded.name == str(tmp_path / "saved")
@@ -215,7 +214,7 @@ def test_a_trained_encoder_is_saved_as_it_is(make: Make, documents: list[Documen
     with torch.no_grad():
         encoder.backbone.model.embeddings.word_embeddings.weight.mul_(1.5)
     encoder.save_pretrained(tmp_path)
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
     assert np.array_equal(encoder.encode(documents)[0].chunks, loaded.encode(documents)[0].chunks)
 
 
@@ -250,26 +249,26 @@ def test_rounded_weights_have_the_fingerprint_of_the_full_ones_until_they_are_tr
 ) -> None:
     encoder = make()
     encoder.save_pretrained(tmp_path / "full")
-    half = load_encoder(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
+    half = load_trainable(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
     assert isinstance(half, TdeEncoder)
     assert half.backbone.model.dtype is torch.bfloat16
     assert half.fingerprint == encoder.fingerprint
     for one, other in zip(encoder.encode(documents), half.encode(documents), strict=True):
         assert float(one.document @ other.document) > 0.99
     half.save_pretrained(tmp_path / "again")
-    again = load_encoder(str(tmp_path / "again"), device="cpu", dtype=torch.float32)
+    again = load_trainable(str(tmp_path / "again"), device="cpu", dtype=torch.float32)
     assert np.array_equal(again.encode(documents)[0].chunks, encoder.encode(documents)[0].chunks)
     with torch.no_grad():
         half.backbone.model.embeddings.LayerNorm.bias.add_(1)
     assert half.fingerprint != encoder.fingerprint
     half.save_pretrained(tmp_path / "trained")
-    trained = load_encoder(str(tmp_path / "trained"), device="cpu", dtype=torch.float32)
+    trained = load_trainable(str(tmp_path / "trained"), device="cpu", dtype=torch.float32)
     assert trained.fingerprint == half.fingerprint
 
 
 def test_weights_can_be_saved_at_half_precision(encoder: TdeEncoder, documents: list[Document], tmp_path: Path) -> None:
     encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
     assert all(value.dtype is torch.bfloat16 for value in load_file(tmp_path / WEIGHTS_FILE).values())
     assert loaded.fingerprint != encoder.fingerprint
     for one, other in zip(encoder.encode(documents), loaded.encode(documents), strict=True):
@@ -303,7 +302,7 @@ def test_a_damaged_configuration_is_an_encoder_error(
     config = json.loads((tmp_path / CONFIG_FILE).read_text())
     (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, name: value}))
     with pytest.raises(EncoderError, match=CONFIG_FILE):
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
 
 
 @pytest.mark.parametrize("file", [WEIGHTS_FILE, VOCABULARY_FILE])
@@ -317,7 +316,7 @@ def test_a_damaged_file_is_an_encoder_error(
     else:
         (tmp_path / file).write_bytes(content)
     with pytest.raises(EncoderError, match="save the encoder again"):
-        load_encoder(str(tmp_path), device="cpu")
+        load_trainable(str(tmp_path), device="cpu")
 
 
 def test_weights_that_do_not_match_the_configuration_are_refused(
@@ -327,7 +326,7 @@ def test_weights_that_do_not_match_the_configuration_are_refused(
     encoder.save_pretrained(tmp_path / "with")
     (tmp_path / "with" / WEIGHTS_FILE).write_bytes((tmp_path / "without" / WEIGHTS_FILE).read_bytes())
     with pytest.raises(EncoderError, match=WEIGHTS_FILE):
-        load_encoder(str(tmp_path / "with"), device="cpu")
+        load_trainable(str(tmp_path / "with"), device="cpu")
 
 
 @pytest.mark.parametrize(

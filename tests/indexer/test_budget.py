@@ -15,7 +15,6 @@ from indexer.building.budget import (
     is_on_gpu,
     limited_vram,
     refuse_memory,
-    weights_bytes,
 )
 from tests.fakes import FakeEncoder
 
@@ -62,8 +61,8 @@ def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_th
 
 
 def test_the_bytes_of_all_parameters_of_the_model_are_counted(mean_encoder: MeanEncoder) -> None:
-    assert weights_bytes(mean_encoder) >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
-    assert weights_bytes(FakeEncoder()) == 0
+    assert mean_encoder.weights_bytes >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
+    assert FakeEncoder().weights_bytes == 0
 
 
 def test_on_the_cpu_a_limit_of_gpu_memory_has_no_effect(mean_encoder: MeanEncoder) -> None:

@@ -34,8 +34,8 @@ def built(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     ("arguments", "imported"),
     [
         (["--id", "fox"], "faiss sqlalchemy"),
-        pytest.param(["--text", "the young dog"], "faiss sqlalchemy torch", marks=pytest.mark.slow),
-        (["QUERY"], "engine.readers faiss sqlalchemy torch"),
+        pytest.param(["--text", "the young dog"], "faiss sqlalchemy", marks=pytest.mark.slow),
+        (["QUERY"], "engine.readers faiss sqlalchemy"),
     ],
 )
 def test_a_query_imports_only_packages_that_it_needs(
@@ -69,3 +69,22 @@ def test_help_imports_no_package_that_searches() -> None:
     command = [sys.executable, "-c", _CODE, "query", "--help"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "imported:"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["index", "fox.lm", "fox.txt", "--encode", "all", "--encoder", "BERT", "--device", "cpu"],
+        ["compare", "fox.txt", "fox.txt", "--encoder", "BERT", "--device", "cpu"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_on_a_cpu_does_not_import_torch(bert_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "fox.txt").write_text("the fox and the dog. " * 9)
+    named = [str(bert_folder) if argument == "BERT" else argument for argument in arguments]
+    command = [sys.executable, "-c", _CODE, *named]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert not {"torch", "transformers"} & set(run.stdout.splitlines()[-1].split()), run.stderr

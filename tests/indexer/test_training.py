@@ -13,8 +13,8 @@ import torch
 from filelock import FileLock
 from safetensors.torch import load_file
 
-from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.loading import load_encoder
+from engine.encoders.encoder import Pooling
+from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
@@ -111,7 +111,7 @@ def moved(before: Path, after: Path) -> set[str]:
 
 
 def vectors(folder: Path) -> np.ndarray:
-    encoder = load_encoder(str(folder), device="cpu", dtype=torch.float32)
+    encoder = load_trainable(str(folder), device="cpu", dtype=torch.float32)
     return encoder.encode([make_document("d", "The old fox runs over the river bank. A dog sleeps.")])[0].document
 
 
@@ -122,7 +122,7 @@ def test_every_objective_trains(objective: str, run: Run, notes: Path, unsplit: 
     trained = run(objective, corpora=[unsplit if needs_pairs else notes])
     assert trained.outcome.steps == trained.outcome.best_step == 4 and trained.outcome.n_tokens > 0
     assert trained.validations == () and "Nothing was validated." in card(trained)
-    encoder = load_encoder(str(trained.folder), device="cpu", dtype=torch.float32)
+    encoder = load_trainable(str(trained.folder), device="cpu", dtype=torch.float32)
     assert isinstance(encoder, TrainableEncoder) and encoder.kind == MADE_FOR.get(objective, "mean")
     first = moved(trained.folder, trained.folder / "run" / "best")
     assert first == set()
@@ -146,7 +146,7 @@ def test_every_new_encoder_learns_and_can_be_trained_further(
     assert f"began with the weights of bert{TAKEN[new]}." in card(first)
     assert ("| mixed precision | no |" in card(first)) == (new is Kind.BIGBIRD)  # on any processor
     second = run(objective, out="second", encoder=str(first.folder), given={"steps": 2})
-    assert load_encoder(str(second.folder), device="cpu").kind == load_encoder(str(first.folder), device="cpu").kind
+    assert load_trainable(str(second.folder), device="cpu").kind == load_trainable(str(first.folder), device="cpu").kind
     assert not np.allclose(vectors(first.folder), vectors(second.folder), atol=1e-5)
 
 
@@ -232,7 +232,8 @@ def test_a_queue_holds_the_views_of_earlier_steps(run: Run, notes: Path, tmp_pat
 
 @pytest.mark.slow
 def test_docsplit_as_published_pools_by_the_first_token_of_a_whole_view(run: Run, notes: Path) -> None:
-    encoder = load_encoder(str(run("docsplit-paper", given={"view_tokens": 30}, corpora=[notes]).folder), device="cpu")
+    folder = run("docsplit-paper", given={"view_tokens": 30}, corpora=[notes]).folder
+    encoder = load_trainable(str(folder), device="cpu")
     assert isinstance(encoder, MeanEncoder)
     assert (encoder.backbone.pooling, encoder.window_tokens) == (Pooling.CLS, 30)
 

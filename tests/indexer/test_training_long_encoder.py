@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.errors import EncoderError, TrainingError
 from indexer.training.long_encoder import LongAttention, LongSizes, long_backbone
 from indexer.training.start import Kind, NewEncoder, make_encoder
@@ -57,7 +57,7 @@ def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_
     kept = made.encoder.encode([document])[0]
     del made
     gc.collect()
-    read = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32).encode([document])[0]
+    read = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32).encode([document])[0]
     assert [span.n_tokens for span in read.chunk_spans] == [64]
     np.testing.assert_allclose(read.document, kept.document, atol=1e-6)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument, Variant
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import Combination, Overflow, SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
@@ -160,7 +160,7 @@ def test_saving_writes_the_encoder_inside(bert_folder: Path, tmp_path: Path) -> 
     encoder = ENCODERS["smith"](bert_folder)
     frozen = FrozenFirstStage(encoder)
     frozen.save_pretrained(tmp_path / "saved", dtype=torch.float32)
-    loaded = load_encoder(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
+    loaded = load_trainable(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
     assert isinstance(loaded, SmithEncoder)
     assert loaded.fingerprint == frozen.fingerprint == encoder.fingerprint
     assert (frozen.kind, frozen.width, frozen.chunk_tokens) == ("smith", 32, encoder.chunk_tokens)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.loading import load_encoder
+from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError
@@ -214,7 +214,7 @@ def test_the_best_weights_are_kept_and_validate_the_same(bert_folder: Path, tmp_
     outcome = Trainer(task, task.encoder, tmp_path, settings, validate=[validation]).run()
     series = outcome.history.validation("nDCG@10")["made"]
     assert outcome.best_step == series.steps[series.values.argmax()] > 0
-    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
+    best = load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32)
     assert isinstance(best, TrainableEncoder)
     assert Validation(small_corpus(), best).ndcg() == series.values.max()
 
@@ -222,7 +222,7 @@ def test_the_best_weights_are_kept_and_validate_the_same(bert_folder: Path, tmp_
 def test_without_validation_the_last_weights_are_kept(bert_folder: Path, tmp_path: Path) -> None:
     task = small_fine_tuning(bert_folder)
     outcome = Trainer(task, task.encoder, tmp_path, TrainerSettings(steps=2, learning_rate=1e-3)).run()
-    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
+    best = load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32)
     assert isinstance(best, MeanEncoder)
     assert_equal(weights_of(best.module), weights_of(task.encoder.module))
     assert outcome.best_step == outcome.steps == 2

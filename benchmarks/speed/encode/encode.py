@@ -32,6 +32,7 @@ from benchmarks.speed.encode.ways import END_TO_END, WAYS, Job, Way, chunk_texts
 from benchmarks.speed.products import measure_products
 from benchmarks.speed.records import Fidelity, IndexingParts, Pass, ThroughputRecord, WayRun
 from engine.devices import check_device
+from engine.encoders.backbone.openvino_bert import Precision
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.errors import EngineError
@@ -112,17 +113,15 @@ def _variables(values: Mapping[str, str]) -> Iterator[None]:
 
 def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
     """The fields of `Fidelity`, over at least `n_chunks` chunks of the first documents of a sample, or all."""
-    import torch
-
     from benchmarks.peers.shared_weights import sentence_encoder
     from engine.encoders.backbone.model_folder import quiet_transformers
     from engine.search.query import as_stored
 
-    def encoded(segmented: list[SegmentedDocument], dtype: torch.dtype | None) -> Vectors:
-        used = load_encoder(job.config.encoder, device="cpu", dtype=dtype)
+    def encoded(segmented: list[SegmentedDocument], precision: Precision | None) -> Vectors:
+        used = load_encoder(job.config.encoder, device="cpu", precision=precision)
         return np.concatenate(
             [
-                (as_stored(one) if dtype is None else one).chunks
+                (as_stored(one) if precision is None else one).chunks
                 for document in segmented
                 for one in used.encode_segmented([document])
             ]
@@ -131,7 +130,7 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
     with limited_threads(job.config.threads, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device=job.device)
         segmented = first_chunks(segment_all(encoder, job.sample.dataset), n_chunks)
-        exact = encoded(segmented, torch.float32)
+        exact = encoded(segmented, "f32")
         texts = list(chunk_texts(segmented))[:RIVAL_CHUNKS]
         with quiet_transformers():
             model = sentence_encoder(replace(job.config, dtype="float32"), job.config.max_tokens)

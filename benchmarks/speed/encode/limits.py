@@ -102,10 +102,10 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
     """
     from torch.profiler import ProfilerActivity, profile
 
-    from engine.encoders.loading import load_encoder
+    from engine.encoders.loading import load_trainable
 
     with limited_threads(1, width=job.config.width):
-        encoder = load_encoder(job.config.encoder, device="cpu")
+        encoder = load_trainable(job.config.encoder, device="cpu")
         segmented = first_chunks(segment_all(encoder, job.sample.dataset), n_chunks)
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
         with profile(activities=[ProfilerActivity.CPU]) as profiled:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,16 @@ import torch
 from torch import Tensor
 
 from engine.encoders.backbone.batching import BatchReader, token_budget_batches
-from engine.encoders.backbone.cpu_bert import CpuBert
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.long_attention import attention_of
-from engine.encoders.backbone.model_folder import LAYER, load_model, load_plain_bert, quiet_transformers
-from engine.encoders.backbone.plain_bert import PlainBert
+from engine.encoders.backbone.model_folder import LAYER, load_model, quiet_transformers
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.encoder import Vectors
-from engine.encoders.files import MODEL_FILES, weights_sha256
+from engine.encoders.encoder import Pooling, Vectors
+from engine.encoders.files import copy_model, weights_sha256
 from engine.encoders.trainable import bytes_of, inference
 from engine.errors import EncoderError
 
 _USUAL_LENGTH = 512  # tokens of a sequence, for models without a number of positions
-
-
-class Pooling(StrEnum):
-    """How the hidden states of a sequence become one vector."""
-
-    MEAN = "mean"  # over all tokens, special ones included, as in Sentence-BERT
-    CLS = "cls"  # the first token, as in BERT and SimCSE
 
 
 class Backbone:
@@ -38,9 +28,8 @@ class Backbone:
 
     Mean pooling is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
     Longformer, BigBird, ModernBERT and the RoBERTa family are read as they require, see
-    `engine.encoders.backbone.long_attention`; no vector depends on padding. A plain BERT on the CPU is
-    read faster where no gradients are recorded, see `engine.encoders.backbone.cpu_bert`, and without
-    transformers until `model` is needed.
+    `engine.encoders.backbone.long_attention`; no vector depends on padding. A BERT that is only to encode on a CPU
+    is read faster, and without torch, by `engine.encoders.backbone.openvino_bert`.
     """
 
     def __init__(
@@ -64,9 +53,11 @@ class Backbone:
         self.sha256 = weights_sha256(folder)
         self.tokenizer = Tokenizer(folder)
         self.reader = BatchReader()
-        plain = load_plain_bert(folder, self.dtype) if self.device == "cpu" else None
-        self._hold(plain or self._load_model())
-        self.tokenizer.check_ids(len(self._held.get_input_embeddings().weight))
+        model, _ = load_model(folder, self.dtype)
+        self.model = model.to(self.device).eval()
+        self._attention = attention_of(self.model)
+        self._as_loaded = _n_changes(self.model)
+        self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
         if self.max_tokens < 1:
             raise EncoderError(
                 f"{folder} reads {self.max_tokens + self.tokenizer.n_special} tokens at once, "
@@ -74,48 +65,19 @@ class Backbone:
             )
 
     @property
-    def model(self) -> Any:  # noqa: ANN401
-        """The model of transformers; for a plain BERT on the CPU it is loaded when first needed, such as for training.
-
-        Raises:
-            EncoderError: the folder was changed since it was loaded.
-        """
-        self._need_model()
-        return self._held
-
-    def _need_model(self) -> None:
-        if isinstance(self._held, PlainBert):
-            if weights_sha256(self.folder) != self.sha256:
-                raise EncoderError(f"the weights in {self.folder} have changed since they were loaded; load them again")
-            # Load ordinary parameters into memory, whatever modes of torch the caller is in.
-            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
-                self._hold(self._load_model())
-
-    def _load_model(self) -> Any:  # noqa: ANN401
-        model, _ = load_model(self.folder, self.dtype)
-        return model.to(self.device).eval()
-
-    def _hold(self, model: Any) -> None:  # noqa: ANN401
-        """Take a model of transformers, or the parameters of a BERT."""
-        self._held = model
-        self._attention = attention_of(model)
-        self._cpu_bert = CpuBert(model)
-        self._as_loaded = _n_changes(model)
-
-    @property
     def is_trained(self) -> bool:
         """Whether parameters were changed since they were loaded, so that they differ from the files."""
-        return _n_changes(self._held) != self._as_loaded
+        return _n_changes(self.model) != self._as_loaded
 
     @property
     def weights_bytes(self) -> int:
         """Bytes that the loaded parameters take on `device`."""
-        return bytes_of(self._held)
+        return bytes_of(self.model)
 
     @property
     def width(self) -> int:
         """D, the length of a vector."""
-        return int(self._held.config.hidden_size)
+        return int(self.model.config.hidden_size)
 
     @property
     def max_tokens(self) -> int:
@@ -143,7 +105,7 @@ class Backbone:
 
     def inference(self) -> AbstractContextManager[None]:
         """No gradients and no dropout inside; see `engine.encoders.trainable.inference`."""
-        return inference(self._held)
+        return inference(self.model)
 
     def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
         """As `encode`, with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
@@ -178,13 +140,7 @@ class Backbone:
             for batch in self.batches([sequences[position] for position in positions], budget):
                 yield [positions[at] for at in batch]
 
-        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_read_by_cpu_bert)
-
-    @property
-    def _is_read_by_cpu_bert(self) -> bool:
-        """Whether `CpuBert` reads in the current modes of torch and of the model."""
-        is_plain = not (torch.is_grad_enabled() or self._held.training or torch.is_autocast_enabled("cpu"))
-        return is_plain and self._cpu_bert.is_readable
+        return self.reader.read(len(sequences), token_budget, group, read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, with gradients where torch records them.
@@ -196,9 +152,6 @@ class Backbone:
         Returns:
             (B, L, H) in the precision of the parameters, on `device`.
         """
-        if self._is_read_by_cpu_bert:
-            return self._cpu_bert.hidden_states(ids, mask)
-        self._need_model()
         return self._attention.hidden_states(ids.to(self.device), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
@@ -236,7 +189,6 @@ class Backbone:
         Raises:
             EncoderError: the model does not support it.
         """
-        self._need_model()
         for model in self._attention.models:
             if on and not model.supports_gradient_checkpointing:
                 raise EncoderError(
@@ -254,11 +206,10 @@ class Backbone:
         """Batches of positions of sequences to read together, each position once; `token_budget` as in `encode`."""
         companies: dict[int, list[int]] = {}
         lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
-        padded_length = (self._cpu_bert if self._is_read_by_cpu_bert else self._attention).padded_length
         for position, length in enumerate(lengths):
             companies.setdefault(self._attention.company(length), []).append(position)
         for _, positions in sorted(companies.items(), reverse=True):
-            padded = [padded_length(lengths[position]) for position in positions]
+            padded = [self._attention.padded_length(lengths[position]) for position in positions]
             for batch in token_budget_batches(padded, token_budget):
                 yield [positions[at] for at in batch]
 
@@ -280,9 +231,7 @@ class Backbone:
         if dtype is not None or self.is_trained:
             _write_as(self.model, folder, dtype or self.dtype)
             return
-        for file in sorted(self.folder.iterdir()):
-            if file.suffix in MODEL_FILES and file.is_file():
-                (folder / file.name).write_bytes(file.read_bytes())
+        copy_model(self.folder, folder)
 
 
 def _n_changes(model: Any) -> int:  # noqa: ANN401

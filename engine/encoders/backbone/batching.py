@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from threading import Lock
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from engine.encoders.backbone.side_by_side import Read, n_readers, read_side_by_side
 from engine.errors import BudgetExceeded
 
-_OWN_TOKENS = 1024  # of a batch that one thread reads by itself, so that its states stay in the cache
-_COUNTING = Lock()  # not an attribute of a reader: encoders are copied, and a lock cannot be
+if TYPE_CHECKING:
+    from torch import Tensor
 
+Read = Callable[[Sequence[int]], "Tensor"]
 Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
 
 
@@ -65,7 +61,7 @@ class BatchReader:
         self.limit: int | None = None  # most tokens of a batch, once one did not fit
         self.n_read = 0  # sequences read so far; counted while `read` runs
 
-    def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
+    def read(self, n: int, token_budget: int, group: Group, read: Read) -> Tensor:
         """Read sequences in batches, and put the rows into the order of their positions.
 
         Args:
@@ -74,8 +70,6 @@ class BatchReader:
                 does not fit.
             group: from positions and a token budget to batches, each position in one.
             read: from the positions of a batch to their rows (B, H).
-            is_safe_in_threads: whether several threads can call `read` at once, on the CPU. In inference mode
-                they do, if there is a batch for each of them.
 
         Returns:
             (N, H): row i is that of position i.
@@ -83,11 +77,8 @@ class BatchReader:
         Raises:
             BudgetExceeded: the GPU has no room for one sequence by itself.
         """
-        read = self._counted(read)
-        if is_safe_in_threads and torch.is_inference_mode_enabled() and (threads := torch.get_num_threads()) > 1:
-            batches = list(group(range(n), min(token_budget, _OWN_TOKENS)))
-            if len(batches) >= n_readers(threads):
-                return _in_order(chain.from_iterable(batches), read_side_by_side(batches, read, threads))
+        import torch
+
         order: list[int] = []
         parts: list[Tensor] = []
         budget = min(token_budget, self.limit or token_budget)
@@ -99,22 +90,14 @@ class BatchReader:
                     budget = self.limit = max(1, budget // 2)
                     break
                 parts.append(rows)
-                order.extend(batch)
-        return _in_order(order, parts)
-
-    def _counted(self, read: Read) -> Read:
-        """Wrap `read` to count the sequences that were read; safe in threads."""
-
-        def counted(batch: Sequence[int]) -> Tensor:
-            rows = read(batch)
-            with _COUNTING:
                 self.n_read += len(batch)
-            return rows
-
-        return counted
+                order.extend(batch)
+        return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
 
     def _try(self, batch: Sequence[int], read: Read) -> Tensor | None:
         """The rows of a batch, or None where it must be smaller."""
+        import torch
+
         try:
             return read(batch)
         except torch.OutOfMemoryError as error:
@@ -129,8 +112,3 @@ class BatchReader:
         # Outside of the handler: the error holds the tensors of the pass that failed.
         torch.cuda.empty_cache()
         return None
-
-
-def _in_order(order: Iterable[int], parts: list[Tensor]) -> Tensor:
-    """Sort rows by position; `order` has the positions of the rows in the order of the parts."""
-    return torch.cat(parts)[torch.tensor(list(order)).argsort().to(parts[0].device)]

@@ -1,18 +1,44 @@
-"""Text to token ids and character offsets, and ids to a padded batch; no parameters here."""
+"""Text to token ids and character offsets, and ids to a padded batch; no parameters here.
+
+The tokenizer of a BERT or a RoBERTa is read from its tokenizer.json; transformers, whose import takes longer than a
+query, reads any other, and those for which it might make other tokens than the file describes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
+import tokenizers
+from numpy.typing import NDArray
 
-from engine.encoders.backbone.model_folder import load_fast_tokenizer, load_tokenizer
+from engine.encoders.backbone.model_folder import load_fast_tokenizer, naming_folder, read_config
+from engine.encoders.files import parse_json
 from engine.errors import EncoderError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Entries of tokenizer_config.json that transformers applies to the normalizer of a BERT: name there, and default.
+_NORMALIZER = {
+    "do_lower_case": ("lowercase", True),
+    "strip_accents": ("strip_accents", None),
+    "tokenize_chinese_chars": ("handle_chinese_chars", True),
+}
+_CLASSES = (
+    *("BertTokenizer", "BertTokenizerFast", "RobertaTokenizer", "RobertaTokenizerFast"),
+    *("PreTrainedTokenizerFast", "TokenizersBackend"),
+)
+_SPECIAL_TOKENS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token")
+# Entries of tokenizer_config.json that change tokens unless they are empty.
+_CHANGING = ("auto_map", "split_special_tokens", "never_split", "extra_special_tokens", "additional_special_tokens")
+_BERT_WORDS = {"type": "BertPreTokenizer"}
+_BYTES = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+_WORD_PIECE = {"type": "WordPiece", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
 
 
 class Tokenizer:
@@ -25,7 +51,13 @@ class Tokenizer:
             EncoderError: the folder holds no tokenizer that gives offsets.
         """
         self.folder = folder
-        self._loaded, self.prefix, self.suffix = load_tokenizer(folder)
+        with naming_folder(folder):
+            self._loaded = loaded = _read(folder, read_config(folder)) or _Loaded.of_transformers(folder)
+            bare, dressed = (loaded.ids("a", with_special=special) for special in (False, True))
+            if not bare or bare[0] not in dressed:
+                raise ValueError(f"its tokenizer makes {bare} of 'a', and {dressed} with special tokens around it")
+            at = dressed.index(bare[0])
+            self.prefix, self.suffix = dressed[:at], dressed[at + len(bare) :]
 
     @cached_property
     def fast(self) -> Any:  # noqa: ANN401
@@ -87,19 +119,28 @@ class Tokenizer:
         return [(own.ids, own.offsets) for own in found]
 
     def pad(self, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Put special tokens around sequences, and pad them to the longest.
+        """As `pad_arrays`, padded to the longest: (N, L) int64 ids, and (N, L) bool mask, for torch."""
+        import torch
+
+        ids, mask = self.pad_arrays(sequences, 0)
+        return torch.from_numpy(ids), torch.from_numpy(mask)
+
+    def pad_arrays(
+        self, sequences: Sequence[Sequence[int]], length: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Put special tokens around sequences, and pad them to a length, or to that of the longest.
 
         Returns:
-            (N, L) int64 ids, and (N, L) bool, True where a token is real.
+            (N, L) ids, and (N, L) mask, True where a token is real.
         """
         full = [[*self.prefix, *sequence, *self.suffix] for sequence in sequences]
-        longest = max(len(sequence) for sequence in full)
+        longest = max(length, *(len(sequence) for sequence in full))
         ids = np.full((len(full), longest), self.pad_id, np.int64)
         mask = np.zeros((len(full), longest), np.bool_)
         for row, sequence in enumerate(full):
             ids[row, : len(sequence)] = sequence
             mask[row, : len(sequence)] = True
-        return torch.from_numpy(ids), torch.from_numpy(mask)
+        return ids, mask
 
     def save_pretrained(self, folder: Path) -> None:
         """Copy the tokenizer's files, byte for byte."""
@@ -110,3 +151,73 @@ class Tokenizer:
                 (folder / name).write_bytes((self.folder / name).read_bytes())
         for file in sorted(self.folder.glob("*.model")):
             (folder / file.name).write_bytes(file.read_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A tokenizer of the tokenizers library that neither truncates nor pads, with the numbers that it does not hold."""
+
+    tokenizer: tokenizers.Tokenizer
+    max_length: int  # most tokens of a sequence, special ones counted; may be huge
+    pad_id: int | None
+    mask_id: int | None
+
+    @classmethod
+    def of(cls, tokenizer: tokenizers.Tokenizer, max_length: int, pad_id: int | None, mask_id: int | None) -> Self:
+        """Wrap a tokenizer, and switch off truncation and padding, which its file can switch on."""
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return cls(tokenizer, max_length, pad_id, mask_id)
+
+    @classmethod
+    def of_transformers(cls, folder: Path) -> Self:
+        fast = load_fast_tokenizer(folder)
+        return cls.of(fast.backend_tokenizer, int(fast.model_max_length), fast.pad_token_id, fast.mask_token_id)
+
+    def ids(self, text: str, *, with_special: bool) -> list[int]:
+        """Token ids of a text, with or without the special tokens around it."""
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=with_special).ids
+        return ids
+
+
+def _read(folder: Path, config: Mapping[str, Any]) -> _Loaded | None:
+    """The tokenizer of tokenizer.json; None where transformers might make other tokens, or where a file is damaged."""
+    is_bert = config.get("model_type") == "bert"
+    if not is_bert and config.get("model_type") != "roberta":
+        return None
+    try:
+        settings, content = (parse_json(folder / name) for name in ("tokenizer_config.json", "tokenizer.json"))
+        max_length = settings["model_max_length"]
+        if type(max_length) is not int or max_length < 1 or not _is_usual(folder, settings, content, is_bert):
+            return None
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        first, last = ("cls_token", "sep_token") if is_bert else ("bos_token", "eos_token")
+        names = ("pad_token", "mask_token", first, last)
+        pad_id, mask_id, first_id, last_id = (tokenizer.token_to_id(settings[name]) for name in names)
+        loaded = _Loaded.of(tokenizer, max_length, pad_id, mask_id)
+        has_both = loaded.ids("a", with_special=True) == [first_id, *loaded.ids("a", with_special=False), last_id]
+        return loaded if has_both else None
+    except Exception:  # noqa: BLE001 - tokenizers raises nothing narrower, and transformers reports the fault
+        return None
+
+
+def _is_usual(folder: Path, settings: Mapping[str, Any], content: Mapping[str, Any], is_bert: bool) -> bool:
+    """Whether every class that transformers can choose makes the tokens that tokenizer.json describes."""
+    model = {name: value for name, value in content["model"].items() if name not in ("vocab", "merges")}
+    special = {value for name, value in settings.items() if name in _SPECIAL_TOKENS and value is not None}
+    added = {(token["id"], token["content"]) for token in content["added_tokens"]}
+    named = {(int(number), token["content"]) for number, token in settings.get("added_tokens_decoder", {}).items()}
+    mapped = folder / "special_tokens_map.json"
+    prefix = settings.get("add_prefix_space", False)
+    flags = {there: settings.get(name, default) for name, (there, default) in _NORMALIZER.items()}
+    return (
+        settings["tokenizer_class"] in _CLASSES
+        and not any(settings.get(name) for name in _CHANGING)
+        and {text for _, text in added} == special
+        and named <= added
+        and not (folder / "added_tokens.json").exists()
+        and (not mapped.exists() or parse_json(mapped).items() <= settings.items())
+        and content["normalizer"] == ({"type": "BertNormalizer", "clean_text": True, **flags} if is_bert else None)
+        and content["pre_tokenizer"] == (_BERT_WORDS if is_bert else {**_BYTES, "add_prefix_space": prefix})
+        and (not is_bert or model == {**_WORD_PIECE, "unk_token": settings["unk_token"]})
+    )

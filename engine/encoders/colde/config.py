@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.errors import EncoderError
 
 N_SECTION_IDS = 8  # rows of the table of section numbers

@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.batching import group_by_length
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
@@ -29,14 +29,13 @@ from engine.encoders.colde.sections import (
     split_tokens,
     tokens_of_sections,
 )
-from engine.encoders.encoder import SegmentedDocument, Variant
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, fingerprint_of
 from engine.encoders.explanation import ModelExplanation
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (
     Embedded,
     TrainableEncoder,
-    fingerprint_of,
     pad_chunks,
 )
 from engine.errors import EncoderError

@@ -13,19 +13,17 @@ from torch.nn.functional import normalize
 
 from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
-from engine.encoders.backbone.model_folder import take_over_bert, take_over_words
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.chunking import chunk_document
-from engine.encoders.encoder import SegmentedDocument, Variant
+from engine.encoders.encoder import SegmentedDocument, Variant, fingerprint_of
 from engine.encoders.explanation import ModelExplanation
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of, take_over_bert, take_over_words
 from engine.encoders.smith.config import Overflow, SmithConfig
 from engine.encoders.smith.layers import SmithModule
 from engine.encoders.trainable import (
     Embedded,
     TrainableEncoder,
-    fingerprint_of,
     pad_chunks,
     read_chunks,
 )

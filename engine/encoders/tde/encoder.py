@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.chunking import chunk_document
-from engine.encoders.encoder import SegmentedDocument, Variant, Vectors
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, Vectors, fingerprint_of
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.tde.layers import TdeConfig, TdeLayers, TdeModule
@@ -30,7 +30,6 @@ from engine.encoders.tde.topics import Vocabulary
 from engine.encoders.trainable import (
     Embedded,
     TrainableEncoder,
-    fingerprint_of,
     inference,
     module_sha256,
     pad_chunks,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.backbone import Pooling
-from engine.encoders.encoder import Variant
+from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.tde.topics import EmbeddedTopicModel, Vocabulary
 from engine.errors import EncoderError
 

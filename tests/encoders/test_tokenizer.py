@@ -1,4 +1,4 @@
-"""The tokenizer of a plain BERT read without transformers: equal tokens, and tokenizers left to transformers."""
+"""Tokenizers read without transformers: equal tokens, and tokenizers left to transformers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.backbone.bert_tokenizer import read_tokenizer
+from engine.encoders.backbone import tokenizer as tokenizer_module
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.files import bundled_folder
 from tests.encoders.tampering import Take, tamper
 
 BERT = {"model_type": "bert"}
+read_tokenizer = tokenizer_module._read
 TEXTS = [
     "The quick brown fox.",
     "",

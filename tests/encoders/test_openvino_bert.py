@@ -1,0 +1,206 @@
+"""Vectors by OpenVINO are those of transformers, in any batch, on any threads; other folders are left to torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import RobertaConfig, RobertaModel
+
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.hardware import cpu_has_bf16
+from engine.encoders.backbone.openvino_bert import OpenvinoBert, read_sizes
+from engine.encoders.cpu import CpuEncoder
+from engine.encoders.encoder import Pooling, Vectors
+from engine.encoders.files import BUNDLED_NAME, bundled_folder
+from engine.encoders.loading import load_encoder, load_trainable
+from engine.encoders.mean import MeanEncoder
+from engine.errors import EncoderError
+from engine.text.document import Document
+from tests.encoders.tampering import Take, tamper
+
+BUNDLED_FINGERPRINT = "89876130ff69bea6348ab97e8b804f8b"  # of every index that the bundled encoder has built
+SEQUENCES = [[5 + (7 * number + place) % 80 for place in range(number % 45 + 1)] for number in range(70)]
+
+
+def read(folder: Path, *, pooling: Pooling = Pooling.MEAN) -> OpenvinoBert:
+    sizes = read_sizes(folder)
+    assert sizes is not None
+    return OpenvinoBert(folder, sizes, pooling=pooling, precision="f32")
+
+
+@pytest.fixture(scope="module")
+def roberta_folder(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A RoBERTa, which counts positions from its padding id on, with the tokenizer of the tiny BERT."""
+    folder = tmp_path_factory.mktemp("roberta")
+    shutil.copytree(bert_folder, folder, dirs_exist_ok=True)
+    torch.manual_seed(3)
+    n_words = json.loads((bert_folder / "config.json").read_text())["vocab_size"]
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = RobertaConfig(
+        vocab_size=n_words,
+        pad_token_id=0,
+        max_position_embeddings=60,
+        type_vocab_size=1,
+        initializer_range=0.5,
+        **sizes,
+    )
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("pooling", list(Pooling))
+@pytest.mark.parametrize("name", ["bert", "roberta", "bfloat16 on disk"])
+def test_vectors_are_those_of_transformers(
+    name: str, pooling: Pooling, bert_folder: Path, roberta_folder: Path, tmp_path: Path
+) -> None:
+    folder = roberta_folder if name == "roberta" else bert_folder
+    if name == "bfloat16 on disk":
+        Backbone(bert_folder, device="cpu").save_pretrained(tmp_path, dtype=torch.bfloat16)
+        folder = tmp_path
+    slow = Backbone(folder, device="cpu", dtype=torch.float32, pooling=pooling)
+    fast = read(folder, pooling=pooling)
+    assert (fast.max_tokens, fast.width) == (slow.max_tokens, slow.width)
+    np.testing.assert_allclose(fast.encode(SEQUENCES), slow.encode(SEQUENCES, 1024), atol=2e-5)
+    assert fast.n_read == len(SEQUENCES)
+
+
+def least_cosine(one: Vectors, other: Vectors) -> float:
+    return float((one * other).sum(axis=1).min())
+
+
+@pytest.mark.parametrize(
+    "precision", ["f32", pytest.param("bf16", marks=pytest.mark.skipif(not cpu_has_bf16(), reason="no bf16"))]
+)
+def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path, precision: str) -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from pathlib import Path\n"
+        "from tests.encoders.test_openvino_bert import SEQUENCES, OpenvinoBert, read_sizes\n"
+        "folder = Path(sys.argv[1])\n"
+        "bert = OpenvinoBert(folder, read_sizes(folder), precision=sys.argv[2])\n"
+        "alone = np.concatenate([bert.encode([ids]) for ids in SEQUENCES])\n"
+        "together = bert.encode(SEQUENCES)\n"
+        "sys.stdout.buffer.write(np.stack([alone, together]).tobytes())\n"
+    )
+    rows = []
+    for threads in ("1", "2", "3"):
+        env = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONPATH": str(Path(__file__).parents[2])}
+        command = [sys.executable, "-c", code, str(bert_folder), precision]
+        run = subprocess.run(command, env=env, capture_output=True, check=True)
+        rows.extend(np.frombuffer(run.stdout, np.float32).reshape(2, len(SEQUENCES), -1))
+    assert min(least_cosine(rows[0], other) for other in rows[1:]) > 1 - 1e-3
+
+
+def test_no_sequences_are_no_vectors(bert_folder: Path) -> None:
+    assert read(bert_folder).encode([]).shape == (0, 32)
+
+
+def test_an_encoder_on_a_cpu_has_the_chunks_vectors_and_fingerprint_of_the_trained_one(
+    saved: dict[str, Path], documents: list[Document]
+) -> None:
+    fast = load_encoder(str(saved["mean"]), device="cpu", precision="f32")
+    slow = load_trainable(str(saved["mean"]), device="cpu", dtype=torch.float32)
+    assert isinstance(fast, CpuEncoder) and isinstance(slow, MeanEncoder)
+    assert fast.fingerprint == slow.fingerprint
+    assert fast.encode([]) == []
+    for one, other in zip(fast.encode(documents), slow.encode(documents), strict=True):
+        assert (one.chunk_spans, one.coverage) == (other.chunk_spans, other.coverage)
+        for name in ("document", "sections", "chunks"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=2e-5)
+
+
+def test_a_copy_of_an_encoder_is_the_same(saved: dict[str, Path], documents: list[Document], tmp_path: Path) -> None:
+    encoder = load_encoder(str(saved["mean"]), device="cpu")
+    encoder.save_pretrained(tmp_path)
+    again = load_encoder(str(tmp_path), device="cpu")
+    assert (again.name, again.fingerprint) == (str(tmp_path), encoder.fingerprint)
+    assert np.array_equal(again.encode(documents)[0].chunks, encoder.encode(documents)[0].chunks)
+
+
+def test_an_index_of_the_bundled_encoder_stays_readable() -> None:
+    assert load_encoder(BUNDLED_NAME, device="cpu").fingerprint == BUNDLED_FINGERPRINT
+    assert read_sizes(bundled_folder()) is not None
+
+
+def test_bf16_is_refused_where_the_processor_lacks_it(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.encoders.backbone.openvino_bert.cpu_has_bf16", lambda: False)
+    with pytest.raises(EncoderError, match="does not multiply bf16 natively"):
+        load_encoder(str(bert_folder), device="cpu", precision="bf16")
+
+
+def test_without_openvino_torch_encodes(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert isinstance(load_encoder(str(bert_folder), device="cpu"), MeanEncoder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("model_type", "electra"),
+        ("model_type", None),
+        ("hidden_act", "relu"),
+        ("position_embedding_type", "relative_key"),
+        ("is_decoder", True),
+        ("add_cross_attention", True),
+        ("layer_norm_eps", "1e-12"),
+        ("layer_norm_eps", 0.0),
+        ("pad_token_id", -1),
+        ("pad_token_id", 10**6),
+        ("pad_token_id", None),
+        ("num_attention_heads", 5),
+        ("num_attention_heads", True),
+        ("num_hidden_layers", 1),
+        ("num_hidden_layers", 3),
+        ("num_hidden_layers", 10**30),
+        ("hidden_size", "many"),
+        ("vocab_size", 93),
+        ("type_vocab_size", None),
+    ],
+)
+def test_another_configuration_is_left_to_torch(take: Take, entry: str, value: object) -> None:
+    folder = take("backbone")
+    assert read_sizes(folder) is not None
+    tamper(folder / "config.json", **{entry: value})
+    assert read_sizes(folder) is None
+
+
+def _lacking(weights: dict[str, torch.Tensor]) -> None:
+    del weights["encoder.layer.1.output.dense.bias"]
+
+
+def _more(weights: dict[str, torch.Tensor]) -> None:
+    weights["encoder.layer.0.other"] = torch.zeros(2)
+
+
+def _narrower(weights: dict[str, torch.Tensor]) -> None:
+    weights["encoder.layer.1.output.dense.weight"] = torch.zeros(32, 63)
+
+
+def _whole_numbers(weights: dict[str, torch.Tensor]) -> None:
+    weights["encoder.layer.1.output.dense.bias"] = torch.zeros(32, dtype=torch.int8)
+
+
+@pytest.mark.parametrize("change", [_lacking, _more, _narrower, _whole_numbers])
+def test_other_weights_are_left_to_torch(take: Take, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+    folder = take("backbone")
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert read_sizes(folder) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00 garbage", b"{}"])
+def test_a_damaged_file_is_left_to_torch(take: Take, content: bytes) -> None:
+    folder = take("backbone")
+    (folder / "model.safetensors").write_bytes(content)
+    assert read_sizes(folder) is None
