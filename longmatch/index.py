@@ -63,7 +63,7 @@ class SearchOptions(NoveltyOptions, total=False):
 class Index:
     """An index folder, opened in its current state; changes made through this object are visible at once.
 
-    It is not thread-safe: open the folder once in each thread.
+    Several threads may search it, while none of them changes, refreshes or closes it.
 
     Example:
         ```python

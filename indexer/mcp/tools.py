@@ -22,7 +22,7 @@ MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a docume
 
 
 class Tools:
-    """The tools over one opened index. Several threads may call them; they run one at a time."""
+    """The tools over one opened index. Several threads may call them; files are read one at a time."""
 
     def __init__(self, index: Index, reader: DocumentReader, files: Path | None = None) -> None:
         """Hold what the tools work with.
@@ -39,10 +39,9 @@ class Tools:
 
     def describe(self) -> dict[str, Any]:
         """Name, number of documents, and metadata fields for filters."""
-        with self._lock:
-            snapshot = self._index.snapshot
-            fields = [asdict(field) for field in stored_fields(snapshot.folder)]
-            return {"name": snapshot.folder.name, "documents": snapshot.n_documents, "fields": fields}
+        snapshot = self._index.snapshot
+        fields = [asdict(field) for field in stored_fields(snapshot.folder)]
+        return {"name": snapshot.folder.name, "documents": snapshot.n_documents, "fields": fields}
 
     def search(self, query: Document | str, request: Request, section_pairs: int = 3) -> dict[str, Any]:
         """Rank the documents of the index against a document, or against an indexed document by its doc_id.
@@ -55,8 +54,7 @@ class Tools:
         Raises:
             EngineError: the request cannot be used.
         """
-        with self._lock:
-            return _answer(self._index.search(query, request), section_pairs)
+        return _answer(self._index.search(query, request), section_pairs)
 
     def file(self, path: str) -> Document:
         """The one document of a file below the folder of files.
@@ -78,8 +76,7 @@ class Tools:
         Raises:
             QueryError: there is no such document or section.
         """
-        with self._lock:
-            document = self._index.document(doc_id)
+        document = self._index.document(doc_id)
         about = {"doc_id": doc_id, "title": document.title, "metadata": dict(document.metadata)}
         if section is None:
             return about | {"sections": [_described(document, at) for at in range(len(document.sections))]}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -58,7 +57,7 @@ class Found:
 
 
 class Retrieval:
-    """An opened index and the settings of a retriever; thread-safe, searches run one at a time."""
+    """An opened index and the settings of a retriever; several threads may search with it."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class Retrieval:
         """Open the index, if it is a folder.
 
         Args:
-            index: a folder, or an opened `longmatch.Index` that no other thread uses.
+            index: a folder, or an opened `longmatch.Index`.
             k: number of hits per query.
             where: metadata filter, as in `longmatch.Index.search`.
             n_pairs: section pairs of each hit, strongest first, in text and metadata.
@@ -88,7 +87,6 @@ class Retrieval:
             raise QueryError(f"content is {content!r}; use one of {', '.join(map(repr, get_args(Content)))}")
         self.index = index if isinstance(index, Index) else Index.open(index, progress=False)
         self.k, self.where, self.n_pairs, self.content = k, where, n_pairs, content
-        self._lock = Lock()
 
     @property
     def path(self) -> Path:
@@ -111,11 +109,8 @@ class Retrieval:
             QueryError: k or the filter cannot be used.
         """
         document = Document.from_text(query)
-        with self._lock:
-            result = self.index.search(
-                document, k=self.k if k is None else k, where=self.where if where is None else where
-            )
-            return [self._found(result, hit) for hit in result]
+        result = self.index.search(document, k=self.k if k is None else k, where=self.where if where is None else where)
+        return [self._found(result, hit) for hit in result]
 
     def _found(self, result: Result, hit: Hit) -> Found:
         _, theirs = hit.places
