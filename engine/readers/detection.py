@@ -36,10 +36,6 @@ def detected_suffix(path: Path) -> str:
 
     PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
     gzip. Markdown and reStructuredText look like plain text, and are treated as such.
-
-    Raises:
-        DocumentError: it is a damaged archive or gzip file, an archive without a document of these formats, or an
-            archive in gzip.
     """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)

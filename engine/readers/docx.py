@@ -60,9 +60,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     title is that of the properties, else the first paragraph of style Title. Footnotes
     and endnotes follow the paragraph or the table that refers to them. A part that is
     missing or damaged is counted; only the main part is needed.
-
-    Raises:
-        DocumentError: not a Word document, too large, or no text.
     """
     package, left_out = _Package(data), Counter[str]()
     blocks = Blocks()
@@ -85,11 +82,7 @@ class _Package:
     """The parts of a Word file, by their relations to the main part."""
 
     def __init__(self, data: bytes) -> None:
-        """Open it.
-
-        Raises:
-            DocumentError: not a Word document, or too large.
-        """
+        """Open it."""
         if data.startswith(b"\xd0\xcf\x11\xe0"):
             raise DocumentError("it is encrypted, or a .doc of old; save it as .docx without a password")
         self._archive = Archive(data, "DOCX", MAX_CONTAINER_BYTES)

@@ -27,9 +27,6 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a book without its contents page.
 
     Metadata: `authors`, `date`, `year`, `identifier`, `language`, `publisher`, `keywords`.
-
-    Raises:
-        DocumentError: not an EPUB, protected against reading, too large, or no text.
     """
     archive = Archive(data, "EPUB")
     package_name = _package_name(archive)

@@ -6,6 +6,8 @@ The form is that of BEIR, with sections:
      "text": text  or  "sections": [{"heading" or "title": text, "text": text, "level": 1, "kind": text}],
      "metadata" or "meta": {...}}
 
+Records that other collections spell otherwise are read by their fields: see `_TEXTS`, `_TITLES` and `_IDS`.
+
 The title is the first line of the text, as BEIR joins them. Where a record has
 both `sections` and `text`, the sections are read. The kind of a section with a
 heading, such as "claims", becomes metadata: "kind.claims" lists the headings, and
@@ -20,16 +22,31 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
-from engine.readers.encoding import decode
+from engine.readers.encoding import decode, without_encoded
+from engine.readers.text import running_text
 from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable, assemble
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
+# Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
+_TEXTS = {
+    "abstract": "Abstract", "summary": "Summary", "background": "Background", "contents": "", "content": "",
+    "plain_text": "", "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "document": "",
+    "passage": "", "casebody": "", "pdf_parse": "", "description": "Description", "full_description": "Description",
+    "claims": "Claims", "html_with_citations": "", "html": "",
+}  # fmt: skip
+_PARTS = ("text", "abstract", "head_matter", "opinions", "body_text", "data")  # of an object that holds text
+_TITLES = ("title", "case_name", "name", "name_abbreviation", "headline")
+_IDS = ("_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number")
+_MAX_DEPTH = 6  # of text in objects
+_TAG = re.compile(r"<[^<>]{0,1000}>")
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
@@ -37,16 +54,45 @@ _MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
 _LARGEST_INT = 2**63 - 1
 
 
-def read(data: bytes, doc_id: str, source: str) -> Document:
-    """Read one JSON object; its own id, where it has one, is metadata.
+def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read one JSON object, whose own id is metadata, or a list of objects with ids.
 
     Raises:
         DocumentError: the data is not one object of the form that the module describes.
     """
-    record = _parse(decode(data))
-    own_id = record.get("_id", record.get("id"))
+    text = without_encoded(decode(data))[0]
+    records = _records(text)
+    if len(records) > 1:
+        return _several(records, doc_id, source)
+    (record,) = records
+    own_id = next((record[name] for name in _IDS if name in record), None)
     metadata: dict[str, MetadataValue] = {"id": own_id} if isinstance(own_id, str | int) else {}
     return _document(record, doc_id, source, metadata)
+
+
+def _records(text: str) -> list[dict[str, Any]]:
+    """The object of a file, or the objects of a list or of lines."""
+    lines = text.strip().split("\n")
+    if len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines if line.strip()):
+        return [_parse(line) for line in lines if line.strip()]
+    if not text.lstrip().startswith("["):
+        return [_parse(text)]
+    record = _parse(f'{{"records": {text}}}')["records"]
+    if not record or not all(isinstance(one, dict) for one in record):
+        raise DocumentError("it is a JSON list, not of objects; write one object a line into a .jsonl file")
+    return record
+
+
+def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
+    for number, record in enumerate(records, 1):
+        try:
+            own_id = _id_of(record)
+        except DocumentError:
+            own_id = str(number)
+        try:
+            yield _document(record, f"{doc_id}#{own_id}", f"{source}:{number}", {})
+        except DocumentError as error:
+            yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{own_id}")
 
 
 def stream(lines: BinaryIO, source: str) -> Iterator[Document | Unreadable]:
@@ -112,27 +158,83 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _id_of(record: Mapping[str, Any]) -> str:
-    own_id = record.get("_id", record.get("id"))
+    own_id = next((record[name] for name in _IDS if name in record), None)
     if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
         raise DocumentError('the record has no id; give it a field "_id" with a text or a number')
     return str(own_id)
 
 
 def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dict[str, MetadataValue]) -> Document:
-    title = _text_of(record, "title")
+    title = _title_of(record)
+    texts = {} if "text" in record or record.get("sections") else _texts_of(record)
     for key, value in record.items():
-        if key not in _OWN_FIELDS and _is_plain(value):
+        if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
-    _flatten("", record.get("metadata") or record.get("meta") or {}, metadata)
+    _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
     blocks = Blocks()
     blocks.add(title)
     if record.get("sections"):
         metadata |= _add_sections(blocks, record["sections"])
+    elif "text" in record:
+        blocks.add(running_text(_text_of(record, "text")).text)
     else:
-        blocks.add(_text_of(record, "text"))
+        if not texts:
+            raise DocumentError(
+                f'it has no field "text" or "sections"; its fields are {", ".join(map(str, [*record][:20])) or "none"}'
+            )
+        for parts in texts.values():
+            for heading, text in parts:
+                blocks.add_heading(heading, 1)
+                blocks.add(running_text(text).text)
     return assemble(
         blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title or doc_id, metadata=metadata
     )
+
+
+def _title_of(record: Mapping[str, Any]) -> str:
+    inside = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
+    places = ((record, _TITLES), (inside or {}, ("title",)))
+    named = (_text_of(place, name) for place, names in places for name in names if isinstance(place.get(name), str))
+    return next((title for title in named if title.strip()), "") or _text_of(record, "title")
+
+
+def _texts_of(record: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """The texts of a record by their fields, each with its heading."""
+    found = {name: list(_parts_of(record[name], heading, 0)) for name, heading in _TEXTS.items() if record.get(name)}
+    found = {name: parts for name, parts in found.items() if any(text.strip() for _, text in parts)}
+    if len(found) > 1:  # the same text with its tags
+        found.pop("html_with_citations", None)
+        found.pop("html", None)
+    return found
+
+
+def _parts_of(value: object, heading: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Headings and texts in a value: a text, a list, or an object that holds a text."""
+    if isinstance(value, str):
+        yield heading, clean(_TAG.sub("", value) if value.lstrip().startswith("<") else value)
+    elif isinstance(value, list) and depth < _MAX_DEPTH:
+        for item in value:
+            for name, text in _parts_of(item, heading, depth + 1):
+                yield name, text
+                heading = "" if name == heading else heading
+    elif isinstance(value, dict) and depth < _MAX_DEPTH:
+        own = next(
+            (value[name] for name in ("section", "heading", "title", "type") if isinstance(value.get(name), str)), ""
+        )
+        for part in _PARTS:
+            if value.get(part):
+                named = "Abstract" if part == "abstract" else one_line(own) or heading
+                yield from _parts_of(value[part], named, depth + 1)
+
+
+def _add_metadata(value: object, metadata: dict[str, MetadataValue], *, is_strict: bool) -> None:
+    """Add nested fields; of records of other collections, those that no filter can compare are left out."""
+    if is_strict or not isinstance(value, dict):
+        _flatten("", value, metadata)
+        return
+    for key, inner in value.items():
+        with suppress(DocumentError):
+            _flatten(str(key), inner, metadata)
 
 
 def _text_of(record: Mapping[str, Any], field: str) -> str:

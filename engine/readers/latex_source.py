@@ -70,11 +70,7 @@ class LatexSource:
 
 
 def load(data: bytes, path: Path | None = None) -> LatexSource:
-    """Decode LaTeX and put included files in the places of their commands.
-
-    Raises:
-        DocumentError: not decodable, or too large with its included files.
-    """
+    """Decode LaTeX and put included files in the places of their commands."""
     joined = _Joined(path)
     text = joined.text_of(decode(data), len(data))
     return LatexSource(text, joined.code, tuple(joined.files), tuple(joined.missing[:_MAX_NOTED]))

@@ -27,9 +27,9 @@ class Format:
     """A file format: how it is read, and how large a file may be."""
 
     name: str
-    read: Callable[[bytes, str, str], Document] | None  # None: many documents, see `jsonl.stream`
+    read: Callable[[bytes, str, str], Document | Results] | None  # None: a stream of them, see `jsonl.stream`
     max_bytes: int = MAX_DOCUMENT_BYTES
-    read_in_folder: Callable[[bytes, str, str], Document] | None = None  # with the files it includes
+    read_in_folder: Callable[[bytes, str, str], Document | Results] | None = None  # with the files it includes
     includes: Callable[[Path], Iterable[Path]] | None = None  # the files that a file includes
 
 
@@ -46,7 +46,7 @@ _TEXT = Format("plain text", text.read)
 _MARKDOWN = Format("Markdown", _named("markdown"))
 _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
-_XML = Format("XML (JATS, TEI or a patent)", _named("xml"))
+_XML = Format("XML (JATS, TEI or a patent)", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
 _LINES = Format("JSON lines", None)
 
@@ -153,26 +153,31 @@ def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, is_in_fol
     if read is None:
         yield from jsonl.stream(stream, source)
     else:
-        yield _read_one(form, read, stream, source, doc_id)
+        yield from _read_one(form, read, stream, source, doc_id)
 
 
 def _read_one(
-    form: Format, read: Callable[[bytes, str, str], Document], stream: BinaryIO, source: str, doc_id: str
-) -> Document | Unreadable:
+    form: Format, read: Callable[[bytes, str, str], Document | Results], stream: BinaryIO, source: str, doc_id: str
+) -> Results:
     try:
         _check_size(stream, form.max_bytes)
         data = read_limited(stream, form.max_bytes)
     except DocumentError as error:
-        return Unreadable(source, str(error), doc_id)
+        yield Unreadable(source, str(error), doc_id)
+        return
     try:
-        return read(data, doc_id, source)
+        found = read(data, doc_id, source)
+        if isinstance(found, Document):
+            yield found
+        else:
+            yield from found
     except DocumentError as error:
-        return Unreadable(source, str(error), doc_id)
+        yield Unreadable(source, str(error), doc_id)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - parsers raise what they like, and a bulk job must go on
         reason = f"the {form.name} parser failed ({type(error).__name__}: {error}); the file may be damaged"
-        return Unreadable(source, reason, doc_id)
+        yield Unreadable(source, reason, doc_id)
 
 
 def _check_size(stream: BinaryIO, limit: int) -> None:

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from engine.readers import left_out as reasons
 from engine.readers.encoding import decode, without_encoded
-from engine.readers.opinions import case_name
 from engine.readers.scalars import typed_scalar
 from engine.text.document import Document, assemble
 from engine.text.headings import find_headings
@@ -34,6 +33,16 @@ _SHARE_COUNTING = 0.3
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 _SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
+
+_VERSUS = re.compile(r"(?P<first>[^\n]{0,200}?)\b(?:v|vs|V|VS)\.(?=\s)(?P<second>[^\n]{0,200})")
+_COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
+_ROLE = re.compile(
+    r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|et al\.?)\b[^\n]*",
+    re.IGNORECASE,
+)
+_NOT_A_NAME = re.compile(r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|\d{2,} [A-Z]\w*\.", re.IGNORECASE)
+_HEAD_CHARS = 4_000  # of a text that can be the first page
+_MAX_PARTY_CHARS = 100
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -74,6 +83,8 @@ class RunningText:
 
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
+    if "\n" not in text:
+        return RunningText(text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), 0)
     pages = [page.split("\n") for page in text.split("\f")]
     n_lines = sum(map(len, pages))
     pages = _without_heads(pages) if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
@@ -280,3 +291,35 @@ def _title(text: str) -> str:
         if not all(_COLUMNS.search(line.strip()) for line in lines[:1]):
             return ""
     return ""
+
+
+def case_name(text: str) -> str:
+    """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
+    head = text[:_HEAD_CHARS]
+    is_opinion = _COURT.search(head[:1_500]) is not None
+    for match in _VERSUS.finditer(head):
+        line_start = not match["first"].strip() or head[: match.start("first")].rstrip(" \t")[-1:] in ("", "\n", "\f")
+        if not line_start:
+            continue
+        first = _party(match["first"]) or _party(_line_before(head, match.start()))
+        second = _party(match["second"]) or _party(head[match.end() :].lstrip().partition("\n")[0])
+        if first and second and (is_opinion or match.start() < 200):
+            return f"{first} v. {second}"
+    return ""
+
+
+def _party(text: str) -> str:
+    """The name of a party, without its role; "" where it is a sentence or a citation."""
+    name = " ".join(_ROLE.sub("", text).split()).strip(" ,;:()*\u2020")
+    if not name or len(name) > _MAX_PARTY_CHARS or not name[0].isupper() or _NOT_A_NAME.search(text):
+        return ""
+    words = [word for word in name.split() if word[0].isalpha()]
+    n_small = sum(
+        word[0].islower() and word not in ("of", "the", "and", "for", "de", "von", "in", "ex", "rel.") for word in words
+    )
+    return name if words and n_small * 4 <= len(words) and not name.endswith(('."', "?")) else ""
+
+
+def _line_before(text: str, place: int) -> str:
+    lines = [line for line in text[:place].split("\n") if _ROLE.sub("", line).strip(" ,")]
+    return lines[-1] if lines else ""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count, pairwise
 
 from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import jats, patents, tei
 from engine.readers.markup import Element, local_name, parse_safely
-from engine.text.document import Document
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
+from engine.text.document import Document, Unreadable
 
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "article": jats.read_tree,
@@ -19,41 +22,63 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "us-patent-grant": patents.read_tree,
     "us-patent-application": patents.read_tree,
     "ep-patent-document": patents.read_tree,
+    "patent-document": patents.read_tree,  # ST.36
 }
 _DECLARATION = re.compile(rb"^<\?xml\s", re.MULTILINE)
-_WRAPPERS = frozenset(["pmc-articleset", "OAI-PMH", "teiCorpus"])
+_OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
 
 
-def read(data: bytes, doc_id: str, source: str) -> Document:
-    """Read a JATS or TEI document, or a patent of the USPTO or the EPO.
+def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read JATS, TEI, or patents of the USPTO or the EPO; a file can hold several, as weekly files of patents do.
 
     Named characters of the formats' DTDs are read as in HTML; other entities are not
     expanded and stay in the text as names, so a file whose entities grow without end stays small.
-
-    Raises:
-        DocumentError: not well-formed, several documents in one file, another kind of XML, or no text.
     """
-    root = _parse(data)
-    if local_name(root) in _WRAPPERS:
-        root = next((node for node in root.iter(etree.Element) if local_name(node) in _READERS), root)
-    read_tree = _READERS.get(local_name(root))
-    if read_tree is None:
+    try:
+        root = parse_safely(data)
+    except DocumentError:
+        starts = [match.start() for match in _DECLARATION.finditer(data)]
+        if len(starts) < 2:
+            raise
+        pieces = (data[start:stop] for start, stop in pairwise([*starts, len(data)]))
+        return _several(map(parse_safely, pieces), doc_id, source)
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
+    if local_name(root) in _READERS:
+        return _READERS[local_name(root)](root, doc_id, source)
+    inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
+    if not inside:
         raise DocumentError(
             f"it is XML with root <{local_name(root)}>, neither JATS (<article>) nor TEI (<TEI>) "
             "nor a patent (<us-patent-grant>, <us-patent-application>, <ep-patent-document>); "
             "convert it to one of these, to HTML or to JSON lines"
         )
-    return read_tree(root, doc_id, source)
+    return (
+        _several(iter(inside), doc_id, source)
+        if len(inside) > 1
+        else _READERS[local_name(inside[0])](inside[0], doc_id, source)
+    )
 
 
-def _parse(data: bytes) -> Element:
-    try:
-        return parse_safely(data)
-    except DocumentError:
-        n_documents = len(_DECLARATION.findall(data))
-        if n_documents < 2:
-            raise
-        raise DocumentError(
-            f"it holds {n_documents:,} XML documents, as bulk files of patents do; "
-            "split it before each line that starts with <?xml"
-        ) from None
+def _is_nested(node: Element) -> bool:
+    return any(local_name(above) in _READERS for above in node.iterancestors())
+
+
+def _several(roots: Iterator[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
+    """The documents of a file, named by their own numbers, or else by their places."""
+    seen: set[str] = set()
+    for number in count(1):
+        try:
+            root = next(roots, None)
+            if root is None:
+                return
+            if local_name(root) not in _READERS:
+                raise DocumentError(f"it is XML with root <{local_name(root)}>, which is no document")
+            document = _READERS[local_name(root)](root, doc_id, source)
+        except DocumentError as error:
+            yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{number}")
+            continue
+        own = next((str(value) for field in _OWN_IDS if (value := document.metadata.get(field))), "")
+        name = own if own and own not in seen else str(number)
+        seen.add(name)
+        yield replace(document, doc_id=f"{doc_id}#{name}")

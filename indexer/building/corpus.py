@@ -115,8 +115,8 @@ def _files_below(folder: Path, unsupported: dict[Path, str]) -> list[Path]:
     """Readable files below a folder that are not hidden; adds the others with their suffix to `unsupported`."""
     readable = []
     for path in folder.rglob("*"):
-        if any(part.startswith(".") for part in path.relative_to(folder).parts):
-            continue
+        if path.name.startswith("~$") or any(part.startswith(".") for part in path.relative_to(folder).parts):
+            continue  # "~$" begins the name of a lock file of Word
         if path.is_file():
             if is_readable(path):
                 readable.append(path)

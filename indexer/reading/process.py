@@ -14,17 +14,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
 from engine.readers import Unreadable
 from engine.text.document import Document
-from indexer.reading.reader import ALL_SENT, END, FAILED, OUT_OF_MEMORY, READY, RETIRED
-from indexer.reading.requests import Batch, Request, pack, results_of, unpack_requests
+from indexer.reading.reader import ALL_SENT, END, FAILED, FILE_END, OUT_OF_MEMORY, READY, RETIRED
+from indexer.reading.requests import Batch, pack, results_of, unpack_requests
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()
@@ -74,12 +72,14 @@ def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
 
 def _answer(connection: Connection, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
     waiting = _Results(connection, 1 if requests[0].is_unbatched else _BATCH_RESULTS)
-    results = chain.from_iterable(results_of(request, waiting.announce) for request in _announced(requests, begun))
+    if len(requests) > 1:
+        _answer_files(waiting, begun, requests, seconds, memory)
+        return
+    results = results_of(requests[0], waiting.announce)
     is_skipping = requests[0].n_skipped > 0  # skipping takes time in proportion to the file, so without a limit
-    is_of_files = len(requests) > 1
     result: Document | Unreadable | int | None = None
     while True:
-        if is_of_files or not waiting.results:
+        if not waiting.results:
             memory.limit()
         # The default action of SIGPROF ends the process, also while C code runs.
         signal.setitimer(signal.ITIMER_PROF, 0 if is_skipping else seconds)
@@ -87,20 +87,23 @@ def _answer(connection: Connection, begun: int, requests: Batch, seconds: float,
             break
         waiting.add(result)
         is_skipping = False
-        if is_of_files and memory.is_too_much():
-            waiting.send()
-            os._exit(RETIRED)
     last = pack(waiting.results, is_last=True) if waiting.results else END
     signal.setitimer(signal.ITIMER_PROF, 0)  # before the last message: the batch is then complete for the caller
     connection.send_bytes(last)
 
 
-def _announced(requests: Batch, begun: int) -> Iterator[Request]:
-    """The requests of a batch; in a batch of several, a byte is written to the pipe before each."""
+def _answer_files(waiting: _Results, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
+    """Read small files, and send the documents of each, which may be several, with a number that ends them."""
     for request in requests:
-        if len(requests) > 1:
-            os.write(begun, b".")
-        yield request
+        os.write(begun, b".")
+        memory.limit()
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        waiting.add(*results_of(request), FILE_END)
+        if memory.is_too_much():
+            waiting.send()
+            os._exit(RETIRED)
+    signal.setitimer(signal.ITIMER_PROF, 0)  # before the last message: the batch is then complete for the caller
+    waiting.connection.send_bytes(pack(waiting.results, is_last=True) if waiting.results else END)
 
 
 class _Results:
@@ -109,18 +112,18 @@ class _Results:
     def __init__(self, connection: Connection, n_most: int) -> None:
         """Send at most `n_most` results at a time."""
         self.results: list[Document | Unreadable | int] = []
-        self._connection = connection
+        self.connection = connection
         self._n_most = n_most
         self._n_chars = 0
         self._started = 0.0
         self._is_announced = False
 
-    def add(self, result: Document | Unreadable | int) -> None:
-        """Take a result, and send all when they are many, large or old."""
+    def add(self, *results: Document | Unreadable | int) -> None:
+        """Take results that are sent together, and send all when they are many, large or old."""
         if not self.results:
             self._started = time.monotonic()
-        self.results.append(result)
-        self._n_chars += len(result.text) if isinstance(result, Document) else 0
+        self.results.extend(results)
+        self._n_chars += sum(len(result.text) for result in results if isinstance(result, Document))
         if (
             self._is_announced
             or len(self.results) >= self._n_most
@@ -132,13 +135,13 @@ class _Results:
     def send(self) -> None:
         """Send the results, if there are any."""
         if self.results:
-            self._connection.send_bytes(pack(self.results))
+            self.connection.send_bytes(pack(self.results))
         self.results, self._n_chars, self._is_announced = [], 0, False
 
     def announce(self) -> None:
         """Send the results before a document that may end this process, so that none is lost; send its own at once."""
         self.send()
-        self._connection.send_bytes(ALL_SENT)
+        self.connection.send_bytes(ALL_SENT)
         self._is_announced = True
 
 

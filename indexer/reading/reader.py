@@ -44,6 +44,8 @@ from indexer.reading.requests import (
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
 READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a batch is answered
 
+FILE_END = 0  # among the results of a batch of files: those of a file are complete
+
 _MODULE = "indexer.reading.process"
 # Ctrl-C ends the process without a traceback. With the caller's search path it finds the same packages.
 _START = """\
@@ -168,7 +170,7 @@ class DocumentReader:
         waiting.popleft()
 
     def _results_of_files(self, files: Batch, waiting: deque[Batch | Unreadable]) -> Results:
-        """Results of the first waiting batch, one for each file; if the process ends, the other files wait again."""
+        """Results of the first waiting batch; if the process ends, the other files wait again."""
         n_results = 0
         while (answer := self._receive()) != END:
             results = _unpacked(answer) if isinstance(answer, bytes) else None
@@ -178,8 +180,8 @@ class DocumentReader:
                 waiting.extendleft(reversed(_after_end(files[n_results:], n_begun, answer)))
                 self._restart(waiting)
                 return
-            n_results += len(results)
-            yield from results
+            n_results += results.count(FILE_END)
+            yield from (result for result in results if not isinstance(result, int))
             if isinstance(answer, bytes) and ends_answer(answer):
                 break
         self._n_begun(len(files))
@@ -367,11 +369,10 @@ def _after_end(files: Batch, n_begun: int, answer: bytes | _End) -> list[Batch |
     return [part for part in (files[: n_begun - 1], last, files[n_begun:]) if part]
 
 
-def _unpacked(message: bytes) -> list[Document | Unreadable] | None:
+def _unpacked(message: bytes) -> list[Document | Unreadable | int] | None:
     """The results in a message about a batch of files; None where it is something else."""
     with suppress(ValueError):
-        results = [one for one in unpack(message) if not isinstance(one, int)]
-        return results or None
+        return unpack(message) or None
     return None
 
 

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias, cast
@@ -57,7 +58,7 @@ def results_of(
     elif is_json_lines(request.source):
         yield from _results_of_lines(request, before_long_line)
     else:
-        yield from read_file(Path(request.source), request.doc_id)
+        yield from islice(read_file(Path(request.source), request.doc_id), request.n_skipped, None)
 
 
 class _Lines(io.BufferedReader):

@@ -140,3 +140,20 @@ def test_every_word_of_a_construct_is_read(name: str, unread: Sequence[str], lef
     constructs = re.findall(r"[A-Z][a-z]+(?: [a-z]+)? words", source)
     assert [words for words in constructs if words not in shown] == unread
     assert document.left_out == left_out
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("jats/set.xml", ["Lagoons hold herons.", "Estuaries hold otters.", "Fens hold bitterns."]),
+        ("patents/weekly.xml", ["A pump with two seals.", "A gate of oak with a paddle."]),
+        ("json/records.jsonl", ["eels hide", "hunt at dusk", "slow the current", "stand in the reeds"]),
+        ("json/hupd.json", ["A pump moves water.\n\nDescription"]),
+        ("json/courtlistener.jsonl", ["decides about pumps"]),
+        ("json/s2orc.json", ["Introduction\n\nPumps move"]),
+    ],
+)
+def test_a_file_can_hold_several_documents(name: str, texts: Sequence[str]) -> None:
+    found = documents(name)
+    assert [words in document.text for words, document in zip(texts, found, strict=False)] == [True] * len(texts)
+    assert len({document.doc_id for document in found}) == len(texts)

@@ -68,7 +68,7 @@ def test_characters_that_cannot_be_stored_are_replaced() -> None:
         ({"text": "x"}, "has no id"),
         ({"id": "", "text": "x"}, "has no id"),
         ({"id": True, "text": "x"}, "has no id"),
-        ({"id": "a"}, "holds no text"),
+        ({"id": "a"}, 'no field "text"'),
         ({"id": "a", "text": 5}, 'field "text" is int, not text'),
         ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
         ({"id": "a", "sections": ["x"]}, "section 0 is str"),

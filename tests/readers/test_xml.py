@@ -94,12 +94,6 @@ def test_broken_xml_is_refused(data: bytes) -> None:
         read(data, "a", "a.xml")
 
 
-def test_a_bulk_file_is_refused_with_advice_to_split_it() -> None:
-    one = b'<?xml version="1.0" encoding="UTF-8"?>\n<us-patent-grant><abstract><p>x</p></abstract></us-patent-grant>\n'
-    with pytest.raises(DocumentError, match=r"holds 3 XML documents.*split it before each line"):
-        read(one * 3, "a", "ipg150303.xml")
-
-
 def test_a_declaration_inside_the_text_is_not_another_document() -> None:
     data = b"<?xml version='1.0'?>\n<article><body><p><![CDATA[\n<?xml version='1.0'?>]]></p></body></article>"
     assert read(data, "a", "a.xml").text == "<?xml version='1.0'?>"
