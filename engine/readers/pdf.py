@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import POINTER, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,7 +19,7 @@ from engine.readers import left_out as reasons
 from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import without_line_numbers, without_running_heads
-from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
+from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_values
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 
@@ -27,8 +29,13 @@ _MAX_OUTLINE = 5_000
 _MAX_PAGES = 10_000
 _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
+_MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
+_WRITTEN = frozenset([pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX])
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
+_STAMP = re.compile(
+    r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
+)
 _NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)
 
 
@@ -93,8 +100,8 @@ def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
 
 
 def _check_text_layer(extract: _Extract) -> None:
-    n_chars = sum(len(line.text) for line in extract.lines)
-    if extract.lines and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not _hides_text(extract)):
+    n_chars = sum(len(line.text) for line in extract.lines if not _STAMP.match(line.text))
+    if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not _hides_text(extract)):
         return
     is_single = extract.n_pages == 1
     pages, their = ("its page has", "its") if is_single else (f"its {extract.n_pages:,} pages have", "their")
@@ -126,6 +133,8 @@ def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
 def _extract(data: bytes) -> _Extract:
     pdf = _open(data)
     try:
+        if pdf.get_formtype() != pdfium.FORMTYPE_NONE:
+            pdf.init_forms()  # before a page is loaded
         extract = _Extract(n_pages=len(pdf), properties=pdf.get_metadata_dict(skip_empty=True))
         if extract.n_pages > _MAX_PAGES:
             raise DocumentError(f"it has {extract.n_pages:,} pages, the limit is {_MAX_PAGES:,}; split it")
@@ -175,11 +184,45 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
             shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown))
             extract.n_pictures += sum(pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_IMAGE for one in shown)
-            return lines_of(text_page, number)
+            found = lines_of(text_page, number)
+            found.lines[:] = with_values(found.lines, _values(pdf, page, number))
+            return found
         finally:
             text_page.close()
     finally:
         page.close()
+
+
+def _values(pdf: _Pdf, page: _Pdf, number: int) -> Iterator[Line]:
+    """The values of form fields and the texts that were typed onto a page, as lines in their places."""
+    for place in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, place)
+        text, box = _value(pdf, annotation), pdfium.FS_RECTF()
+        if text.strip() and pdfium.FPDFAnnot_GetRect(annotation, box):
+            size = min(12.0, abs(box.top - box.bottom) * 0.7)
+            for row, line in enumerate(filter(str.strip, re.split(r"[\r\n]+", text)), 1):
+                yield Line(line.strip(), number, box.left, box.right, box.top - row * size, size, is_bold=False)
+        pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _value(pdf: _Pdf, annotation: _Pdf) -> str:
+    """The text of a typed note, or the value of a field of text or of a choice; "" for anything else."""
+    kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+    if kind == pdfium.FPDF_ANNOT_FREETEXT:
+        return _string(partial(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+    if kind != pdfium.FPDF_ANNOT_WIDGET:
+        return ""
+    form = pdf.formenv
+    if form is None or pdfium.FPDFAnnot_GetFormFieldType(form, annotation) not in _WRITTEN:
+        return ""
+    return _string(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation))
+
+
+def _string(get: Callable[[Any, int], int]) -> str:
+    """A string that pdfium copies into a buffer, in UTF-16."""
+    buffer = create_string_buffer(max(2, min(get(None, 0), _MAX_VALUE_BYTES)))
+    get(cast(buffer, POINTER(c_ushort)), len(buffer))
+    return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _has_pictures(pdf: _Pdf, number: int) -> bool:

@@ -12,6 +12,7 @@ from statistics import median
 from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
+from engine.text.cleaning import is_unspaced
 
 _HYPHENS = "-\u00ad\u2010"
 _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
@@ -40,6 +41,8 @@ def joined(left: str, right: str, known: frozenset[str]) -> str:
     A hyphen at the end stays where the document writes the word with a hyphen
     elsewhere, or where it cannot be hyphenation.
     """
+    if is_unspaced(left[-1], right[0]):
+        return left + right
     if left[-1] not in _HYPHENS or not left[:-1] or not left[-2].isalpha() or not right[0].isalpha():
         return f"{left} {right}"
     head, tail = _WORD.findall(left[:-1]), _WORD.match(right)
@@ -153,6 +156,7 @@ _PAGE_NUMBER_LINE = re.compile(
     r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
     r"(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$"
 )
+_PAGE_OF = re.compile(r"\b[Pp](?:age|AGE|\.)\s?(\d{1,4})\b")
 _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -163,13 +167,14 @@ _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index 
 def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     """Leave out running heads and page numbers.
 
-    A line at the edge of a page is left out if it repeats on many pages, or at the same
-    height on pages nearby, whatever its digits; or if it starts or ends with a number
-    that counts with the pages; or if it is one of the outermost lines and is nothing but
-    a page number. A line in large type is a title and stays, unless it repeats on many
-    pages.
+    A line at the edge of a page is left out if its words and numbers repeat on many pages,
+    or at the same height on pages nearby, and it stands apart from the body or in another
+    type; or if it starts or ends with a number that counts with the pages; or if it is one
+    of the outermost lines and is nothing but a page number. A line in large type is a
+    title and stays, unless it repeats on many pages.
     """
-    largest = _LARGEST * body_size(lines)
+    size = body_size(lines)
+    largest = _LARGEST * size
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
     edges = [_edges(page, _MAX_EDGE_LINES) for page in pages if len(page) >= _MIN_HEADED_LINES]
     counts = Counter(mask for edge in edges for mask in {_mask(line) for line in edge})
@@ -183,9 +188,10 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         dropped = {
             id(line)
             for line in edge
-            if _mask(line) in on_many
+            if (_mask(line) in on_many and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
-            or (line.size <= largest and ((line.page, _place(line)) in nearby or counting & _page_numbers(line)))
+            or (line.size <= largest and counting & _page_numbers(line))
+            or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
         kept.extend(line for line in page if id(line) not in dropped)
     return kept
@@ -199,8 +205,19 @@ def _edges(page: Sequence[Line], n_lines: int) -> list[Line]:
 
 
 def _mask(line: Line) -> tuple[str, float]:
-    """A key for lines that differ only in digits; the size separates a title from a running head of its words."""
-    return re.sub(r"\d+|\b[ivxlc]+\b", "0", line.text).casefold(), line.size
+    """A key for equal lines; the size separates a title from a running head of its words."""
+    return line.text.casefold(), line.size
+
+
+def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:
+    """Whether a line is in another type than the body, or further from the other lines than these are."""
+    if abs(line.size - size) > 0.02 * size:
+        return True
+    heights = sorted({round(other.y) for other in page}, reverse=True)
+    drops = [above - below for above, below in pairwise(heights)]
+    place = heights.index(round(line.y))
+    inner = drops[place] if place < len(drops) / 2 else drops[place - 1]
+    return inner > 1.25 * median(drops)
 
 
 def _place(line: Line) -> _EdgePlace:
@@ -232,7 +249,8 @@ def _page_numbers(line: Line) -> set[_PageNumber]:
     if len(line.text) > _MAX_CHARS:
         return set()
     words = line.text.split()
-    values = {(word.isdecimal(), value) for word in (words[0], words[-1]) if (value := _value(word)) is not None}
+    words = [words[0], words[-1], *re.findall(r"\d+", f"{words[0]} {words[-1]}"), *_PAGE_OF.findall(line.text)]
+    values = {(word.isdecimal(), value) for word in words if (value := _value(word)) is not None}
     return {(is_arabic, value - line.page, round(line.y)) for is_arabic, value in values}
 
 

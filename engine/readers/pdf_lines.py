@@ -7,11 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import median
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pypdfium2.raw as pdfium
+
+from engine.text.cleaning import is_unspaced, raised
 
 _TextPage: TypeAlias = Any
 
@@ -62,6 +65,7 @@ def characters_of(text_page: _TextPage) -> Characters:
         table = _table(codes[index] for index in indices)
         for index in indices:
             characters[index] = table.get(codes[index]) or _printable(codes[index])
+    _order_ligatures(text_page, characters)
     n_unreadable = 0
     in_words = _in_words("".join(characters)) if of_font else frozenset()
     for indices in of_font.values():
@@ -70,6 +74,21 @@ def characters_of(text_page: _TextPage) -> Characters:
             for index in indices:
                 characters[index] = " "
     return Characters("".join(characters), n_unreadable)
+
+
+def _order_ligatures(text_page: _TextPage, characters: list[str]) -> None:
+    """Put the letters of a ligature from right to left in their order; pdfium reverses them with the line."""
+    x, y = c_double(), c_double()
+    last, start = (0.0, 0.0), 0
+    for index in range(len(characters) + 1):
+        is_letter = index < len(characters) and "\u0590" <= characters[index] <= "\u08ff"
+        place = (-1.0, float(index))
+        if is_letter and pdfium.FPDFText_GetCharOrigin(text_page, index, x, y):
+            place = (x.value, y.value)
+        if place != last:
+            if index - start > 1:
+                characters[start:index] = reversed(characters[start:index])
+            last, start = place, index
 
 
 def expanded(text: str) -> str:
@@ -145,6 +164,12 @@ _LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)
 _LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
 _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
 _NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
+_DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
+_MIN_ROWS = 8  # lines with a gap that make two columns
+_GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+_MIN_SIDE_WORDS = 2
+_RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
 _LEAST_GAP = 0.6  # between a text and a number in the margin, times the type size; a space of the text is narrower
 
 
@@ -169,6 +194,8 @@ class Line:
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
     trailing: TrailingNumber | None = None
+    start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
+    stop: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +206,19 @@ class PageLines:
     n_unreadable: int  # characters left out, see `Characters`
 
 
+def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
+    """Insert the values of a form behind the lines that are at their left, or else above them."""
+    merged = list(lines)
+    for value in values:
+        behind = [
+            place
+            for place, line in enumerate(merged)
+            if line.y > value.y + value.size or (line.y > value.y - value.size and line.left <= value.left)
+        ]
+        merged.insert(behind[-1] + 1 if behind else 0, value)
+    return merged
+
+
 def without_note_marks(text: str) -> str:
     """A text without the footnote marks at its end."""
     return text.rstrip(f" {_NOTE_MARKS}")
@@ -187,13 +227,97 @@ def without_note_marks(text: str) -> str:
 def lines_of(text_page: _TextPage, page: int) -> PageLines:
     """The lines of a page, without blank lines and without turned stamps along the margin."""
     characters = characters_of(text_page)
+    rows = split_rows(text_page, list(_lines(text_page, characters.text, page)), characters.text)
     upright: list[Line] = []
     turned: list[Line] = []
     in_order: list[Line] = []
-    for line, is_turned in _lines(text_page, characters.text, page):
+    for line, is_turned in rows:
         (turned if is_turned else upright).append(line)
         in_order.append(line)
     return PageLines(upright if len(upright) >= len(turned) else in_order, characters.n_unreadable)
+
+
+def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:
+    """Give the columns of a page, whose content goes row by row, their lines back, and put the left column first.
+
+    A gap at the same place of most wide lines, with words enough on both of its sides, is a gutter; the cells of a
+    table have fewer words.
+    """
+    gaps: dict[int, tuple[float, float, int]] = {}  # of each wide line: the edges of its widest gap, and its index
+    if len(rows) >= _MIN_ROWS:
+        left, right = min(line.left for line, _ in rows), max(line.right for line, _ in rows)
+        least = 0.55 * (right - left)
+        wide = [at for at, (line, is_turned) in enumerate(rows) if not is_turned and line.right - line.left > least]
+        for number, at in enumerate(wide):
+            if number == _MIN_ROWS and len(gaps) < _MIN_ROWS // 2:
+                break
+            gap = _widest_gap(text_page, rows[at][0], characters)
+            if gap is not None:
+                gaps[at] = gap
+    if len(gaps) < _MIN_ROWS:
+        return _left_first(rows)
+    gutter = median(stop for _, stop, _ in gaps.values())
+    split = {at: gap for at, gap in gaps.items() if gap[0] < gutter and gap[1] > gutter - _GUTTER_SHIFT}
+    if len(split) < max(_MIN_ROWS, 0.6 * len(gaps)):
+        return rows
+    return list(_by_columns(text_page, rows, split, gutter, characters))
+
+
+def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
+    """Put a left column that the content stream has behind the right one before it."""
+    for at in range(_MIN_ROWS, len(rows) - _MIN_ROWS + 1):
+        before, line = rows[at - 1][0], rows[at][0]
+        if not (line.y > before.y + before.size and line.right < before.left) or _RIGHT_TO_LEFT.search(line.text):
+            continue
+        start, stop = at, at
+        while start and rows[start - 1][0].left > line.right:
+            start -= 1
+        edge = min(row.left for row, _ in rows[start:at])
+        while stop < len(rows) and rows[stop][0].right < edge:
+            stop += 1
+        overlap = min(rows[start][0].y, line.y) - max(before.y, rows[stop - 1][0].y)
+        if min(at - start, stop - at) >= _MIN_ROWS and overlap > 0.5 * (line.y - rows[stop - 1][0].y):
+            return [*rows[:start], *rows[at:stop], *rows[start:at], *rows[stop:]]
+    return rows
+
+
+def _widest_gap(text_page: _TextPage, line: Line, characters: str) -> tuple[float, float, int] | None:
+    """The widest space of a line, if it is far wider than a word space and has words on both sides."""
+    widest: tuple[float, float, int] | None = None
+    for index in (match.start() for match in re.finditer(" ", characters[line.start : line.stop])):
+        place = line.start + index
+        edges = (_right(text_page, place - 1), _origin(text_page, place + 1)[0])
+        if widest is None or edges[1] - edges[0] > widest[1] - widest[0]:
+            widest = (*edges, place)
+    if widest is None or widest[1] - widest[0] < _GUTTER * line.size:
+        return None
+    sides = (characters[line.start : widest[2]], characters[widest[2] : line.stop])
+    return widest if all(len(side.split()) >= _MIN_SIDE_WORDS for side in sides) else None
+
+
+def _by_columns(
+    text_page: _TextPage,
+    rows: Sequence[tuple[Line, bool]],
+    split: Mapping[int, tuple[float, float, int]],
+    gutter: float,
+    characters: str,
+) -> Iterator[tuple[Line, bool]]:
+    lefts: list[tuple[Line, bool]] = []
+    rights: list[tuple[Line, bool]] = []
+    for at, row in enumerate(rows):
+        line = row[0]
+        if at in split:
+            place = split[at][2]
+            lefts.append((_line(text_page, line.page, characters[line.start : place], line.start), False))
+            rights.append((_line(text_page, line.page, characters[place + 1 : line.stop], place + 1), False))
+        elif (lefts or rights) and line.left >= gutter - _GUTTER_SHIFT:
+            rights.append(row)
+        elif (lefts or rights) and line.right < gutter:
+            lefts.append(row)
+        else:
+            yield from (*lefts, *rights, row)
+            lefts, rights = [], []
+    yield from (*lefts, *rights)
 
 
 def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:
@@ -209,12 +333,13 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
+    shown = _with_raised_digits(text_page, text, start)
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
     size = round(sizes[len(sizes) // 2], 1)
     return Line(
-        text=expanded(text.strip()),
+        text=expanded(shown.strip()),
         page=page,
         left=left,
         right=_right(text_page, last),
@@ -223,7 +348,25 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         is_bold=all(_is_bold(text_page, index) for index in samples),
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
         trailing=_trailing(text_page, text, start, size),
+        start=first,
+        stop=last + 1,
     )
+
+
+def _with_raised_digits(text_page: _TextPage, text: str, start: int) -> str:
+    """A line with a mark before digits that are raised behind a word or a number."""
+    parts, done = [], 0
+    for match in _DIGITS_BEHIND.finditer(text):
+        for place in range(match.start(), match.end()):
+            before, here = start + place - 1, start + place
+            if text[place].isdigit() and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
+                if _origin(text_page, here)[1] > _origin(text_page, before)[1] + 0.5:
+                    parts += [text[done:place], "^"]
+                    done = place
+                break
+            if not text[place - 1].isdigit() and place > match.start():
+                break
+    return "".join([*parts, text[done:]])
 
 
 def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> TrailingNumber | None:
@@ -292,7 +435,10 @@ def rejoined(lines: Iterable[Line]) -> list[Line]:
             continue
         gap = line.left - before.right
         is_apart = gap >= _WORD_GAP * max(before.size, line.size) and line.text[0] not in _CLOSING
-        text = f"{before.text} {line.text}" if is_apart else before.text + line.text
+        is_apart = is_apart and not is_unspaced(before.text[-1], line.text[0])
+        is_raised = line.size < _RAISED_SIZE * before.size and line.y > before.y + _RAISED * before.size
+        following = raised(before.text[-8:], line.text) if is_raised and not is_apart else line.text
+        text = f"{before.text} {following}" if is_apart else before.text + following
         of_type = line if len(line.text) > longest else before
         longest = max(longest, len(line.text))
         joined[-1] = replace(

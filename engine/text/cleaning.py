@@ -29,8 +29,14 @@ def one_line(text: str) -> str:
 
 # Han, kana and their signs.
 _UNSPACED = "\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
+_UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
 _ROMAN = re.compile(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
+
+
+def is_unspaced(before: str, after: str) -> bool:
+    """Whether two characters belong to scripts that have no spaces between words."""
+    return _UNSPACED_CHAR.match(before) is not None and _UNSPACED_CHAR.match(after) is not None
 
 
 def joined_lines(text: str) -> str:

@@ -42,6 +42,10 @@ def on_one_line(document: Document) -> str:
         ("latex-path/main.tex", ["opening speaks of barges", "The end"], []),
         ("latex/preamble.tex", ["abstract speaks of cavitation", "Pumps move water"], []),
         ("epub/book.epub", ["speaks of eels", "speaks of otters"], []),
+        ("pdf/form.pdf", ["Grey Kestrel of Goole", "Winter berth beside the malthouse"], []),
+        ("pdf/japanese.pdf", ["堤防の上を人が歩く", "毎朝この", "帳面に"], [" を", "人が 歩"]),
+        ("pdf/arabic.pdf", ["السلام على الأرض والأنهار"], ["السالم"]),
+        ("pdf/rowwise.pdf", ["records the level of the basin each morning and each evening, and reports any leak"], []),
         ("docx/dangling.docx", ["dredged to nine metres"], []),
         ("docx/strict.docx", ["tells of cofferdams"], []),
         ("html/superscripts.html", ["sediment^12 was 5 x 10^5 grains", "water^3 that"], []),
@@ -157,3 +161,13 @@ def test_a_file_can_hold_several_documents(name: str, texts: Sequence[str]) -> N
     found = documents(name)
     assert [words in document.text for words, document in zip(texts, found, strict=False)] == [True] * len(texts)
     assert len({document.doc_id for document in found}) == len(texts)
+
+
+def test_answers_of_a_transcript_are_no_running_heads() -> None:
+    (document,) = documents("pdf/transcript.pdf")
+    assert document.text.count("A. ") == 150
+
+
+def test_the_stamp_of_a_court_is_no_text_layer() -> None:
+    (found,) = read_file(CASES / "pdf/stamp.pdf")
+    assert isinstance(found, Unreadable) and "run OCR first" in found.reason

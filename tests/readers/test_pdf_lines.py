@@ -53,7 +53,7 @@ def part(text: str, left: float, right: float, y: float = 700, size: float = 10,
 
 def test_a_superscript_does_not_end_the_line() -> None:
     lines = [part("in time O(k", 72, 120), part("2", 120.5, 124, 704, 7), part(") at most", 125, 170)]
-    assert rejoined(lines) == [part("in time O(k2) at most", 72, 170)]
+    assert rejoined(lines) == [part("in time O(k^2) at most", 72, 170)]
 
 
 def test_words_in_another_type_keep_their_space() -> None:
