@@ -80,7 +80,7 @@ def _records(text: str) -> list[dict[str, Any]]:
     record = _parse(f'{{"records": {text}}}')["records"]
     if not record or not all(isinstance(one, dict) for one in record):
         raise DocumentError("it is a JSON list, not of objects; write one object a line into a .jsonl file")
-    return record
+    return [*record]
 
 
 def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterator[Document | Unreadable]:

@@ -20,7 +20,7 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
-_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _UNSPACED_LINES = re.compile(
     "(?<=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff、，])[ \\t]*\\n[ \\t]*(?=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff])"
@@ -28,8 +28,10 @@ _UNSPACED_LINES = re.compile(
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
 _MAX_HEAD_CHARS = 150
+_LEAST_APART = 8  # lines between two heads of a text without form feeds, on average
 _SHARE_OF_PAGES = 0.6  # for heads without a number that counts
 _SHARE_COUNTING = 0.3
+_HYPHENS = "-\u2010\u00ad¬"
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 _SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
@@ -174,12 +176,14 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
     """Leave out the running heads of a text without form feeds: they count up, and they interrupt sentences."""
     places: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
-        if len(line) <= _MAX_HEAD_CHARS and _NUMBER.search(line) and any(char.isalpha() for char in line):
+        ends = line.strip(" \t[]-")
+        if ends and len(line) <= _MAX_HEAD_CHARS and (ends[0].isdigit() or ends[-1].isdigit()) and not ends.isdigit():
             places.setdefault(_mask(line), []).append(place)
     dropped: set[int] = set()
     for found in places.values():
-        if len(found) >= _MIN_PAGES and _counts_up([lines[place] for place in found]):
-            blocks = [_furniture_around(lines, place, found) for place in found]
+        is_sparse = _MIN_PAGES <= len(found) <= len(lines) / _LEAST_APART
+        if is_sparse and _counts_up([lines[place] for place in found]):
+            blocks = _with_neighbours(lines, found)
             n_inside = sum(_interrupts(lines, block) for block in blocks)
             if n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
                 dropped.update(place for block in blocks for place in block)
@@ -216,20 +220,19 @@ def _counts_up(lines: Sequence[str]) -> bool:
     return False
 
 
-def _furniture_around(lines: Sequence[str], place: int, found: Sequence[int]) -> list[int]:
-    """A counting line with the lines beside it that repeat beside the others, blank lines between them aside."""
-    block = [place]
+def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[int]]:
+    """Counting lines, each with the lines that repeat at the same distance from most of them."""
+    blocks = [[place] for place in found]
     for step in (-1, 1):
-        offset = step
-        while abs(offset) <= 2 * _EDGE_LINES and 0 <= place + offset < len(lines):
-            mask = _mask(lines[place + offset])
-            n_beside = sum(0 <= other + offset < len(lines) and _mask(lines[other + offset]) == mask for other in found)
-            if mask and n_beside < _SHARE_OF_PAGES * len(found):
+        for offset in range(step, step * 2 * _EDGE_LINES + step, step):
+            masks = [_mask(lines[place + offset]) if 0 <= place + offset < len(lines) else "" for place in found]
+            mask, n_equal = Counter(masks).most_common(1)[0]
+            if n_equal < _SHARE_OF_PAGES * len(found):
                 break
-            if mask:
-                block.append(place + offset)
-            offset += step
-    return sorted(block)
+            for block, place, own in zip(blocks, found, masks, strict=True):
+                if mask and own == mask:
+                    block.append(place + offset)
+    return [sorted(block) for block in blocks]
 
 
 def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
@@ -242,8 +245,8 @@ def _joined(text: str) -> str:
     """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces."""
     if not text.isascii():
         text = _UNSPACED_LINES.sub(_full_line, text)
-    n_lines = text.count("\n") + 1
-    if len(_HYPHENATED.findall(text)) < max(1, _SHARE_HYPHENATED * n_lines):
+    n_least = max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
+    if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
         return text
     known = frozenset(word.lower() for word in _WORD.findall(text))
     return _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
@@ -296,6 +299,8 @@ def _title(text: str) -> str:
 def case_name(text: str) -> str:
     """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
     head = text[:_HEAD_CHARS]
+    if "v. " not in head and "vs. " not in head and "V. " not in head and "v.\n" not in head:
+        return ""
     is_opinion = _COURT.search(head[:1_500]) is not None
     for match in _VERSUS.finditer(head):
         line_start = not match["first"].strip() or head[: match.start("first")].rstrip(" \t")[-1:] in ("", "\n", "\f")
