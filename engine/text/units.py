@@ -16,8 +16,19 @@ from engine.text.segmentation import sentence_starts
 from engine.text.spans import Section, Span
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
-_CLAIMS = re.compile(r"^\W*(?:(?:patent\s+)?claims?|what\s+(?:is|i|we)\s+claim(?:ed)?(?:\s+is)?)\W*$", re.IGNORECASE)
-_CLAIM = re.compile(r"^[ \t]*(?:claim[ \t]+)?(\d{1,3})[ \t]*[.):][ \t]+(?=\S)", re.IGNORECASE | re.MULTILINE)
+_CLAIMS = re.compile(
+    r"^\W*(?:(?:patent\s+)?claims?|(?:what\s+(?:is|i|we)|[iw]e?)\s+claim(?:ed)?(?:\s+is)?|the\s+invention\s+claimed\s+is"
+    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|権利要求書?|特許請求の範囲|权利要求书?|청구범위)\W*$",
+    re.IGNORECASE,
+)
+_CLAIMS_LINE = re.compile(
+    r"^[ \t]{0,40}(?:(?:what\s(?:is|i|we)|i|we)\sclaim(?:ed)?(?:\sis)?|the\sinvention\sclaimed\sis)[ \t]?:[ \t]{0,9}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CLAIM = re.compile(
+    r"^[ \t]*(?:\*\*)?(?:(?:claim|anspruch|revendication)[ \t]+)?(\d{1,3})[ \t]*\\?[.):](?:\*\*)?[ \t]+(?=\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 class Unit(StrEnum):
@@ -69,7 +80,10 @@ def _by_claim(document: Document) -> Divided:
     sections: list[Section] = []
     rows: list[int] = []
     for section in document.sections:
-        claims = list(_claims(document.text, section)) if _is_claims(section) else []
+        line = None if _is_claims(section) else _CLAIMS_LINE.search(document.text, section.start, section.stop)
+        is_there = line is not None or _is_claims(section)
+        start = section.start if line is None else line.end()
+        claims = list(_claims(document.text, replace(section, start=start))) if is_there else []
         if not claims:
             sections.append(section)
             continue

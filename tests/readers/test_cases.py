@@ -11,6 +11,7 @@ import pytest
 
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
+from engine.text.units import Unit, divide_by
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
 
@@ -171,3 +172,10 @@ def test_answers_of_a_transcript_are_no_running_heads() -> None:
 def test_the_stamp_of_a_court_is_no_text_layer() -> None:
     (found,) = read_file(CASES / "pdf/stamp.pdf")
     assert isinstance(found, Unreadable) and "run OCR first" in found.reason
+
+
+@pytest.mark.parametrize("name", ["ep.xml", "what.txt", "escaped.md", "german.md"])
+def test_claims_are_found_by_their_numbers(name: str) -> None:
+    (document,) = documents(f"claims/{name}")
+    divided = divide_by(document, Unit.CLAIM)
+    assert [divided.document.sections[row].heading for row in divided.rows] == ["Claim 1", "Claim 2"]
