@@ -62,7 +62,7 @@ def record_document(record: Mapping[Any, Any], columns: Columns) -> Document:
         line = json.dumps(_as_json(fields, columns)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise DocumentError(f"the record cannot be stored ({error}); give texts, numbers, True or False") from error
-    document = jsonl.read(line, doc_id or "", "")
+    document = jsonl.read_one(line, doc_id or "", "")
     has_title = document.title != (doc_id or "")
     return replace(
         document,

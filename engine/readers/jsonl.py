@@ -64,7 +64,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     records = _records(text)
     if len(records) > 1:
         return _several(records, doc_id, source)
-    (record,) = records
+    return _one(records[0], doc_id, source)
+
+
+def read_one(data: bytes, doc_id: str, source: str) -> Document:
+    """Read one JSON object; its own id, where it has one, is metadata."""
+    return _one(_parse(decode(data)), doc_id, source)
+
+
+def _one(record: dict[str, Any], doc_id: str, source: str) -> Document:
     own_id = next((record[name] for name in _IDS if name in record), None)
     metadata: dict[str, MetadataValue] = {"id": own_id} if isinstance(own_id, str | int) else {}
     return _document(record, doc_id, source, metadata)
