@@ -40,7 +40,7 @@ _WORDS = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """`pytest` by itself is for the daily loop: a process for each core, slow tests left out.
+    """`pytest` by itself is for the daily loop: a process for each core; slow tests and those of Ray are left out.
 
     Where files or folders are named, as `make test` does, their slow tests run too.
     """
@@ -48,7 +48,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     option = config.option
     if not option.markexpr and not option.keyword:
-        option.markexpr = "not slow"
+        option.markexpr = "not slow and not ray"
     is_worker = hasattr(config, "workerinput")  # a worker gets the same arguments, and must start no workers itself
     if (
         config.pluginmanager.has_plugin("xdist")

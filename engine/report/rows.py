@@ -30,7 +30,7 @@ HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
 COUNT_COLUMNS = tuple(  # integers; empty if a part has no sections; pages also if the format has no pages
     f"{side}_{field}" for side in ("query", "target") for field in ("section", "start", "end", "page")
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters that make a cell a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")  # first characters that make a cell a formula
 PART_COLUMNS = (
     *HIT_COLUMNS,
     "kind",
