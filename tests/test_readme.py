@@ -155,7 +155,7 @@ def test_the_python_of_a_page_runs(
         pytest.importorskip(package)
     output_of("index demo.lm demo/corpus --encode none")
     output_of("index papers.lm papers --encode none")
-    output_of("partition demo.lm demo.parts -p 4")
+    output_of("upkeep partition demo.lm demo.parts -p 4")
     names: dict[str, object] = {}
     for block in blocks(page.read_text(), "python"):
         exec(compile(block, named(page), "exec"), names)

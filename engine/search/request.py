@@ -8,6 +8,7 @@ out again, as keywords.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from enum import StrEnum
@@ -18,6 +19,7 @@ from engine.errors import QueryError
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.text.section_kinds import SectionKind
 
+_ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
 _SKIPPED = tuple(kind.value for kind in SectionKind if kind is not SectionKind.BODY)
 
 
@@ -302,3 +304,25 @@ def _parameter(one: Field[Any], hint: Any) -> Parameter:  # noqa: ANN401
     kind = get_args(hint)[0] if is_optional else hint
     default = one.default if one.default_factory is MISSING else one.default_factory()
     return Parameter(one.name, getattr(kind, "__origin__", kind), is_optional, default, one.metadata["about"])
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """Weights from a text such as "claims=3, abstract=0"; a name can contain commas, but no "=".
+
+    Raises:
+        QueryError: the text is not a list of weights.
+    """
+    found: dict[str, float] = {}
+    at = 0
+    while at < len(text):
+        entry = _ENTRY.match(text, at)
+        if entry is None:
+            raise QueryError(f"{text[at:].strip()!r:.60} gives no weight; write NAME=NUMBER, as claims=3,abstract=0")
+        name, at = entry["name"], entry.end()
+        if name in found:
+            raise QueryError(f"the section {name!r} has two weights in {text!r:.60}; give one")
+        try:
+            found[name] = float(entry["weight"])
+        except ValueError:
+            raise QueryError(f"the weight of {name!r} is {entry['weight']!r:.40}; it must be a number") from None
+    return found

@@ -9,7 +9,6 @@ section "3.1 Pumps". A section that no name fits has the weight 1.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -20,7 +19,6 @@ from engine.search.section_names import KINDS, key_of, names_of_sections
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 
-_ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
 _N_NAMED = 5  # headings that an error lists
 
 
@@ -40,28 +38,6 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
     skipped = frozenset(map(SectionKind, skip))
     in_targets = skipped | kinds_without_weight(weights)
     return replace(query, skip=skipped, skip_in_targets=in_targets, section_weights=of_sections, kinds=kinds)
-
-
-def parse_weights(text: str) -> dict[str, float]:
-    """Weights from a text such as "claims=3, abstract=0"; a name can contain commas, but no "=".
-
-    Raises:
-        QueryError: the text is not a list of weights.
-    """
-    found: dict[str, float] = {}
-    at = 0
-    while at < len(text):
-        entry = _ENTRY.match(text, at)
-        if entry is None:
-            raise QueryError(f"{text[at:].strip()!r:.60} gives no weight; write NAME=NUMBER, as claims=3,abstract=0")
-        name, at = entry["name"], entry.end()
-        if name in found:
-            raise QueryError(f"the section {name!r} has two weights in {text!r:.60}; give one")
-        try:
-            found[name] = float(entry["weight"])
-        except ValueError:
-            raise QueryError(f"the weight of {name!r} is {entry['weight']!r:.40}; it must be a number") from None
-    return found
 
 
 def section_weights(

@@ -86,6 +86,11 @@ class OpenGeneration:
     postings: Postings | None = None  # of the same documents; None for an exact index, or without words
 
 
+def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
+    reason = getattr(error, "orig", error)
+    return IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX")
+
+
 class Snapshot(Listing, Gathering):
     """An index as it was when opened: documents, mapped shards, the ANN generation."""
 
@@ -118,10 +123,7 @@ class Snapshot(Listing, Gathering):
             self._read_shared(catalog)
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
-            reason = getattr(error, "orig", error)
-            raise IndexDamaged(
-                f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX"
-            ) from error
+            raise _unreadable(catalog, error) from error
         except EngineError:
             self._connection.close()
             raise
@@ -206,11 +208,12 @@ class Snapshot(Listing, Gathering):
         Raises:
             EngineError: the index can no longer be opened.
         """
-        pinned = committed_state(self._connection)
         engine = connect(self.folder / CATALOG_FILE, read_only=True)
         try:
             with engine.connect() as connection:
-                return committed_state(connection) == pinned
+                return committed_state(connection) == committed_state(self._connection)
+        except (DatabaseError, sqlite3.DatabaseError) as error:
+            raise _unreadable(self.folder / CATALOG_FILE, error) from error
         finally:
             engine.dispose()
 

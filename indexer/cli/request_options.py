@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from engine.errors import QueryError
-from engine.search.request import Parameter, Request, parameters
-from engine.search.section_weights import parse_weights
+from engine.search.request import Parameter, Request, parameters, parse_weights
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 

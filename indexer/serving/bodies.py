@@ -9,8 +9,7 @@ from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from engine.errors import QueryError
-from engine.search.request import Request
-from engine.search.section_weights import parse_weights
+from engine.search.request import Request, parse_weights
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from indexer.request_fields import DocId, request_fields, served_parameters
 

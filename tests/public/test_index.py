@@ -327,7 +327,8 @@ def test_refresh_keeps_the_old_state_where_the_new_one_cannot_be_opened(index: l
     with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as reader:
         index.remove("cat")
         index.close()
-        (tmp_path / "x.lm" / "catalog.sqlite").write_bytes(b"garbage" * 1000)
+        (tmp_path / "damaged").write_bytes(b"garbage" * 1000)
+        (tmp_path / "damaged").replace(tmp_path / "x.lm" / "catalog.sqlite")
         with pytest.raises(IndexDamaged, match=r"catalog\.sqlite"):
             reader.refresh()
         assert list(reader) == ["fox", "dog", "cat"]

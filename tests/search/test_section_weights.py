@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import QueryError
-from engine.search.section_weights import kinds_without_weight, parse_weights, section_weights
+from engine.search.request import parse_weights
+from engine.search.section_weights import kinds_without_weight, section_weights
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 from engine.text.spans import Section
