@@ -11,7 +11,6 @@ import atexit
 import importlib.util
 import json
 import math
-import pickle
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -362,7 +361,7 @@ class Trainer(transformers.Trainer):
             return
         try:
             super()._load_optimizer_and_scheduler(checkpoint)
-        except (OSError, ValueError, KeyError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        except Exception as error:  # damaged files raise errors of torch, zip files and unpickling
             raise _damaged(Path(checkpoint), error) from error
         # A run may be resumed with other learning rates, or with more steps.
         schedule = self.lr_scheduler

@@ -13,7 +13,6 @@ import indexer.pairs.run as run_module
 import longmatch
 from engine.errors import MissingExtra
 from indexer.cli import main
-from indexer.pairs import files
 from indexer.pairs.edges import best_edges
 from tests.fakes import make_corpus, make_document
 
@@ -112,7 +111,7 @@ def test_parquet_without_its_package_is_refused_at_once(
     def missing() -> None:
         raise MissingExtra("Parquet", "pyarrow", "arrow")
 
-    monkeypatch.setattr(files, "check_parquet", missing)
+    monkeypatch.setattr(run_module, "check_parquet", missing)
     result = run(folder, "-o", tmp_path / "pairs.parquet")
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
     assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr

@@ -14,7 +14,6 @@ from matplotlib.collections import LineCollection, PathCollection
 
 import longmatch
 from engine.index import Index
-from engine.plots import cluster_map
 from engine.plots import corpus_map as map_module
 from engine.plots.corpus_map import corpus_map, look_of, plot_clusters
 from engine.plots.style import figure_file
@@ -87,7 +86,7 @@ def test_a_member_that_is_not_on_the_map_is_counted(copied: Index, pairs: Pairs)
 def test_small_clusters_share_a_name_where_there_are_many(
     copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_map, "MOST_NAMED", 1)
+    monkeypatch.setattr(map_module, "MOST_NAMED", 1)
     figure = plot_clusters(copied, corpus_map(copied), pairs)
     assert labels(figure)[1:] == ["1: 3 documents, Title 3", "1 more cluster"]
 

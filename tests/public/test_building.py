@@ -28,7 +28,7 @@ def build(path: Path, source: Any, **options: Any) -> longmatch.Index:  # noqa: 
 def test_texts_become_an_opened_index(tmp_path: Path) -> None:
     with build(tmp_path / "x.lm", TEXTS) as index:
         assert len(index) == 3
-        assert index.search("The fox hunts at night.")[0].document.text == TEXTS[0]
+        assert index.search("The fox hunts at night.", with_itself=True)[0].document.text == TEXTS[0]
         assert index.report is not None and index.report.n_added == 3
 
 

@@ -72,7 +72,7 @@ def test_results_of_200_queries_are_valid_and_the_same_everywhere(folder: Path, 
     query_documents = [query for query in read_file(queries) if isinstance(query, Document)]
     with longmatch.open(folder) as index:
         from_python = [result.to_dict(n_pairs=2) for result in index.search(query_documents, k=3)]
-    arguments = ["query", str(folder), str(queries), "-k", "3", "--sections", "2", "--format", "json", "--with-itself"]
+    arguments = ["query", str(folder), str(queries), "-k", "3", "--sections", "2", "--format", "json"]
     run = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert run.exit_code == 0, run.stderr
     from_command = check(json.loads(run.stdout))["results"]

@@ -83,6 +83,6 @@ def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
             assert taken == []
             for hit in result.hits:
                 assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
-        own = index.search(noted[3], Request(k=1))
+        own = index.search(noted[3], Request(k=1, with_itself=True))
     assert own.hits[0].doc_id == noted[3].doc_id
     assert 0.95 < own.hits[0].score <= 1  # the target keeps its common section

@@ -161,7 +161,7 @@ class OpenvinoBert:
             EncoderError: the processor has no bf16, or tokenizer and model do not belong together.
         """
         if precision == "bf16" and not cpu_has_bf16():
-            raise EncoderError("this processor does not multiply bf16 natively; take --dtype f32")
+            raise EncoderError("this processor does not multiply bf16 natively; load it with precision='f32'")
         self.folder, self.pooling, self._sizes = folder, pooling, sizes
         self.precision: Precision = precision or default_precision()
         self.width = sizes.hidden_size
