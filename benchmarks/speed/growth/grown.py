@@ -38,7 +38,7 @@ from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import Footprint
 
 COPY_MARK = "#copy"  # in the names of documents that were made
-TURN = 1.1  # radians: the turn that commit 7b7b6b0 calibrated, at the median distance of neighbours in proposals
+TURN = 1.1  # radians: the turn that commit a221d6f calibrated, at the median distance of neighbours in proposals
 _SAMPLE_CHUNKS = 20_000  # enough for the principal directions of the corpus
 _RARE = 1e-4  # probability of a term, below which each copy of the corpus has its own
 _ORDER, _ANGLES, _TERMS = 1, 2, 3  # keep the random numbers apart
