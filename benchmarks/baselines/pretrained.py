@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -29,8 +28,7 @@ from engine.encoders.encoder import (
     SegmentedDocument,
     Vectors,
     fingerprint_of,
-    section_means,
-    unit,
+    token_weighted_means,
 )
 from engine.encoders.files import (
     MODEL_FILES,
@@ -258,7 +256,7 @@ class GivenEncoder(Encoder):
         for document in documents:
             chunks = rows[first : first + len(document.chunks)]
             first += len(document.chunks)
-            encoded.append(_encoded(document, chunks))
+            encoded.append(token_weighted_means(document, chunks))
         return encoded
 
     def save_pretrained(self, folder: Path) -> None:
@@ -268,17 +266,6 @@ class GivenEncoder(Encoder):
                 copy = folder / file.relative_to(self.model.folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(file.read_bytes())
-
-
-def _encoded(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-    tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
-    return EncodedDocument(
-        document=unit(tokens @ chunks),
-        sections=section_means(segmented, chunks),
-        chunks=chunks,
-        chunk_spans=segmented.chunks,
-        coverage=segmented.coverage,
-    )
 
 
 def load_given(name: str, *, device: str | None = None, dtype: torch.dtype | None = None) -> Encoder:

@@ -18,8 +18,7 @@ from engine.encoders.encoder import (
     SegmentedDocument,
     Vectors,
     fingerprint_of,
-    section_means,
-    unit,
+    token_weighted_means,
 )
 from engine.encoders.files import (
     CONFIG_FILE,
@@ -113,14 +112,7 @@ class CpuEncoder(Encoder):
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
         """See `Encoder.from_chunks`, and the equation of `engine.encoders.mean.MeanEncoder`."""
-        n_tokens = np.array([chunk.n_tokens for chunk in document.chunks], np.float32)
-        return EncodedDocument(
-            document=unit(n_tokens @ chunks),
-            sections=section_means(document, chunks),
-            chunks=chunks,
-            chunk_spans=document.chunks,
-            coverage=document.coverage,
-        )
+        return token_weighted_means(document, chunks)
 
     def save_pretrained(self, folder: Path) -> None:
         """Copy backbone and tokenizer, and write configuration and model card; see `Encoder.save_pretrained`."""

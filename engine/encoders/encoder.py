@@ -185,6 +185,23 @@ def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
     return unit(sections)
 
 
+def token_weighted_means(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
+    """The vectors of a document whose document and sections are token-weighted means of its chunks.
+
+    Args:
+        segmented: a document in C chunks.
+        chunks: (C, D), unit rows, in reading order.
+    """
+    n_tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
+    return EncodedDocument(
+        document=unit(n_tokens @ chunks),
+        sections=section_means(segmented, chunks),
+        chunks=chunks,
+        chunk_spans=segmented.chunks,
+        coverage=segmented.coverage,
+    )
+
+
 def fingerprint_of(description: Mapping[str, Any]) -> str:
     """32 hex digits; equal for equal descriptions of parameters, tokenizer and settings."""
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
