@@ -302,7 +302,7 @@ def _unknown(name: str, known: set[str]) -> str:
     if name.startswith(_SIZE) or name in {one.name for one in fields(NewEncoder)}:
         return f"{name} is a setting of a new encoder; name its kind with --new, or leave it out"
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    like_it = f", but {', '.join(near)}" if near else ""
+    like_it = f"; near names: {', '.join(near)}" if near else ""
     return f"there is no setting {name!r}{like_it}; longmatch train --list-settings prints all"
 
 

@@ -111,7 +111,7 @@ def test_the_documented_settings_are_those_of_the_program(run: Run) -> None:
         (
             "{out} {papers} --set querys=5",
             1,
-            "there is no setting 'querys', but queries, query_chunks, valid_queries; ",
+            "there is no setting 'querys'; near names: queries, query_chunks, valid_queries; ",
         ),
         ("{out} {papers} --set xyz=5", 1, "there is no setting 'xyz'; longmatch train --list-settings prints all"),
         ("{out} {papers} --set size.width=8", 1, "size.width is a setting of a new encoder; name its kind with --new"),
