@@ -132,6 +132,15 @@ class Writer(Publisher):
         partition = {"number": number, "of": n_partitions}
         self._set_meta({"partition": partition, "language": language, "counters": self._counters()})
 
+    @property
+    def has_committed(self) -> bool:
+        """Whether a document was ever committed; the counter starts at 1, also in empty partitions."""
+        return self._counters()["document"] > 1
+
+    def set_value(self, key: str, value: Any) -> None:  # noqa: ANN401
+        """Set one named value."""
+        self._set_meta({key: value})
+
     def _set_meta(self, values: dict[str, Any]) -> None:
         """Set named values, leaving the others, in a transaction of their own."""
         with self._transaction() as connection:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
@@ -97,7 +97,8 @@ def _blocks(documents: Iterable[Document | Unreadable], most_chars: int) -> Iter
         yield block
 
 
-EncodeNow: TypeAlias = Literal["none", "later", "all"]
+EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
+FIRST_RUN = "first_run"  # the named value that holds the options of a first run, until a run ends
 
 
 @named_faults
@@ -131,7 +132,8 @@ def build(
     Args:
         path: the index folder; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
-        encoder: an encoder or its name; by default the one of the index, or the bundled one.
+        encoder: an encoder or its name; by default the one of the index, or that of a first run
+            which was stopped, or the bundled one.
         device: where a named encoder runs.
         factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
         memory_bytes: limit on the memory of the process, see `indexer.generation.resources`; batches and the type
@@ -144,7 +146,8 @@ def build(
         encode: which documents get vectors in this run: `all` of the index; `later`, a sample that thresholds come
             from, and other documents when a query selects them, see `engine.on_demand`; or `none`, for
             an index that is searched by words alone. With `later`, a changed document also gets its vectors at once
-            if at least half of its chunks have vectors in the index, see `indexer.building.reuse`.
+            if at least half of its chunks have vectors in the index, see `indexer.building.reuse`. With `elsewhere`,
+            this run stores words, and other processes make the vectors of all documents after it.
         partitions: number of partitions of a new index; an existing index must have as many. By default unchanged,
             and a new index is not partitioned.
         prune: remove documents of the index that are not in `documents`.
@@ -171,20 +174,40 @@ def build(
     with without_stub(folder):
         is_new = is_free(folder)
         if partitions is not None:
-            documents = begin_partitions(folder, partitions, documents, language)
-        run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
+            documents = begin_partitions(folder, partitions, documents, language, _wishes(encode, encoder, factory))
         with open_writers(folder) as target:
             _refuse_partition(target)
-            used = _claimed(target, encoder, device, factory) if encode != "none" else None
+            first = target.parts[0]
+            if begun := first.meta.get(FIRST_RUN):
+                factory = begun["factory"] if factory == AUTO else factory
+                if encoder is None:
+                    encoder = begun["encoder"]
+                    log(f"going on with a first run that was stopped: {_described(_wishes(encode, encoder, factory))}")
+            if begun or not any(writer.has_committed for writer in target.parts):
+                first.set_value(FIRST_RUN, _wishes(encode, encoder, factory))
             if language is not None:
                 target.set_language(language)
+            used = _claimed(target, encoder, device, factory) if encode in ("later", "all") else None
+            run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
             report = run.write(
                 target, documents, used, encode, progress, prune=prune, replace_files=replace_files, publish=publish
             )
+            if first.meta.get(FIRST_RUN) and encode != "elsewhere":
+                first.set_value(FIRST_RUN, None)
     if is_new and has_only_failures(report):
         remove_stub(folder)
     report.disk_bytes = folder_bytes(folder)
     return report
+
+
+def _wishes(encode: EncodeNow, encoder: Encoder | str | None, factory: str) -> dict[str, str | None]:
+    """What a first run asks for, stored before it works, so that a run after a kill goes on with the same."""
+    name = encoder if encoder is None or isinstance(encoder, str) else encoder.name
+    return {"encode": "all" if encode == "elsewhere" else encode, "encoder": name, "factory": factory}
+
+
+def _described(wishes: Mapping[str, str | None]) -> str:
+    return " ".join(f"--{name} {value}" for name, value in wishes.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +313,7 @@ def _claimed(
     # An index without vectors needs no encoder.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
-    requested = encoder or target.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
+    requested = encoder or _recorded_encoder(target.parts[0].meta) or DEFAULT_ENCODER
     used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
     check_factory_option(factory, used.width)
     target.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
@@ -335,5 +358,10 @@ def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
     """The encoder that `build` would use: the named one, the one of the index, or the default."""
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
-    name = name or stored_meta(path).get("encoder", {}).get("name")
-    return load_encoder(name or DEFAULT_ENCODER, device=device)
+    return load_encoder(name or _recorded_encoder(stored_meta(path)) or DEFAULT_ENCODER, device=device)
+
+
+def _recorded_encoder(meta: Mapping[str, Any]) -> str | None:
+    """The name of the encoder that an index is bound to, or that its first run was called with."""
+    wanted: str | None = (meta.get("encoder") or {}).get("name") or (meta.get(FIRST_RUN) or {}).get("encoder")
+    return wanted

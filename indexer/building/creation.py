@@ -70,18 +70,13 @@ def remove_stub(folder: Path) -> None:
         folders = index_folders(folder)
         with ExitStack() as held:
             writers = [held.enter_context(Writer(path)) for path in folders]
-            if any(map(_has_committed, writers)):
+            if any(writer.has_committed for writer in writers):
                 return
             (folder / MANIFEST_FILE).unlink(missing_ok=True)
             for writer in writers:
                 _remove_files(writer.folder)
         for path in dict.fromkeys([*folders, folder]):  # the folder of partitions last
             path.rmdir()
-
-
-def _has_committed(writer: Writer) -> bool:
-    """Whether a document was ever committed; the counter starts at 1, also in empty partitions."""
-    return bool(writer.meta.get("counters", {}).get("document", 1) > 1)
 
 
 def _remove_files(folder: Path) -> None:
@@ -104,7 +99,11 @@ def check_number(n_partitions: int) -> None:
 
 
 def begin_partitions(
-    place: Path, n_partitions: int, documents: Iterable[Document | Unreadable], language: str | None
+    place: Path,
+    n_partitions: int,
+    documents: Iterable[Document | Unreadable],
+    language: str | None,
+    first_run: Mapping[str, Any],
 ) -> Iterable[Document | Unreadable]:
     """Make the partitions of a new index; an existing index must have `n_partitions` partitions.
 
@@ -113,6 +112,7 @@ def begin_partitions(
         n_partitions: requested number; 1 is an index without partitions, which is not made here.
         documents: that will be indexed.
         language: language of the word segmentation; by default detected in the first documents, as in one index.
+        first_run: what the run asks for, for the one that goes on after a kill.
 
     Returns:
         The same documents; the first ones may have been read already.
@@ -137,7 +137,7 @@ def begin_partitions(
             raise DocumentError("there is no document; begin with one at least, or name the --language of the index")
         language = detect_language(one.text for one in first if isinstance(one, Document))
     with appearing(place) as folder:
-        write_empty(folder, n_partitions, language, None)
+        write_empty(folder, n_partitions, language, None, first_run)
     return documents
 
 
@@ -169,7 +169,13 @@ def _begun(
     return first, chain(first, rest)
 
 
-def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping[str, Any] | None) -> None:
+def write_empty(
+    folder: Path,
+    n_partitions: int,
+    language: str,
+    encoder: Mapping[str, Any] | None,
+    first_run: Mapping[str, Any] | None = None,
+) -> None:
     """Write partitions without documents, and their manifest.
 
     Args:
@@ -177,9 +183,12 @@ def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping
         n_partitions: at least 2.
         language: language of the word segmentation.
         encoder: `name`, `fingerprint` and `width`; None if the partitions are not bound to an encoder.
+        first_run: what the run that fills them asks for; None where they are filled at once.
     """
     for number in range(n_partitions):
         with Writer(folder / partition_folder(number)) as writer:
+            if first_run is not None and number == 0:
+                writer.set_value("first_run", dict(first_run))
             writer.bind_partition(number, n_partitions, language)
             if encoder is not None:
                 writer.claim(encoder)

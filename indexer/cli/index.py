@@ -283,13 +283,16 @@ def _echo_left_out(corpus: _Corpus) -> int:
 
 
 def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
-    """The default of --encode; an index of words alone stays one when documents are added."""
+    """The default of --encode: that of a first run which was stopped; an index of words alone stays one."""
     from engine.store.lookup import stored_meta
 
     if not corpus.sources:
         return "all"
     stored = stored_meta(index)
-    is_of_words = "encoder" not in stored and bool(stored or corpus.requests)
+    if begun := stored.get("first_run"):
+        way: Literal["none", "later", "all"] = begun["encode"]
+        return way
+    is_of_words = "encoder" not in stored and ("counters" in stored or bool(corpus.requests))
     return "none" if is_of_words and encoder is None else "later"
 
 

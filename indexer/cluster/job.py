@@ -84,7 +84,8 @@ def build_on_cluster(
     # With a reference, a run publishes only at its end, so that kills change nothing in the index.
     is_new = not folder.exists() or not _has_reference(folder)
     common: dict[str, Any] = {"language": language, "partitions": partitions, "progress": progress, "log": log}
-    report = build(folder, documents, encode="none", prune=prune, replace_files=replace_files, publish=is_new, **common)
+    common |= {"prune": prune, "replace_files": replace_files, "publish": is_new}
+    report = build(folder, documents, encode="elsewhere", encoder=encoder, factory=factory, **common)
     if not folder.exists():
         return report  # every document failed
     used = bind_encoder(folder, encoder, "cpu", factory)  # the GPUs are those of the cluster

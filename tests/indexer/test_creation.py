@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -17,6 +18,7 @@ from engine.index import Index
 from engine.readers import Unreadable
 from engine.search.request import Request
 from engine.store.manifest import index_folders, read_manifest
+from engine.store.partitioned import open_snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -205,6 +207,44 @@ def test_a_killed_first_run_continues(tmp_path: Path, method: str, n_calls: int)
     build(tmp_path / "one.lm", make_corpus(12), encode="none")
     assert ranks(tmp_path / "x.parts") == ranks(tmp_path / "one.lm")
     assert [path.name for path in tmp_path.glob("x.*")] == ["x.parts"]
+
+
+@pytest.mark.parametrize("partitions", [[], ["--partitions", "2"]], ids=["one", "partitions"])
+@pytest.mark.parametrize("killed_in", ["_claimed", "run_routed"])
+def test_a_killed_first_run_is_continued_as_it_was_called(
+    tmp_path: Path,
+    papers: Path,
+    bert_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    killed_in: str,
+    partitions: list[str],
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:  # as a kill, which removes nothing
+        patched.setattr(f"indexer.building.builder.{killed_in}", stop)
+        patched.setattr("indexer.building.creation.remove_stub", lambda _: None)
+        call = (
+            "--encoder",
+            bert_folder,
+            "--encode",
+            "all",
+            "--factory",
+            "IVF1,Flat",
+            "--language",
+            "german",
+            *partitions,
+        )
+        assert "interrupted;" in run("index", tmp_path / "x.lm", papers, *call).output
+    again = run("index", tmp_path / "x.lm", papers)
+    assert again.stdout.startswith("3 added"), again.output
+    assert f"--encode all --encoder {bert_folder} --factory IVF1,Flat" in again.stderr
+    with open_snapshot(tmp_path / "x.lm") as snapshot:
+        assert snapshot.has_vectors.all()
+        factories = [part.generation_row.factory for part, _, _ in snapshot.split(np.arange(snapshot.n_documents))]
+        assert (set(factories), snapshot.language) == ({"IVF1,Flat"}, "german")
+    assert "first run" not in run("index", tmp_path / "x.lm", papers).stderr
 
 
 @pytest.mark.slow
