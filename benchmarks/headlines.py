@@ -1,23 +1,17 @@
-"""The first tables that a reader sees: four systems on four corpora, and six findings; drawn from records alone."""
+"""The first tables that a reader sees: four systems on four corpora, and six findings; drawn from runs alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from benchmarks.datasets import TASKS
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
 from benchmarks.peers.peer import OURS
-from benchmarks.records import Record
 from benchmarks.runs import Run
-from benchmarks.speed.encode.tables import ratios
-from benchmarks.speed.encode.ways import END_TO_END
-from benchmarks.speed.records import ThroughputRecord
-from benchmarks.tasks.on_demand import DemandRecord
+from benchmarks.speed.ways import END_TO_END, TITLES
 from engine.encoders.files import BUNDLED_NAME
 
-RecordT = TypeVar("RecordT")
 _EVIDENCE = f"evidence, {BUNDLED_NAME}"
 _SYSTEMS = {_EVIDENCE: "evidence", "words": "words", "tfidf": "TF-IDF", "bm25": "BM25"}
 _CANDIDATES = 20
@@ -35,22 +29,18 @@ def headline_table(records: Sequence[Run]) -> str:
     return "\n".join([*markdown(head, rows), "", measured(list(found.values()))]) if found else ""
 
 
-def findings_table(records: Sequence[Record]) -> str:
-    """A row for each finding that has records: the finding, the number, and a link to the details."""
-    quality = [run for run in _of(Run, records) if run.task == "retrieval"]
+def findings_table(runs: Sequence[Run]) -> str:
+    """A row for each finding that has runs: the finding, the number, and a link to the details."""
+    of = {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
     rows = [
-        *_margin(quality, _EVIDENCE, "tfidf"),
-        *_margin(quality, "words", "bm25"),
-        *_demand(_of(DemandRecord, records)),
-        *_stability([run for run in _of(Run, records) if run.task == "stability"]),
-        *_peers([run for run in _of(Run, records) if run.task == "peers"]),
-        *_speed(_of(ThroughputRecord, records)),
+        *_margin(of.get("retrieval", []), _EVIDENCE, "tfidf"),
+        *_margin(of.get("retrieval", []), "words", "bm25"),
+        *_demand(of.get("demand", [])),
+        *_stability(of.get("stability", [])),
+        *_peers(of.get("peers", [])),
+        *_speed(of.get("throughput", [])),
     ]
     return "\n".join(markdown(["Finding", "Number", "Details"], rows)) if rows else ""
-
-
-def _of(kind: type[RecordT], records: Iterable[object]) -> list[RecordT]:
-    return [record for record in records if isinstance(record, kind)]
 
 
 def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
@@ -66,15 +56,14 @@ def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
     return [[finding, numbers, _link("Retrieval by whole documents", "retrieval")]]
 
 
-def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
-    compared = [record for record in records if any(row.way == "all" for row in record.rows)]
-    if not compared:
-        return []
+def _demand(runs: Sequence[Run]) -> list[list[str]]:
     losses, shares = [], []
-    for record in compared:
-        rows = {row.candidates if row.way != "all" else row.way: row for row in record.rows}
-        losses.append(rows["all"].metrics[PRIMARY] - rows[_CANDIDATES].metrics[PRIMARY])
-        shares.append(rows[_CANDIDATES].tokens[str(_QUERIES)] / record.n_tokens)
+    for run in runs:
+        values = {case.id.rpartition(", ")[2]: case.values for case in run.cases}
+        losses.append(values["all"][PRIMARY] - values[f"{_CANDIDATES} candidates"][PRIMARY])
+        shares.append(values[f"{_CANDIDATES} candidates"][f"tokens after {_QUERIES}, %"] / 100)
+    if not losses:
+        return []
     finding = (
         f"**Encoding on demand** with {_CANDIDATES} candidates: loss of {PRIMARY} compared with all documents "
         f"encoded; share of tokens encoded after {_QUERIES} queries"
@@ -110,18 +99,18 @@ def _peers(runs: Sequence[Run]) -> list[list[str]]:
     return [[finding, numbers, _link("Comparison with other programs", "peers")]]
 
 
-def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
-    if not records:
+def _speed(runs: Sequence[Run]) -> list[list[str]]:
+    if not runs:
         return []
     finding = (
         "**Indexing speed**, from file to index, as a multiple of sentence-transformers encoding alone on the same "
         "device"
     )
-    numbers = []
-    for one in records:
-        way = one.ways[END_TO_END]
-        ratio = ratios(one, [each.seconds for each in way.passes]).middle
-        numbers.append(f"{ratio:.2f} ({one.device}, {way.dtype})")
+    ways = [case for run in runs for case in run.cases if case.id == TITLES[END_TO_END]]
+    numbers = [
+        f"{case.values['ratio']:.2f} ({case.labels['device'].partition(',')[0]}, {case.labels['weights']})"
+        for case in ways
+    ]
     return [[finding, ", ".join(numbers), _link("Speed of indexing", "speed")]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +16,7 @@ from benchmarks.freshness import changes, code_of
 from benchmarks.markdown import present
 from benchmarks.options import data_option
 from benchmarks.program import program
-from benchmarks.record_file import RESULTS
-from benchmarks.runs import read_header, run_files
+from benchmarks.runs import RESULTS, read_header, run_files
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 
 _CORPUS, _INDEX = "a corpus", "an index"
@@ -26,8 +24,7 @@ _CORPUS, _INDEX = "a corpus", "an index"
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "architectures", "faithfulness", "planted"), _CORPUS),
     "on_demand": _CORPUS,
-    **dict.fromkeys(("recall", "growth"), _INDEX),
-    "gpu_search": f"{_INDEX}, a GPU",
+    **dict.fromkeys(("search", "growth"), _INDEX),
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
     "probe": f"news20 or bbc_news; {_CORPUS}",
@@ -40,9 +37,8 @@ _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 
 
 def read_values(folder: Path) -> list[dict[str, Any]]:
-    """The records of a folder as plain JSON values, and the headers of its runs."""
-    records = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    return [*records, *map(read_header, run_files(folder))]
+    """The headers of the runs of a folder."""
+    return [read_header(path) for path in run_files(folder)]
 
 
 def program_of(values: Mapping[str, Any]) -> str:

@@ -17,7 +17,14 @@ _REPEATABLE = re.compile(rf"(python -m benchmarks run architectures \S+)((?:{_EN
 _NAMES = {
     **{name: f"run {name}" for name in ("facets", "faithfulness", "planted")},
     **{"position_bias": "run positions", "peers_run": "study peers", "ann": "study vectors"},
-    **{"throughput": "study encode", "scale": "study growth", "additions": "study growth", "plans": "study plan"},
+    **{
+        "recall": "study search",
+        "gpu_search": "study search",
+        "throughput": "study encode",
+        "scale": "study growth",
+        "additions": "study growth",
+        "plans": "study plan",
+    },
     **{"serving": "study serve", "fuzz_readers": "study fuzz"},
 }
 
@@ -90,6 +97,8 @@ def present(command: str) -> str:
     """A command in its present form: programs that were modules of their own are tasks or studies now."""
     if _MODULE.match(command) and " additions " in command.replace(".", " "):
         command = command.replace(" --documents ", " --add ")
+    if " gpu_search " in command:
+        command += " --device cuda"
     return _MODULE.sub(lambda found: f"python -m benchmarks {_NAMES.get(found[1], f'study {found[1]}')}", command)
 
 
@@ -119,7 +128,7 @@ def case_tables(runs: Sequence[Run]) -> str:
         cases = [case for run in own for case in run.cases]
         labels = list(dict.fromkeys(name for case in cases for name in case.labels))
         names = list(dict.fromkeys(name for case in cases for name in case.values))
-        head = [system.capitalize(), *labels, *names]
+        head = [system[:1].upper() + system[1:], *labels, *names]
         rows = [
             [
                 case.id,

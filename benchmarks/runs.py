@@ -11,20 +11,53 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from benchmarks.record_file import RESULTS, RecordError, RecordT, name_of, rebuild
+from benchmarks.freshness import CHECKOUT
 from benchmarks.systems import Ranking, Settings
+from engine.errors import EngineError
 from indexer.origin import Origin
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+ValuesT = TypeVar("ValuesT", bound="DataclassInstance")
+RESULTS = CHECKOUT / "benchmarks" / "results"
 
 KEPT = 100  # ranks of a ranking that a file holds
 RUNS = "runs"  # the folder, in that of the records
 _SUFFIX = ".jsonl.gz"
 _DIGITS = 6  # of a score
 _SEED = re.compile(r"-seed\d+$")  # of training, at the end of the name of an encoder
+
+
+class RunError(EngineError):
+    """Raised when a file is no run, or when a run that would be replaced holds more."""
+
+
+def rebuild(cls: type[ValuesT], values: Mapping[str, Any]) -> ValuesT:
+    """Build a dataclass from JSON values, and the dataclasses in it; fields with defaults may be missing."""
+    hints = get_type_hints(cls)
+    return cls(
+        **{field.name: _of(hints[field.name], values[field.name]) for field in fields(cls) if field.name in values}
+    )
+
+
+def _of(hint: Any, value: Any) -> Any:  # noqa: ANN401 - what JSON holds
+    kind, arguments = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return rebuild(hint, value)
+    if kind is list:
+        return [_of(arguments[0], item) for item in value]
+    if kind is dict:
+        return {name: _of(arguments[1], item) for name, item in value.items()}
+    if kind is UnionType and isinstance(value, dict):
+        return _of(next(one for one in arguments if is_dataclass(one)), value)
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +94,6 @@ class Run:
     cases: list[Case] = field(repr=False)
 
     @property
-    def kind(self) -> str:
-        """The kind, as of records: the task."""
-        return self.task
-
-    @property
     def corpus(self) -> str:
         """The name of the dataset."""
         return self.dataset.partition("@")[0]
@@ -89,7 +117,8 @@ class Run:
     def name(self) -> str:
         """The name of the file, without suffix."""
         parts = (self.corpus, self.system, self.encoder_name, self.variant, self.split)
-        return name_of(*parts, seed=self.origin.seed)
+        seed = f"seed{self.origin.seed}" if self.origin.seed else ""
+        return "-".join(filter(None, (*parts, seed))).replace(" ", "-")
 
     @property
     def case_ids(self) -> list[str]:
@@ -115,7 +144,7 @@ class Run:
         values = self.values(measure)
         return round(sum(values) / len(values), 4)
 
-    def details_as(self, cls: type[RecordT]) -> RecordT:
+    def details_as(self, cls: type[ValuesT]) -> ValuesT:
         """The details of a run, which depend on its task, as a dataclass."""
         return rebuild(cls, self.details)
 
@@ -155,11 +184,11 @@ def write_run(run: Run, results: Path = RESULTS) -> Path:
     """Write a run; a run of the same name is replaced.
 
     Raises:
-        RecordError: the run that would be replaced has more cases.
+        RunError: the run that would be replaced has more cases.
     """
     path = run_path(run, results)
     if path.exists() and len(known := read_run(path).cases) > len(run.cases):
-        raise RecordError(
+        raise RunError(
             f"{path} holds {len(known):,} cases, not {len(run.cases):,}; write the smaller run elsewhere: --out "
             "FOLDER, or remove that file"
         )
@@ -176,14 +205,14 @@ def read_run(path: Path) -> Run:
     """Read one run.
 
     Raises:
-        RecordError: the file is not a run.
+        RunError: the file is not a run.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             header = json.loads(next(lines))
-            return rebuild(Run, {**header, "cases": [_case(json.loads(line)) for line in lines]})
+            return replace(rebuild(Run, header | {"cases": []}), cases=[_case(json.loads(line)) for line in lines])
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise RecordError(f"{path} is no run ({error!r}); keep nothing else in the folder of runs") from error
+        raise RunError(f"{path} is no run ({error!r}); keep nothing else in the folder of runs") from error
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -191,6 +220,11 @@ def read_header(path: Path) -> dict[str, Any]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         header: dict[str, Any] = json.loads(next(lines))
     return header
+
+
+def read_runs(results: Path = RESULTS) -> list[Run]:
+    """All runs of a folder of results, by task and name."""
+    return [read_run(path) for path in run_files(results)]
 
 
 def run_files(results: Path = RESULTS) -> Iterator[Path]:
@@ -208,5 +242,5 @@ def _line(case: Case) -> dict[str, Any]:
     return {name: value for name, value in vars(case).items() if value}
 
 
-def _case(values: dict[str, Any]) -> dict[str, Any]:
-    return {**values, "ranking": [tuple(hit) for hit in values.get("ranking", [])]}
+def _case(values: dict[str, Any]) -> Case:
+    return Case(**{**values, "ranking": [tuple(hit) for hit in values.get("ranking", [])]})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -17,11 +17,9 @@ from benchmarks.datasets import Dataset, open_dataset
 from benchmarks.options import WORK, data_option
 from benchmarks.program import origin_of
 from benchmarks.quick import quick_part
-from benchmarks.record_file import RESULTS, Recorded, write_record
-from benchmarks.runs import Run, write_run
+from benchmarks.runs import RESULTS, Run, write_run
 from indexer.origin import Origin
 
-ResultT = TypeVar("ResultT", bound=Recorded | Run)
 _KEPT = "Folder for indexes and vectors; kept and resumed."
 
 
@@ -31,7 +29,7 @@ class Measurement:
 
     origin: Origin
     is_quick: bool
-    out: Path | None  # folder of records and runs; None to keep none
+    out: Path | None  # folder of runs; None to keep none
     data: Path
     given_work: Path | None
     started: float = field(default_factory=time.perf_counter)
@@ -66,20 +64,16 @@ class Measurement:
         dataset = open_dataset(name, self.data)
         return quick_part(dataset, split, self.work / "quick", seed=self.seed) if self.is_quick else dataset
 
-    def keep(self, result: Recorded | Run) -> None:
-        """Write a record or a run, unless `out` is None."""
-        if self.out is None:
-            return
-        if isinstance(result, Run):
-            write_run(result, self.out)
-        else:
-            write_record(result, self.out)
+    def keep(self, run: Run) -> None:
+        """Write a run, unless `out` is None."""
+        if self.out is not None:
+            write_run(run, self.out)
 
-    def publish(self, results: Sequence[ResultT], table: Callable[[Sequence[ResultT]], str]) -> None:
-        """Write records or runs, and print their table."""
-        for result in results:
-            self.keep(result)
-        click.echo(table(results))
+    def publish(self, runs: Sequence[Run], table: Callable[[Sequence[Run]], str]) -> None:
+        """Write runs, and print their table."""
+        for run in runs:
+            self.keep(run)
+        click.echo(table(runs))
 
 
 def measurement(
@@ -98,11 +92,11 @@ def measurement(
     data, work = data or encodes, _KEPT if encodes else work
     folder = click.Path(path_type=Path)
     options = [click.option("--seed", default=0, help=seed)]
-    options += [click.option("--quick", is_flag=True, help=f"{quick}; no record without --out.")] * bool(quick)
+    options += [click.option("--quick", is_flag=True, help=f"{quick}; no run without --out.")] * bool(quick)
     options += [data_option] * data
     options += [click.option("--work", type=folder, help=work)] * bool(work)
     shown = "benchmarks/results; with --quick none" if quick else "benchmarks/results"
-    options.append(click.option("--out", type=folder, show_default=shown, help="Folder for records and runs."))
+    options.append(click.option("--out", type=folder, show_default=shown, help="Folder for runs."))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Measures whether the parts in a breakdown determine the score: deletion and insertion; runs, table and plot."""
+"""Measures whether the parts in a breakdown determine the score: deletion and insertion; runs and table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, r
 from benchmarks.markdown import markdown, origins, p_cells, run_p
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
-from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
 from benchmarks.prepare import Prepared, label_of, prepared_index
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
@@ -26,7 +25,7 @@ from benchmarks.sections.parts import OrderKind, Side, Unit
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.significance import bootstrap_interval
-from benchmarks.speed.recall import sampled_queries
+from benchmarks.speed.search import sampled_queries
 from benchmarks.systems import BuildCost
 from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
@@ -215,23 +214,3 @@ def _difference(run: Run, rival: Run, measure: str) -> str:
     differences = [a - b for a, b in zip(run.values(measure), rival.values(measure), strict=True)]
     low, high = bootstrap_interval(differences, seed=run.origin.seed)
     return f"{np.mean(differences):+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def draw_faithfulness(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Draw deletion and insertion, a plot for each corpus, method and side; returns all PNG and SVG files.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    paths: list[Path] = []
-    for own in (orders for of_corpus in _by_corpus(runs) for orders in of_corpus):
-        details = {kind: own[kind].details_as(FaithfulnessDetails) for kind in OrderKind if kind in own}
-        run, one = own[OrderKind.BREAKDOWN], details[OrderKind.BREAKDOWN]
-        for change, said in (("deletion", "removed"), ("insertion", "put in")):
-            start = "from the" if change == "deletion" else "to an empty"
-            title = f"{run.corpus}: {said} {start} {one.side}, {one.method}"
-            figure, axes = new_figure(title, f"share of tokens {said}", "score, relative to the whole")
-            draw_curves(axes, [Curve(kind, one.shares, of_kind.curves[change]) for kind, of_kind in details.items()])
-            axes.set_ylim(bottom=0)
-            paths += save_plot(figure, folder / f"faithfulness-{run.name}-{change}")
-    return paths

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Case, Run
-from benchmarks.speed.records import Pass, ThroughputRecord, WayRun
-from benchmarks.tasks.on_demand import DemandRecord, DemandRow
+from benchmarks.speed.ways import END_TO_END, TITLES
 from indexer.origin import Origin
-from tests.benchmarks.kept_records import kept_record
 from tests.benchmarks.made_runs import made_run
 
 
@@ -43,14 +39,10 @@ def test_findings_name_differences_with_their_sign(quality: list[Run]) -> None:
 
 
 def test_findings_show_the_largest_loss_and_the_encoded_share(origin: Origin) -> None:
-    def row(way: str, candidates: int | None, value: float, tokens: int) -> DemandRow:
-        return DemandRow(way, candidates, {PRIMARY: value}, {}, [value], {"10": tokens}, {"10": 1})
-
-    rows = [row("20 candidates", 20, 0.49, 90), row("all", None, 0.5, 1_000)]
-    record = DemandRecord("rfc", "rfc@0", "longmatch-minilm@0f", "test", 3, 9, 1_000, 1, 10, rows, 1.0, origin)
-    of_few_queries = replace(record, rows=rows[:1])  # of a run that encoded candidates alone
-    assert "| at most 0.010; 9% to 9% |" in findings_table([of_few_queries, record])
-    assert "Encoding on demand" not in findings_table([of_few_queries])
+    values = {"20 candidates": {PRIMARY: 0.49, "tokens after 10, %": 9.0}, "all": {PRIMARY: 0.5}}
+    cases = [Case(id=f"rfc (3), {way}", values=own) for way, own in values.items()]
+    run = Run(task="demand", dataset="rfc@0", system="encoded", origin=origin, cases=cases)
+    assert "| at most 0.010; 9% to 9% |" in findings_table([run])
 
 
 def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
@@ -67,9 +59,14 @@ def test_findings_compare_longmatch_with_the_best_other_program(origin: Origin) 
     assert findings_table(runs[1:]) == ""
 
 
-def test_findings_name_device_and_precision_of_each_speed() -> None:
-    kept = kept_record(ThroughputRecord)
-    ways = {name: WayRun("float32", [Pass(2.0 if name == "longmatch" else 8.0, 8.0, 400.0)]) for name in kept.ways}
-    on_cpu = replace(kept, ways=ways, device="cpu")
-    table = findings_table([on_cpu, replace(on_cpu, device="cuda:0")])
-    assert "| 4.00 (cpu, float32), 4.00 (cuda:0, float32) |" in table
+def test_findings_name_device_and_precision_of_each_speed(origin: Origin) -> None:
+    cases = [
+        Case(
+            id=TITLES[END_TO_END],
+            labels={"device": f"{device}, 2 threads", "weights": "float32"},
+            values={"ratio": 4.0},
+        )
+        for device in ("cpu", "cuda:0")
+    ]
+    run = Run(task="throughput", dataset="papers", system="way to encode", origin=origin, cases=cases)
+    assert "| 4.00 (cpu, float32), 4.00 (cuda:0, float32) |" in findings_table([run])

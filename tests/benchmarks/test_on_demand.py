@@ -6,22 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 import indexer.generation.reference as reference_module
-from benchmarks.records import read_records
-from benchmarks.tasks.on_demand import (
-    DemandRecord,
-    Judged,
-    RecordedEncoder,
-    candidates_first,
-    demand_table,
-    encoded,
-    encoded_so_far,
-    index_for_once,
-    main,
-    measure,
-    scaled,
-)
+from benchmarks.runs import read_runs
+from benchmarks.tasks.on_demand import RecordedEncoder, index_for_once, main, ranked
 from engine.index import Index
-from engine.search.request import Request
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -51,78 +38,27 @@ def test_vectors_are_looked_up_and_other_texts_encoded(full: Path) -> None:
         assert len(other.chunks) == len(other.chunk_spans)
 
 
-def first_queries(n: int) -> Judged:
-    queries = CORPUS[:n]
-    return Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
-
-
 def test_tokens_grow_with_queries_up_to_those_of_all(full: Path) -> None:
-    judged = first_queries(12)
+    queries = CORPUS[:12]
     with Index.open(full, encoder=FakeEncoder()) as index:
         with index_for_once(CORPUS, RecordedEncoder(index), "later") as later:
-            row = measure(later, judged, "4 candidates", 4)
-        whole = measure(index, judged, "all", None)
-        n_tokens = int(index.snapshot.tokens.sum())
-    assert list(row.tokens) == ["1", "10", "12"]
-    assert 0 < row.tokens["1"] < row.tokens["10"] <= row.tokens["12"] <= n_tokens
-    assert set(whole.tokens.values()) == {n_tokens}
-    assert len(row.per_query) == 12
-    assert row.other_rules.keys() == {"scaled", "candidates first"}
+            rankings, n_tokens = ranked(later, queries, 4)
+        _, of_all = ranked(index, queries, 0)
+        whole = int(index.snapshot.tokens.sum())
+    assert list(n_tokens) == [1, 10, 12]
+    assert 0 < n_tokens[1] < n_tokens[10] <= n_tokens[12] <= whole
+    assert set(of_all.values()) == {whole}
+    assert len(rankings) == 12 and all(query.doc_id not in rankings[query.doc_id] for query in queries)
 
 
-def test_other_rules_order_the_same_hits(full: Path) -> None:
-    with (
-        Index.open(full, encoder=FakeEncoder()) as index,
-        index_for_once(CORPUS, RecordedEncoder(index), "later") as later,
-    ):
-        hits = list(later.search(CORPUS[7], Request(k=40, candidates=3, with_itself=True)).hits)
-    for rule in (scaled, candidates_first):
-        assert {hit.doc_id for hit in rule(hits)} == {hit.doc_id for hit in hits}
-    flags = [hit.has_vectors for hit in candidates_first(hits)]
-    assert flags == sorted(flags, reverse=True) and True in flags and False in flags
-    by_words = [hit.score for hit in scaled(hits) if not hit.has_vectors]
-    assert by_words == sorted(by_words, reverse=True)
-
-
-def run(*arguments: str, tmp_path: Path) -> tuple[DemandRecord, str]:
-    """The record of the command, and what it prints, which includes the table."""
+@pytest.mark.slow
+def test_the_command_writes_a_case_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [*arguments, *places], catch_exceptions=False)
-    assert done.exit_code == 0
-    (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, DemandRecord) and demand_table([record]) in done.output
-    return record, done.output
-
-
-@pytest.mark.slow
-def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    record, printed = run(str(folder), "--quick", "--encoder", str(bert_folder), tmp_path=tmp_path)
-    assert [row.way for row in record.rows] == ["words", "20 candidates", "50 candidates", "200 candidates", "all"]
-    assert f"| {record.task} (2, {bert_folder.name}) | all | " in printed
-
-
-def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    for _ in range(2):  # the second run finds the vectors of the first
-        options = ["--seed", "1", "--encoder", str(bert_folder), "--queries", "1"]
-        record, printed = run(str(folder), *options, tmp_path=tmp_path)
-    words, later = record.rows
-    assert (words.way, words.tokens["1"]) == ("words", 0)
-    assert later.way == "20 candidates"
-    assert 0 < later.tokens["1"] <= record.n_tokens
-    assert record.name == f"demand-pets-test-{bert_folder.name}-first1"
-    assert f"| pets (1, {bert_folder.name}) | 20 candidates |" in printed
-    (kept,) = (tmp_path / "work").glob("pets@*-seed1-first1-later-*.lm")
-    with Index.open(kept) as index:
-        assert index.snapshot.has_vectors.any()
-
-
-@pytest.mark.slow
-def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.tasks.on_demand.load_given", lambda name: FakeEncoder())
-    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, first_queries(3)) for _ in range(2))
-    build(tmp_path / "other.lm", CORPUS, encoder=FakeEncoder(), encode="later")
-    with Index.open(tmp_path / "other.lm", encoder=FakeEncoder()) as index:
-        assert fresh.sample == again.sample == encoded_so_far(index)
-    assert [list(found.rows[1].tokens) for found in (fresh, again)] == [["1", "3"], ["3"]]
-    assert fresh.rows[1].tokens["3"] == again.rows[1].tokens["3"]
-    assert fresh.rows[1].per_query == again.rows[1].per_query
+    done = CliRunner().invoke(main, [str(folder), "--quick", "--encoder", str(bert_folder), *places])
+    assert done.exit_code == 0, done.output
+    (run,) = read_runs(tmp_path / "out")
+    ways = ["words", "20 candidates", "50 candidates", "200 candidates", "all"]
+    assert [case.id for case in run.cases] == [f"pets_quick (2), {way}" for way in ways]
+    assert run.cases[0].values["tokens after all, %"] == 0 and run.cases[-1].values["tokens after 1, %"] == 100
+    assert "p" in run.cases[0].values and "p" not in run.cases[-1].values
+    assert "| Encoded | nDCG@10 | p | Recall@100 |" in done.output

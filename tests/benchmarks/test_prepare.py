@@ -5,7 +5,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from benchmarks.prepare import label_of
-from benchmarks.speed.growth import growth
+from benchmarks.speed import growth
 from indexer import build
 from tests.fakes import make_corpus
 

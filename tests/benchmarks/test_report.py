@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.measuring.timing import Percentiles
-from benchmarks.record_file import write_record
 from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
-from benchmarks.runs import Run, write_run
-from benchmarks.speed.recall import RecallRecord
+from benchmarks.runs import Case, Run, write_run
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -54,20 +51,24 @@ def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
 
 
 def test_splits_for_tuning_are_not_shown(records: list[Run]) -> None:
-    assert "No records yet." in drawn(README, [replace(each, split="valid") for each in records])
+    assert "No runs yet." in drawn(README, [replace(each, split="valid") for each in records])
 
 
 def test_quick_parts_are_not_shown(records: list[Run]) -> None:
-    assert "No records yet." in drawn(README, [replace(each, dataset="proposals_quick@0") for each in records])
+    assert "No runs yet." in drawn(README, [replace(each, dataset="proposals_quick@0") for each in records])
     assert [is_partial(records[0]), is_partial(replace(records[0], dataset="proposals_quick@0"))] == [False, True]
 
 
-def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:
-    recall = RecallRecord(
-        "pets", "IVF2,Flat", 1, 4000, 8000, 10, 4, 1, 0.9, 0.5, Percentiles(1, 2, 3), Percentiles(4, 5, 6), origin
-    )
-    row = "| pets | IVF2,Flat | 1 | 4,000 | 8,000 | 0.900 at 10 | 0.500 | 1.0 / 2.0 / 3.0 | 4.0 / 5.0 / 6.0 |"
-    assert row in drawn("<!-- results:recall -->\n<!-- /results -->", [recall]).splitlines()
+@pytest.fixture
+def search(origin: Origin) -> Run:
+    case = Case(id="pets, CPU, lists", labels={"lists": "IVF2,Flat"}, values={"documents": 4000, "recall": 0.9})
+    return Run(task="search", dataset="pets", system="search", details={"note": "Why."}, origin=origin, cases=[case])
+
+
+def test_a_study_has_a_row_for_each_case(search: Run) -> None:
+    lines = drawn("<!-- results:search -->\n<!-- /results -->", [search]).splitlines()
+    assert lines[1] == "| Search | lists | documents | recall |"
+    assert lines[3:6] == ["| pets, CPU, lists | IVF2,Flat | 4,000 | 0.9 |", "", "Why."]
 
 
 def test_a_table_that_is_not_known_is_refused() -> None:
@@ -93,46 +94,22 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Run
     assert readme.read_text() == DRAWN
 
 
-def test_check_fails_for_a_kind_of_record_that_no_table_shows(
-    tmp_path: Path, records: list[Run], origin: Origin
-) -> None:
+def test_check_fails_for_a_task_that_no_table_shows(tmp_path: Path, records: list[Run], search: Run) -> None:
     (tmp_path / "README.md").write_text(DRAWN)
-    latency = Percentiles(1, 2, 3)
-    recall = RecallRecord("pets", "IVF2,Flat", 1, 4, 8, 10, 4, 1, 0.9, 0.5, latency, latency, origin)
-    for each in records:
+    for each in [*records, search]:
         write_run(each, tmp_path / "results")
-    write_record(recall, tmp_path / "results")
-    options = [
-        "--page",
-        str(tmp_path / "README.md"),
-        "--results",
-        str(tmp_path / "results"),
-    ]
+    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
     done = CliRunner().invoke(main, [*options, "--check"])
     assert (done.exit_code, done.stderr) == (
         1,
-        "Error: there are records that no table of README.md shows; add <!-- results:recall -->, each with "
+        "Error: there are runs that no table of README.md shows; add <!-- results:search -->, each with "
         "<!-- /results --> below it\n",
     )
-    assert not_shown([README], [*records, recall]) == ["recall"]
+    assert not_shown([README], [*records, search]) == ["search"]
     assert not_shown([README], records) == []
-
-
-def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
-    tmp_path: Path, records: list[Run], origin: Origin
-) -> None:
-    recall = RecallRecord("pets", "", 0, 4, 8, 10, 4, 1, 0.9, 0.5, *[Percentiles(1, 2, 3)] * 2, origin)
-    other = "<!-- results:recall -->\nold\n<!-- /results -->\n"
-    assert not_shown([README, other], [*records, recall]) == []
-    for each in records:
-        write_run(each, tmp_path / "results")
-    write_record(recall, tmp_path / "results")
-    (tmp_path / "README.md").write_text(README)
-    (tmp_path / "OTHER.md").write_text(other)
-    pages = [argument for name in ("README.md", "OTHER.md") for argument in ("--page", str(tmp_path / name))]
-    options = [*pages, "--results", str(tmp_path / "results")]
-    stale = CliRunner().invoke(main, [*options, "--check"])
-    assert "the tables of README.md and OTHER.md are stale" in stale.stderr
+    (tmp_path / "OTHER.md").write_text("<!-- results:search -->\nold\n<!-- /results -->\n")
+    options += ["--page", str(tmp_path / "OTHER.md")]
+    assert "the tables of OTHER.md are stale" in CliRunner().invoke(main, [*options, "--check"]).stderr
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
-    assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()
+    assert "| pets, CPU, lists |" in (tmp_path / "OTHER.md").read_text()

@@ -1,16 +1,40 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.metrics import evaluate
-from benchmarks.record_file import RecordError
-from benchmarks.runs import KEPT, Case, Run, ranked_case, read_header, read_run, run_files, same_cases, write_run
+from benchmarks.runs import (
+    KEPT,
+    Run,
+    RunError,
+    ranked_case,
+    read_header,
+    read_run,
+    run_files,
+    same_cases,
+    write_run,
+)
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
+
+
+@dataclass(frozen=True)
+class Part:
+    weight: float
+
+
+@dataclass(frozen=True)
+class Whole:
+    label: str
+    parts: list[Part]
+    by_name: dict[str, Part]
+    maybe: Part | None
+    later: int = 7  # runs that are older than this field have none
+
 
 QRELS = {"cat": {"kitten": 2, "dog": 1, "rocket": 0}, "dog": {"cat": 1}}
 
@@ -55,7 +79,7 @@ def test_the_name_of_a_run_holds_its_variant_split_and_seed(ranked: Run, origin:
 
 def test_a_run_of_fewer_cases_does_not_replace_a_larger_one(origin: Origin, tmp_path: Path) -> None:
     write_run(made_run("bm25", [0.5, 0.25], origin), tmp_path)
-    with pytest.raises(RecordError, match=r"holds 2 cases, not 1; write the smaller run elsewhere: --out FOLDER"):
+    with pytest.raises(RunError, match=r"holds 2 cases, not 1; write the smaller run elsewhere: --out FOLDER"):
         write_run(made_run("bm25", [0.5], origin), tmp_path)
     write_run(made_run("bm25", [0.75, 0.75], origin), tmp_path)
 
@@ -66,13 +90,15 @@ def test_runs_are_compared_on_the_same_cases_of_the_same_data(origin: Origin) ->
 
 
 def test_details_are_rebuilt_as_the_dataclass_of_a_task(ranked: Run) -> None:
-    details = {"id": "a", "values": {"P": 0.5}}
-    assert replace(ranked, details=details).details_as(Case) == Case(id="a", values={"P": 0.5})
+    details = {"label": "a", "parts": [{"weight": 2}], "by_name": {"x": {"weight": 3}}, "maybe": {"weight": 4}}
+    part, parts, by_name = Part(4), [Part(2)], {"x": Part(3)}
+    assert replace(ranked, details=details).details_as(Whole) == Whole("a", parts, by_name, part)
+    assert replace(ranked, details={**details, "maybe": None, "later": 8}).details_as(Whole).later == 8
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "no JSON\n"])
 def test_the_error_for_a_file_that_is_not_a_run_names_the_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(RecordError, match=r"notes.jsonl.gz is no run .*; keep nothing else in the folder of runs"):
+    with pytest.raises(RunError, match=r"notes.jsonl.gz is no run .*; keep nothing else in the folder of runs"):
         read_run(path)

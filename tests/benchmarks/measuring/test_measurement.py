@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,14 +7,7 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.program import program
-from benchmarks.record_file import Recorded
-from indexer.origin import Origin
-
-
-@dataclass(frozen=True)
-class Made(Recorded, kind="made", file="made"):
-    value: int
-    origin: Origin
+from benchmarks.runs import Case, Run, read_runs
 
 
 @program
@@ -25,15 +16,16 @@ def main(run: Measurement) -> None:
     """Record the seed, and whether a folder was given."""
     with run.folder() as folder:
         (folder / "kept").touch()
-    run.keep(Made(run.seed, run.origin))
+    case = Case(id="seed", values={"seed": run.seed})
+    run.keep(Run(task="made", dataset="pets", system="made", origin=run.origin, cases=[case]))
 
 
 @pytest.mark.parametrize("given", [["--seed", "3"], ["--seed", "3", "--quick"]])
-def test_a_record_holds_seed_and_command(given: list[str], tmp_path: Path) -> None:
+def test_a_run_holds_seed_and_command(given: list[str], tmp_path: Path) -> None:
     assert CliRunner().invoke(main, [*given, "--out", str(tmp_path)]).exit_code == 0
-    record = json.loads((tmp_path / "made.json").read_text())
-    assert (record["value"], record["origin"]["seed"]) == (3, 3)
-    assert record["origin"]["command"] == " ".join(["python -m benchmarks study test_measurement", *given])
+    (run,) = read_runs(tmp_path)
+    assert (run.values("seed"), run.origin.seed) == ([3], 3)
+    assert run.origin.command == " ".join(["python -m benchmarks study test_measurement", *given])
 
 
 def test_a_quick_run_records_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

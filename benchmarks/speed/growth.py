@@ -28,9 +28,8 @@ from benchmarks.options import log, read_numbers
 from benchmarks.prepare import check_vectors
 from benchmarks.program import program
 from benchmarks.runs import Case, Run
-from benchmarks.speed.growth.grown import COPY_MARK, Source, grow, publish
-from benchmarks.speed.products import SQUARE, measure_products
-from benchmarks.speed.recall import WARM_UP, document_recall
+from benchmarks.speed.grown import COPY_MARK, Source, grow, publish
+from benchmarks.speed.search import WARM_UP, document_recall
 from benchmarks.speed.timed import forget_pages
 from engine.index import Index
 from engine.search.request import Request
@@ -46,8 +45,7 @@ QUICK_GROWTH, QUICK_QUERIES = (2, 4, 8), 5
 _NOTE = (
     "Queries are real and synthetic documents of the index, each left out of its own hits. p50, p99: of a search with "
     "ten hits and their breakdown, without encoding. Recall: of the exact best targets. Open, first answer: without "
-    "page cache. Memory: private memory of the process that searches. GFLOP/s: of float32 products on the threads of a "
-    "search."
+    "page cache. Memory: private memory of the process that searches."
 )
 
 
@@ -157,8 +155,6 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
         assert row is not None
         labels = {"factory": row.factory, "nprobe": str(row.nprobe or "")}
         sizes = {"documents": snapshot.n_documents, "chunks": snapshot.n_chunks}
-        width = snapshot.width
-    products, _ = run_fresh(measure_products, [SQUARE], trial.threads, width)
     costs = {
         "open, s": round(timed["open_seconds"], 3),
         "first answer, s": round(timed["first_seconds"], 3),
@@ -168,7 +164,6 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
         "disk, MiB": round(folder_bytes(folder) / mib),
         "grow, s": round(grown["seconds"], 1),
         "publish, s": round(published["seconds"], 1),
-        "GFLOP/s": round(products[f"float32 {SQUARE.name}"]),
     }
     return [
         Case(

@@ -30,6 +30,13 @@ from engine.errors import DocumentError
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
 DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
+TITLES = {
+    END_TO_END: "longmatch, documents to index",
+    ENCODER_ALONE: "longmatch, encoder alone",
+    DEFAULTS: "sentence-transformers, defaults",
+    OUR_SETTINGS: "sentence-transformers, our settings of torch",
+    BFLOAT16: "sentence-transformers, bfloat16 weights",
+}
 # libgomp's default where no policy is set. The policy of longmatch, under which idle threads sleep, is
 # inherited by every process of a run; a rival that is measured with its defaults must not pay for it.
 _UNTOUCHED = MappingProxyType({"GOMP_SPINCOUNT": "300000"})

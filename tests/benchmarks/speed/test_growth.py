@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.isolation import Memory
 from benchmarks.runs import read_run, run_files
-from benchmarks.speed.growth import growth
-from benchmarks.speed.growth.grown import COPY_MARK, Source, grow, made_documents, principal_directions, turned
-from benchmarks.speed.growth.growth import draw_names, exact_answers, main
+from benchmarks.speed import growth
+from benchmarks.speed.grown import COPY_MARK, Source, grow, made_documents, principal_directions, turned
+from benchmarks.speed.growth import draw_names, exact_answers, main
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.request import Request

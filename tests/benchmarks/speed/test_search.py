@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import benchmarks.speed.gpu_search as module
-from benchmarks.speed.gpu_search import WAYS, gpu_search_table, main, measure
+import benchmarks.speed.search as module
+from benchmarks.speed.search import document_recall, main, measure, sampled_queries
 from engine.errors import EngineError, QueryError
 from engine.store.writer import Writer
 from indexer import build
@@ -29,14 +29,25 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "limited_threads", lambda threads, width: nullcontext())
 
 
-def test_the_same_queries_are_searched_in_four_ways(built_folder: Path, origin: Origin) -> None:
-    record = measure(built_folder, "demo", device="cpu", n_queries=3, k=2, threads=1, origin=origin)
-    assert list(record.ways) == list(WAYS)
-    assert record.ways["cpu exact"].recall == record.ways["gpu exact"].recall == 1.0
-    assert record.ways["gpu exact"].largest_difference == 0.0  # the processor stands in for the GPU
-    assert (record.name, record.n_queries, record.k) == ("gpu-search-demo", 3, 2)
-    table = gpu_search_table([record])
-    assert "| demo |" in table and "| GPU lists |" in table and "1.000 at 2" in table
+def test_the_same_queries_are_searched_by_lists_and_exactly(built_folder: Path, origin: Origin) -> None:
+    run = measure(built_folder, "demo", device="cpu", n_queries=3, k=2, threads=1, origin=origin)
+    lists, exact = run.cases
+    assert (run.name, lists.id, exact.id) == ("demo-search-test", "demo, CPU, lists", "demo, CPU, exact")
+    assert exact.values["recall"] == exact.values["lowest recall"] == 1.0 and exact.values["largest difference"] == 0.0
+    assert exact.values["queries"] == 3 and lists.values["p50, ms"] <= lists.values["p99, ms"]
+
+
+def test_recall_is_the_share_of_exact_targets_found() -> None:
+    found, truth = [["a", "b"], ["c"], [], []], [["b", "z"], ["c"], ["a"], []]
+    assert document_recall(found, truth) == [0.5, 1.0, 0.0, 1.0]
+
+
+def test_the_sample_is_the_same_for_the_same_seed() -> None:
+    names = [f"d{number}" for number in range(50)]
+    sample = sampled_queries(names, 20, seed=4)
+    assert len(set(sample)) == 20
+    assert sampled_queries(names, 20, seed=4) == sample != sampled_queries(names, 20, seed=5)
+    assert sorted(sampled_queries(names, 99, seed=4)) == sorted(names)
 
 
 def test_a_gpu_that_cannot_be_used_is_an_error_with_the_reason(
@@ -58,8 +69,7 @@ def test_an_empty_index_is_refused(tmp_path: Path, origin: Origin) -> None:
         measure(folder, "x", device="cpu", n_queries=1, k=1, threads=1, origin=origin)
 
 
-def test_a_processor_is_not_measured_as_a_gpu(built_folder: Path) -> None:
-    done = CliRunner().invoke(main, [str(built_folder), "--device", "cpu"])
-    assert done.exit_code != 0 and "device 'cpu' is no GPU; name cuda or cuda:N" in str(done.output) + str(
-        done.exception
-    )
+def test_the_command_prints_the_table(built_folder: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(built_folder), "--queries", "2", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "| Search | lists | documents |" in done.output

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.datasets import Dataset, open_dataset, read_documents
 from benchmarks.peers.peer import PeerConfig
-from benchmarks.speed.encode.ways import (
+from benchmarks.speed.ways import (
     Job,
     Sample,
     batches,

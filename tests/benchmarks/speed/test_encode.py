@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.measuring.isolation import Memory
+from benchmarks.runs import read_runs
+from benchmarks.speed import encode
+from benchmarks.speed.encode import main
+from benchmarks.speed.ways import TITLES
+
+pytest.importorskip("sentence_transformers")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tuple[Any, Memory]:
+    """As `run_fresh`, in this process: ten processes would take minutes to start."""
+    return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
+
+
+@pytest.mark.slow
+def test_every_way_has_its_turn_and_all_is_recorded(
+    folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode, "run_fresh", run_here)
+    places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
+    done = run(folder, "--quick", "--rounds", "1", "--threads", "1", "--encoder", bert_folder, *places)
+    assert done.exit_code == 0, done.output
+    (run_file,) = read_runs(tmp_path / "out")
+    assert run_file.name == "pets_quick-way-to-encode-bert-cpu-threads1-test" and not list(
+        (tmp_path / "work").iterdir()
+    )
+    assert [case.id for case in run_file.cases if "cores" in case.values] == list(TITLES.values())
+    rates = {case.id: case.values["chunks/s"] for case in run_file.cases}
+    whole, with_index = list(rates)[:2]
+    assert 0 < rates[with_index] < rates[whole]
+    assert {case.values["ratio"] for case in run_file.cases if case.id == TITLES["st-float32"]} == {1.0}
+    assert "| sentence-transformers, defaults | cpu, 1 threads | float32 |" in done.output
+
+
+def test_a_missing_device_is_reported_in_one_line(bert_folder: Path) -> None:
+    done = run("pets", "--device", "cuda:99", "--encoder", bert_folder)
+    assert done.exit_code == 1 and done.stderr.startswith("Error: ") and "cuda:99" in done.stderr
