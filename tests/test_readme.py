@@ -183,9 +183,9 @@ def test_the_commands_of_a_page_on_a_database_run(
 
 def test_the_sum_of_the_tutorial_is_that_of_its_transcript() -> None:
     text = (ROOT / "docs/tutorial.md").read_text()
-    ((*parts, total),) = re.findall(r"([\d.]+) \+ ([\d.]+) is ([\d.]+\d)", text)
-    assert sum(map(float, parts)) == pytest.approx(float(total), abs=1e-9)
-    assert all(re.search(rf"^ .*{number}  ", text, re.MULTILINE) for number in (*parts, total))
+    ((*parts, total),) = re.findall(r"([\d.]+) % \+ ([\d.]+) % is ([\d.]+) %", text)
+    assert sum(map(float, parts)) == pytest.approx(float(total), abs=1e-9) and total == "100.0"
+    assert all(re.search(rf"^ .*{number} %  ", text, re.MULTILINE) for number in parts)
 
 
 def anchors(page: Path) -> set[str]:

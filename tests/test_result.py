@@ -59,11 +59,13 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "words": [],
         "spans": [],
         "word_contribution": 0.0,
+        "marks": None,
         "quotes": None,
     }
     query_section = {"index": 0, "heading": "A", "label": "A", **_place(0, 10)}
     delta = {**_place(6, 11, 2), "text": "delta"}
-    quote = {"start": 0, "end": 10, "text": "alpha beta", "marks": []}
+    quote = {**_place(0, 10), "text": "alpha beta", "marks": []}
+    marks: dict[str, Any] = {"query": [], "target": []}
     strongest = {
         "kind": "section_pair",
         "contribution": 0.4,
@@ -86,7 +88,8 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
             },
         ],
-        "quotes": {"query": quote, "target": {"start": 6, "end": 11, "text": "delta", "marks": []}},
+        "marks": marks,
+        "quotes": {"query": quote, "target": {**_place(6, 11, 2), "text": "delta", "marks": []}},
     }
     other = {
         "kind": "section_pair",
@@ -103,7 +106,8 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(0, 5), "text": "alpha"}, "target": {**_place(0, 5, 1), "text": "gamma"}},
             }
         ],
-        "quotes": {"query": quote, "target": {"start": 0, "end": 5, "text": "gamma", "marks": []}},
+        "marks": marks,
+        "quotes": {"query": quote, "target": {**_place(0, 5, 1), "text": "gamma", "marks": []}},
     }
     hit = {
         "rank": 1,
@@ -118,6 +122,24 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "components": {"chunks": 0.35, "document": 0.01, "words": 0.1, "word_pairs": 0.0},
         "words": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
         "n_pairs": 2,
+        "by_section": {
+            "n_sections": 1,
+            "n_covered": 1,
+            "strongest": ["A"],
+            "rows": [
+                {
+                    "query_section": query_section,
+                    "kind": "body",
+                    "is_covered": True,
+                    "contribution": pytest.approx(0.45),
+                    "word_contribution": 0.1,
+                    "share": pytest.approx(0.45 / 0.46),
+                    "n_pairs": 2,
+                    "best": strongest,
+                }
+            ],
+            "rest": [{"kind": "document", "n_sections": 0, "contribution": 0.01, "share": pytest.approx(0.01 / 0.46)}],
+        },
         "parts": [
             strongest,
             other,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.report.contract import result_dict
-from engine.report.evidence import pages_label, place_of
+from engine.report.contract import place_of, result_dict
+from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
 from engine.report.rows import as_cell

@@ -7,9 +7,10 @@ results) use the same dictionary. Within a version of the schema, fields are add
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
 from engine.report.quotes import Quote, Quotes
+from engine.report.shares import SectionShare, section_shares
 from engine.result import N_MATCHES
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
+from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Coverage, Span
 from engine.words.places import TermPlaces
 
@@ -87,8 +90,9 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
+    kinds = section_kinds(result.query)
     for hit in result.hits:
-        yield _hit(result.query, hit, result.language, n_pairs)
+        yield _hit(result.query, hit, result.language, n_pairs, kinds)
 
 
 def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:
@@ -98,6 +102,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
         found: from `Index.novelty`.
         n_pairs: as in `result_dict`.
     """
+    kinds = section_kinds(found.query)
     return {
         "schema": NOVELTY_VERSION,
         "query": _query(found),
@@ -114,7 +119,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
                 "section": _section(found.query, one.section),
                 "kind": one.kind.value,
                 "novelty": one.novelty,
-                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs),
+                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs, kinds),
             }
             for one in found
         ],
@@ -141,12 +146,14 @@ def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(query: Document, hit: Hit, language: str | None, n_pairs: int | None) -> dict[str, Any]:
+def _hit(
+    query: Document, hit: Hit, language: str | None, n_pairs: int | None, kinds: Sequence[SectionKind]
+) -> dict[str, Any]:
     pairs = hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
     n_quoted = N_MATCHES if n_pairs is None else n_listed
     quotes = Quotes(query, hit, language)
-    parts = [_pair(pair, query, hit, quotes if at < n_quoted else None) for at, pair in enumerate(pairs[:n_listed])]
+    parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]
     if (document := hit.breakdown.document) is not None:
         parts.append(
             _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
@@ -164,9 +171,13 @@ def _hit(query: Document, hit: Hit, language: str | None, n_pairs: int | None) -
         "coverage": _coverage(hit.coverage),
         "has_vectors": hit.has_vectors,
         "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},
-        "words": [{"term": term.term, "contribution": term.contribution} for term in hit.breakdown.terms[:N_TERMS]],
+        "words": [
+            {"term": term.term, "contribution": term.contribution}
+            for term in islice(quotes.listed(hit.breakdown.terms), N_TERMS)
+        ],
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
+        "by_section": _by_section(query, hit, kinds, quotes, parts, n_listed),
     }
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
@@ -215,11 +226,70 @@ def _part(
         "threshold": threshold,
         "words": [],
         "spans": [],
+        "marks": None,
         "quotes": None,
     }
 
 
-def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes | None) -> dict[str, Any]:
+def _by_section(
+    query: Document,
+    hit: Hit,
+    kinds: Sequence[SectionKind],
+    quotes: Quotes,
+    parts: Sequence[Mapping[str, Any]],
+    n_listed: int,
+) -> dict[str, Any]:
+    """The score by section of the query; the contributions of `rows` and `rest` sum to it, to 1e-5."""
+    shares = section_shares(query, kinds, hit.breakdown.pairs)
+    listed = dict(enumerate(part for part in parts if part["kind"] == "section_pair"))
+
+    def best(row: SectionShare, at: int) -> Mapping[str, Any]:
+        part, is_quoted = listed.get(row.best), at < N_MATCHES or n_listed < len(shares.rows)
+        if part is not None and (part["quotes"] is not None or not is_quoted):
+            return part
+        return _pair(hit.breakdown.pairs[row.best], query, hit, quotes, is_quoted=is_quoted)
+
+    rows = [
+        {
+            "query_section": _section(query, row.section),
+            "kind": row.kind.value,
+            "is_covered": row.is_covered,
+            "contribution": row.contribution,
+            "word_contribution": row.words,
+            "share": _share(row.contribution, hit),
+            "n_pairs": row.n_pairs,
+            "best": best(row, at),
+        }
+        for at, row in enumerate(shares.rows[:n_listed])
+    ]
+    rest: dict[str, list[float]] = {}
+    for row in shares.rows[n_listed:]:
+        rest.setdefault(row.kind.value, []).append(row.contribution)
+    kinds_of_rest = [(kind, len(values), sum(values)) for kind, values in rest.items()]
+    for kind, part in (("document", hit.breakdown.document), ("small", hit.breakdown.small)):
+        kinds_of_rest += [] if part is None else [(kind, 0, part.contribution)]
+    return {
+        "n_sections": shares.n_sections,
+        "n_covered": shares.n_covered,
+        "strongest": [section_label(query, row.section) for row in shares.strongest()],
+        "rows": rows,
+        "rest": [
+            {"kind": kind, "n_sections": n, "contribution": contribution, "share": _share(contribution, hit)}
+            for kind, n, contribution in kinds_of_rest
+        ],
+    }
+
+
+def section_places(part: Mapping[str, Any]) -> tuple[int, int]:
+    """The positions of the two sections of a section pair."""
+    return part["query_section"]["index"], part["target_section"]["index"]
+
+
+def _share(contribution: float, hit: Hit) -> float:
+    return contribution / hit.score if hit.score else 0.0
+
+
+def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_quoted: bool) -> dict[str, Any]:
     strongest = pair.parts[0] if pair.parts else None
     part = _part(
         "section_pair",
@@ -231,15 +301,23 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes | None) -
     return part | {
         "query_section": _section(query, pair.query_section),
         "target_section": _section(hit.document, pair.target_section),
-        "words": [_word(term, pair, hit.places) for term in pair.terms],
+        "words": [_word(term, pair, hit.places) for term in quotes.listed(pair.terms)],
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
-        "quotes": None if quotes is None else dict(zip(SIDES, map(_quote, quotes.of(pair)), strict=True)),
+        "marks": _both(map(_offsets, quotes.marks(pair))) if is_quoted else None,
+        "quotes": _both(map(_quote, (query, hit.document), quotes.of(pair))) if is_quoted else None,
     }
 
 
-def _quote(quote: Quote) -> dict[str, Any]:
-    marks = [[mark.start, mark.stop] for mark in quote.marks]
-    return {"start": quote.span.start, "end": quote.span.stop, "text": quote.text, "marks": marks}
+def _both(values: Iterable[Any]) -> dict[str, Any]:
+    return dict(zip(SIDES, values, strict=True))
+
+
+def _offsets(marks: Iterable[Span]) -> list[list[int]]:
+    return [[mark.start, mark.stop] for mark in marks]
+
+
+def _quote(document: Document, quote: Quote) -> dict[str, Any]:
+    return place_of(document, quote.span) | {"text": quote.text, "marks": _offsets(quote.marks)}
 
 
 def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlaces]) -> dict[str, Any]:
@@ -254,7 +332,7 @@ def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlace
 
 def _section(document: Document, index: int) -> dict[str, Any]:
     section = document.sections[index]
-    place = _place(document, Span(section.start, section.stop))
+    place = place_of(document, Span(section.start, section.stop))
     return {"index": index, "heading": section.heading, "label": section_label(document, index), **place}
 
 
@@ -270,10 +348,11 @@ def _passages(part: ChunkPart, query: Document, target: Document) -> dict[str, A
 
 
 def _passage(document: Document, span: Span) -> dict[str, Any]:
-    return {**_place(document, span), "text": document.text[span.start : span.stop]}
+    return {**place_of(document, span), "text": document.text[span.start : span.stop]}
 
 
-def _place(document: Document, span: Span) -> dict[str, Any]:
+def place_of(document: Document, span: Span) -> dict[str, Any]:
+    """A span of a text, with its first and last page."""
     pages = document.page_numbers(span)
     return {
         "start": span.start,

@@ -1,7 +1,7 @@
 """The contents of an evidence report, as plain values for its templates. Writes no markup and scores nothing.
 
 All numbers are those of `Result.to_dict`; documents add their text. A match is a section pair that is shown:
-it has a number, a colour, and a place in both texts.
+it has a number, a colour, and a place in both texts. There is one for each section of the query that is shown.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from engine.encoders.explanation import strongest_pairs
-from engine.report.contract import head_dict, hit_dicts
+from engine.report.contract import SIDES, head_dict, hit_dicts, place_of, section_places
+from engine.report.lines import pages_label
 from engine.report.section_map import SectionMap, section_map
 from engine.result import N_MATCHES, Hit, Result
+from engine.scoring.breakdown import pair_columns
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
 from engine.text.spans import Span
 
@@ -23,8 +27,6 @@ _PASSAGES = 2  # passages of a match that are shown side by side; all are marked
 _MARGIN = 120  # characters around a passage
 _SENTENCE_MARGIN = 260  # characters around a sentence whose words match
 _FIELD_CHARACTERS = 60  # most characters of the values of a metadata field that is listed
-
-SIDES = ("query", "target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A section pair that is shown."""
+    """A section of the query that is shown, and its best counterpart."""
 
     number: int
-    part: Mapping[str, Any]
+    row: Mapping[str, Any]  # of the section
+    part: Mapping[str, Any]  # of the section pair
     query: Side
     target: Side
 
@@ -83,7 +86,6 @@ class HitView:
     values: Mapping[str, Any]
     metadata: tuple[tuple[str, tuple[Scalar, ...]], ...]  # fields whose values are short enough to be listed
     matches: tuple[Match, ...]
-    others: tuple[Mapping[str, Any], ...]  # parts that are not section pairs
     map: SectionMap
     query: tuple[SectionText, ...]
     target: tuple[SectionText, ...]
@@ -115,20 +117,6 @@ def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
         yield hit_view(result.query, hit, values)
 
 
-def pages_label(place: Mapping[str, Any]) -> str:
-    """The pages of a place in `engine.report.contract`, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
-    first, last = place["page"], place["last_page"]
-    if first is None:
-        return ""
-    return f"p. {first}" if first == last else f"pp. {first}–{last}"
-
-
-def place_of(document: Document, span: Span) -> dict[str, int | None]:
-    """The first and the last page of a span, in the form of `engine.report.contract`."""
-    pages = document.page_numbers(span)
-    return {"page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
-
-
 def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
     """Arrange one hit.
 
@@ -137,16 +125,16 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
         hit: of a result.
         values: the hit as in `Result.to_dict`; the section pairs that it lists are shown.
     """
-    listed = [part for part in values["parts"] if part["kind"] == "section_pair"]
+    rows = values["by_section"]["rows"]
+    listed = [row["best"] for row in rows]
     documents = (query, hit.document)
     marks = tuple(list(_marks(side, listed)) for side in SIDES)
     return HitView(
         hit=hit,
         values=values,
         metadata=tuple(_listed(hit.metadata)),
-        matches=tuple(_match(number, part, documents) for number, part in enumerate(listed, start=1)),
-        others=tuple(part for part in values["parts"] if part["kind"] != "section_pair"),
-        map=section_map(*documents, hit.breakdown.pairs, len(listed)),
+        matches=tuple(_match(number, row, documents) for number, row in enumerate(rows, start=1)),
+        map=section_map(*documents, pair_columns(hit.breakdown.pairs), [section_places(part) for part in listed]),
         query=tuple(_sections(query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
         model=tuple(_model_rows(query, hit, len(listed))),
@@ -174,13 +162,12 @@ def _marks(side: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Mark]:
     for number, part in enumerate(parts, start=1):
         for passages in part["spans"]:
             yield Mark(_span(passages[side]), number)
-        for word in part["words"]:
-            yield from (Mark(Span(start, stop), number, is_word=True) for start, stop in word[f"{side}_spans"])
+        yield from (Mark(Span(start, stop), number, is_word=True) for start, stop in part["marks"][side])
 
 
-def _match(number: int, part: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
-    query, target = (_side(number, part, *one) for one in zip(SIDES, documents, strict=True))
-    return Match(number, part, query, target)
+def _match(number: int, row: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
+    query, target = (_side(number, row["best"], *one) for one in zip(SIDES, documents, strict=True))
+    return Match(number, row, row["best"], query, target)
 
 
 def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
@@ -219,9 +206,9 @@ def _at_words(text: str, span: Span, whole: Span) -> Span:
 def _sections(
     document: Document, side: str, hit: Hit, parts: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
 ) -> Iterator[SectionText]:
-    contributions = [0.0] * len(document.sections)
-    for pair in hit.breakdown.pairs:
-        contributions[pair.query_section if side == "query" else pair.target_section] += pair.contribution
+    columns = pair_columns(hit.breakdown.pairs)
+    places = columns.query_sections if side == "query" else columns.target_sections
+    contributions = np.bincount(places, columns.contributions, minlength=len(document.sections)).tolist()
     matches: dict[int, list[int]] = {}
     for number, part in enumerate(parts, start=1):
         matches.setdefault(part[f"{side}_section"]["index"], []).append(number)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from engine.text.outside import safe
 
@@ -119,6 +119,14 @@ def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int =
         runs[-1] = Run(runs[-1].text.rstrip(), runs[-1].style)
         lines.append(tuple(runs))
     return lines
+
+
+def pages_label(place: Mapping[str, Any]) -> str:
+    """The pages of a place in `engine.report.contract`, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
+    first, last = place["page"], place["last_page"]
+    if first is None:
+        return ""
+    return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
 def _columns(character: str) -> int:

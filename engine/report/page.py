@@ -14,17 +14,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.novelty import N_PAIRS, Novelty, SectionNovelty
-from engine.report.contract import head_dict, novelty_dict
+from engine.report.contract import head_dict, novelty_dict, place_of
 from engine.report.evidence import (
     HitView,
     SectionText,
     hit_view,
     hit_views,
     marked_runs,
-    pages_label,
-    place_of,
     result_view,
 )
+from engine.report.lines import pages_label
+from engine.report.shares import percent, rest_note, summary
 from engine.report.table import coverage_note, encoding_lines, no_hits
 from engine.result import N_MATCHES, Result, Status
 from engine.text.document import Document, section_label
@@ -93,11 +93,13 @@ def _environment() -> Environment:
     environment.filters |= {
         "pages": pages_label,
         "number": lambda value: f"{value:.4f}",
-        "share": lambda value, total: f"{100 * value / total:.1f}" if total else "0",
+        "percent": percent,
     }
     environment.globals |= {
         "coverage_note": coverage_note,
         "encoding_lines": encoding_lines,
+        "rest_note": rest_note,
+        "summary": summary,
         "no_hits": no_hits,
         "query_sections": _query_sections,
         "status_note": lambda status: _STATUS[status],

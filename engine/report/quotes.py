@@ -11,25 +11,23 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.result import Hit, shown_spans
-from engine.scoring.breakdown import SectionPair, term_columns
+from engine.scoring.breakdown import SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
-from engine.words.function_words import is_function_word
+from engine.words.function_words import words_of
 from engine.words.places import TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _LEAD = 24  # characters before the first mark of a line that is cut
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,40 +119,65 @@ class Quotes:
             for places, number, span in zip(self._hit.places, numbers, spans, strict=True)
         ]
         common, *chosen = _best_pair(sides[0], sides[1], self._weights)
-        is_marked = np.zeros(len(self._keys) + 1, bool)
-        is_marked[common] = self._weights[common] >= self._least
+        is_marked = self._is_marked(common)
         mine, theirs = (
             self._quote(document.text, side, at, is_marked)
             for document, side, at in zip(documents, sides, chosen, strict=True)
         )
         return mine, theirs
 
+    def marks(self, pair: SectionPair) -> tuple[list[Span], list[Span]]:
+        """The words of the two sections that carry the match: places in the texts, rising and apart."""
+        documents = self._query, self._hit.document
+        sections = documents[0].sections[pair.query_section], documents[1].sections[pair.target_section]
+        sides = []
+        for places, section in zip(self._hit.places, sections, strict=True):
+            keys, spans, _ = places.within(Span(section.start, section.stop))
+            terms, is_shared = self._terms(keys)
+            sides.append((terms[is_shared], spans[is_shared]))
+        is_marked = self._is_marked(np.intersect1d(sides[0][0], sides[1][0]))
+        mine, theirs = (
+            self._marks(document.text, spans[is_marked[terms]])
+            for document, (terms, spans) in zip(documents, sides, strict=True)
+        )
+        return mine, theirs
+
+    def listed(self, terms: Iterable[TermPart]) -> Iterator[TermPart]:
+        """The terms with a content word."""
+        return (term for term in terms if any(is_content for _, is_content in words_of(term.term, self._language)))
+
+    def _is_marked(self, terms: NDArray[np.int64]) -> NDArray[np.bool_]:
+        is_marked = np.zeros(len(self._keys) + 1, bool)
+        is_marked[terms] = self._weights[terms] >= self._least
+        return is_marked
+
+    def _terms(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The places of keys among the terms of the hit, and which of them are there."""
+        at = np.minimum(np.searchsorted(self._keys, keys), max(0, len(self._keys) - 1))
+        return at, self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), bool)
+
     def _sentences(self, places: TermPlaces, section: int, within: Span) -> _Sentences:
         sentences = _inside(places.sentences(section), within)
         keys, spans, n_words = places.within(Span(sentences[0].start, sentences[-1].stop))
-        at = np.minimum(np.searchsorted(self._keys, keys), max(0, len(self._keys) - 1))
-        is_shared = self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), bool)
+        terms, is_shared = self._terms(keys)
         owners = np.searchsorted([sentence.start for sentence in sentences], spans[:, 0], side="right") - 1
         sizes = np.bincount(owners[:n_words], minlength=len(sentences))
-        return _Sentences(sentences, at[is_shared], spans[is_shared], owners[is_shared], sizes)
+        return _Sentences(sentences, terms[is_shared], spans[is_shared], owners[is_shared], sizes)
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
-        sentence = side.spans[at]
-        places = side.places[(side.owners == at) & is_marked[side.terms]]
-        marks = _merged([Span(start, stop) for start, stop in sorted(places.tolist())])
-        trimmed = [mark for mark in (self._trimmed(text, mark) for mark in marks) if mark is not None]
-        return _on_one_line(text, _shortened(text, sentence, trimmed), trimmed)
+        marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
+        return _on_one_line(text, _shortened(text, side.spans[at], marks), marks)
 
-    def _trimmed(self, text: str, mark: Span) -> Span | None:
-        """A mark without function words at its ends; None if it has no other word."""
-        words = [
-            Span(mark.start + word.start(), mark.start + word.end())
-            for word in _WORD.finditer(text[mark.start : mark.stop])
-        ]
-        content = [word for word in words if not is_function_word(text[word.start : word.stop], self._language)]
-        if len(words) == len(content) or not content:
-            return mark if content else None
-        return Span(content[0].start, content[-1].stop)
+    def _marks(self, text: str, places: NDArray[np.int64]) -> list[Span]:
+        """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
+        marks = []
+        for mark in _merged([Span(start, stop) for start, stop in sorted(places.tolist())]):
+            words = list(words_of(text[mark.start : mark.stop], self._language))
+            content = [word for word, is_content in words if is_content]
+            if content:
+                is_whole = len(content) == len(words)
+                marks.append(mark if is_whole else Span(mark.start + content[0].start, mark.start + content[-1].stop))
+        return marks
 
 
 @dataclass(frozen=True, slots=True)

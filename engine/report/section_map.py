@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scoring.breakdown import SectionPair
+from engine.scoring.breakdown import PairColumns
 from engine.text.document import Document, section_label
 
 SHADES = 8
@@ -75,14 +75,14 @@ class SectionMap:
         return self.top + self.n_rows * self.cell + 4
 
 
-def section_map(query: Document, target: Document, pairs: Sequence[SectionPair], n_shown: int) -> SectionMap:
+def section_map(query: Document, target: Document, pairs: PairColumns, shown: Sequence[tuple[int, int]]) -> SectionMap:
     """Lay out the heat map of a hit.
 
     Args:
         query: the document that was searched with.
         target: the document that was found.
-        pairs: of the hit, strongest first.
-        n_shown: number of pairs that the report shows as matches, numbered from 1.
+        pairs: section pairs of the hit.
+        shown: section of the query and of the target of each match that the report shows, numbered from 1.
     """
     names = tuple(
         tuple(section_label(document, position) for position in range(len(document.sections)))
@@ -91,7 +91,13 @@ def section_map(query: Document, target: Document, pairs: Sequence[SectionPair],
     n_rows, n_columns = max(1, len(names[0])), max(1, len(names[1]))
     cell = max(_SMALLEST, min(_LARGEST, _SIDE // max(n_rows, n_columns)))
     rows, columns = _labels(names[0], cell), _labels(names[1], cell)
-    cells = sorted(((p.query_section, p.target_section, p.contribution) for p in pairs), key=lambda one: -one[2])
+    strongest = pairs.of(np.argsort(-pairs.contributions, kind="stable")[:MOST_CELLS])
+    cells = tuple(
+        zip(
+            *(one.tolist() for one in (strongest.query_sections, strongest.target_sections, strongest.contributions)),
+            strict=True,
+        )
+    )
     return SectionMap(
         cell=cell,
         left=_room(rows),
@@ -104,17 +110,17 @@ def section_map(query: Document, target: Document, pairs: Sequence[SectionPair],
         shades=_shades(pairs, n_rows, n_columns, cell),
         shown=tuple(
             Shown(
-                pair.target_section * cell,
-                pair.query_section * cell,
+                column * cell,
+                row * cell,
                 number,
-                f"match {number}: {names[0][pair.query_section]} → {names[1][pair.target_section]}",
+                f"match {number}: {names[0][row]} → {names[1][column]}",
             )
-            for number, pair in enumerate(pairs[:n_shown], start=1)
+            for number, (row, column) in enumerate(shown, start=1)
         ),
         is_numbered=cell >= _NUMBERED,
         names=(names[0], names[1]),
-        cells=tuple(cells[:MOST_CELLS]),
-        n_cells=len(cells),
+        cells=cells,
+        n_cells=len(pairs.contributions),
         most=cells[0][2] if cells else 0.0,
     )
 
@@ -137,11 +143,10 @@ def _room(labels: Sequence[Label]) -> int:
     return int(_PER_CHARACTER * max((len(label.text) for label in labels), default=0)) + 12
 
 
-def _shades(pairs: Sequence[SectionPair], n_rows: int, n_columns: int, cell: int) -> tuple[tuple[int, str], ...]:
+def _shades(pairs: PairColumns, n_rows: int, n_columns: int, cell: int) -> tuple[tuple[int, str], ...]:
     """Paths by shade; neighbouring cells of a row with the same shade are one rectangle."""
     values = np.zeros((n_rows, n_columns))
-    for pair in pairs:
-        values[pair.query_section, pair.target_section] += pair.contribution
+    np.add.at(values, (pairs.query_sections, pairs.target_sections), pairs.contributions)
     # Square roots, since one strong pair would otherwise leave all others white.
     levels = np.ceil(SHADES * np.sqrt(values / max(float(values.max()), 1e-12))).astype(np.int64)
     return tuple((int(level), _path(levels == level, cell)) for level in np.unique(levels) if level)

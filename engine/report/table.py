@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ import numpy as np
 from engine.encoders.explanation import strongest
 from engine.report.contract import hit_dicts, novelty_dict
 from engine.report.durations import duration
-from engine.report.lines import Line, Run, Style, columns, cut, line, pad, plain, shortened, table
+from engine.report.lines import Line, Run, Style, columns, cut, line, pad, pages_label, plain, shortened, table
 from engine.report.quotes import marked_runs, window
+from engine.report.shares import percent, rest_note, summary
 from engine.result import Encoding, Result
 from engine.text.document import Document
+from engine.text.outside import safe
 from engine.text.spans import Coverage, Span
 
 if TYPE_CHECKING:
@@ -25,7 +28,6 @@ N_PAIRS = 3
 N_NOVELTY_PAIRS = 1  # of each section
 N_TERMS = 5
 _INDENT = 5
-_ORDER = ("section_pair", "rest", "document")
 _LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its own
 _NOTHING = "nothing to compare: the section has no content words"
 _NO_BACKGROUND = (
@@ -40,17 +42,22 @@ def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) 
 
 
 def result_lines(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> list[Line]:
-    """The hits of one query, each with its strongest section pairs and a quote of both sides.
+    """The hits of one query, each with the strongest sections of the query and a quote of both sides.
 
     Args:
         result: of a search.
-        n_pairs: section pairs shown for each hit.
+        n_pairs: sections of the query shown for each hit.
         width: columns of the terminal.
     """
     lines = [*_head(result, width), line()]
     for hit in hit_dicts(result, n_pairs=n_pairs):
         is_on_demand = result.encoding is not None
-        lines += [*_hit(hit, width), *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand), line()]
+        lines += [
+            *_hit(hit, width),
+            *_summary(hit, width),
+            *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand),
+            line(),
+        ]
     if not result.hits:
         lines += [cut(line(no_hits(result)), width), line()]
     return lines[:-1]
@@ -116,24 +123,24 @@ def _hit(hit: Mapping[str, Any], width: int) -> list[Line]:
     return [cut((*left, *title), width), cut(second, width)]
 
 
+def _summary(hit: Mapping[str, Any], width: int) -> list[Line]:
+    return [line(" " * _INDENT, text) for text in textwrap.wrap(safe(summary(hit)), max(_LEAST_TITLE, width - _INDENT))]
+
+
 def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:
-    """The parts of a score: section pairs with quotes, the sum of all others, and the document vectors.
+    """The score by section of the query: share and best counterpart of each, with quotes, and the sum of the others.
 
     Args:
-        hit: from `Result.to_dict`; the section pairs that it lists are shown.
+        hit: from `Result.to_dict`; the sections that it lists are shown.
         n_pairs: section pairs shown of an explanation of the model.
         width: columns of the terminal.
         is_on_demand: whether documents of the index have no vectors yet.
     """
-    margin, lines, n_listed = " " * _INDENT, [], 0
-    for part in sorted(hit["parts"], key=lambda part: _ORDER.index(part["kind"])):
-        if part["kind"] == "section_pair":
-            n_listed += 1
-            lines += _pair(part, width)
-        else:
-            is_rest = part["kind"] == "rest"
-            note = f"{hit['n_pairs'] - n_listed} more section pairs" if is_rest else _document_note(part)
-            lines.append(cut(line(margin, Run(f"{part['contribution']:.4f}", Style.NUMBER), f"  {note}"), width))
+    margin = " " * _INDENT
+    lines = [one for row in hit["by_section"]["rows"] for one in _section(row, width)]
+    share, note = rest_note(hit)
+    if note:
+        lines.append(cut(line(margin, Run(f"{percent(share):>7}", Style.NUMBER), f"  {note}"), width))
     coverage = Coverage(hit["coverage"]["tokens_read"], hit["coverage"]["tokens_total"])
     if not hit["has_vectors"]:
         if is_on_demand:
@@ -141,10 +148,6 @@ def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand:
     elif coverage.tokens_read != coverage.tokens_total:
         lines.append(cut(line(margin, f"of the document {coverage_note(coverage)}"), width))
     return [*lines, *_model_lines(hit, n_pairs, width)]
-
-
-def _document_note(part: Mapping[str, Any]) -> str:
-    return f"document vectors (cosine {part['similarity']:.2f})"
 
 
 def _model_lines(hit: Mapping[str, Any], n_pairs: int, width: int) -> list[Line]:
@@ -169,17 +172,19 @@ def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
     return (*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))
 
 
-def _pair(part: Mapping[str, Any], width: int) -> list[Line]:
-    margin = " " * _INDENT
-    head = line(margin, Run(f"{part['contribution']:.4f}", Style.NUMBER), "  ")
-    lines = [_section_names(head, part["query_section"]["label"], part["target_section"]["label"], width)]
+def _section(row: Mapping[str, Any], width: int) -> list[Line]:
+    best, margin = row["best"], " " * _INDENT
+    head = line(margin, Run(f"{percent(row['share']):>7}", Style.NUMBER), "  ")
+    pages = pages_label(best["quotes"]["target"])
+    place = line(Run(f"  {pages}", Style.FAINT)) if pages else ()
+    names = row["query_section"]["label"], best["target_section"]["label"]
+    lines = [(*_section_names(head, *names, width - columns(place)), *place)]
     for sign, side in (("<", "query"), (">", "target")):
-        begin = line(f"{margin}        ", Run(f"{sign} ", Style.FAINT))
-        lines.append(cut((*begin, *_quote(part["quotes"][side], width - columns(begin))), width))
-    if part["words"]:
-        terms = ", ".join(f"{word['term']} {word['contribution']:.4f}" for word in part["words"][:N_TERMS])
-        note = f"{part['word_contribution']:.4f} in words: {terms}"
-        lines.append(cut(line(f"{margin}        ", Run(note, Style.FAINT)), width))
+        begin = line(f"{margin}         ", Run(f"{sign} ", Style.FAINT))
+        lines.append(cut((*begin, *_quote(best["quotes"][side], width - columns(begin))), width))
+    if best["words"]:
+        terms = ", ".join(word["term"] for word in best["words"][:N_TERMS])
+        lines.append(cut(line(f"{margin}         ", Run(f"words: {terms}", Style.FAINT)), width))
     return lines
 
 
@@ -226,7 +231,7 @@ def comparison_lines(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: i
     if not hit.pairs:
         lines.append(line("     no passage and no word matches"))
     (values,) = hit_dicts(result, n_pairs=n_pairs)
-    parts = hit_lines(values, n_pairs, width, is_on_demand=False)
+    parts = [*_summary(values, width), *hit_lines(values, n_pairs, width, is_on_demand=False)]
     return [cut(one, width) for one in [*lines, (), *parts]]
 
 

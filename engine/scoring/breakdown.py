@@ -379,7 +379,7 @@ class _RankedTerms(LazyParts[TermPart]):
 
     def _term(self, at: int) -> TermPart:
         if at >= len(self._first):
-            self._first = self._strongest(N_TERMS if at < N_TERMS else len(self))
+            self._first = self._strongest(min(len(self), max(N_TERMS, 4 * at)))
         return self._first[at]
 
 

@@ -1,16 +1,19 @@
 """Function words of each language: words of grammar, which never show by themselves why two texts match.
 
 They are more than the stop words of `engine.words.languages`. A stop word is not a term at all, and technical text can
-depend on words such as "can" or "same"; a function word is a term, and is only not marked.
+depend on words such as "can" or "same"; a function word is a term, and is neither marked nor listed. The same holds for
+bare numbers.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 import stop_words
 
+from engine.text.spans import Span
 from engine.words.languages import UNSPACED, normal_form, stop_words_of
 
 _ENGLISH = """
@@ -43,6 +46,9 @@ _THAI = """
 """
 _HIRAGANA = re.compile("[\u3041-\u309f\u30fc]+")
 _UNSPACED_WORD = re.compile(f"[{UNSPACED}]+")
+_WORD = re.compile(r"\w+")
+_BARE_NUMBER = re.compile(r"\d{1,4}")  # of a drawing, a citation or a claim, unless it can be a year
+_FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
 
 @cache
@@ -76,3 +82,16 @@ def is_function_word(word: str, language: str) -> bool:
         return True
     signs = _SIGNS if language == "chinese" else ""
     return all(sign in signs or sign in _function_words(language) for sign in normal)
+
+
+def is_content_word(word: str, language: str) -> bool:
+    """Whether a word can show why two texts match: no word of grammar, and no bare number but a year."""
+    if _BARE_NUMBER.fullmatch(word) and not _FIRST_YEAR <= int(word) <= _LAST_YEAR:
+        return False
+    return not is_function_word(word, language)
+
+
+def words_of(text: str, language: str) -> Iterator[tuple[Span, bool]]:
+    """The places of the words of a text, and whether each is a content word."""
+    for word in _WORD.finditer(text):
+        yield Span(word.start(), word.end()), is_content_word(word[0], language)

@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The number of section pairs per hit, the width in columns, and the command of a report."""
+    """The number of sections and of section pairs per hit, the width in columns, and the command of a report."""
 
     n_pairs: int
     width: int

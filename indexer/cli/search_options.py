@@ -19,7 +19,7 @@ file_options = together(output_option, read_seconds_option, read_memory_option)
 
 
 def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[DecoratedT], DecoratedT]:
-    """`--sections`, the number of section pairs that are shown.
+    """`--sections`, the number of sections of the query that are shown.
 
     Args:
         default: default number.
@@ -32,7 +32,7 @@ def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[Dec
         show_default=shown,
         type=click.IntRange(0),
         metavar="N",
-        help="Number of section pairs to show for each target.",
+        help="Number of sections of the query, and of section pairs, to show for each target.",
     )
 
 

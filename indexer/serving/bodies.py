@@ -18,7 +18,7 @@ MOST_LISTED, MOST_OFFSET, LONGEST_FIELD = 1_000, 1_000_000, 1_024
 # With a limit, pydantic refuses characters that are not Unicode, such as half of a surrogate pair.
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
 Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
-SECTIONS_TEXT = "Section pairs of each hit; null for all."
+SECTIONS_TEXT = "Sections of the query, and section pairs, of each hit; null for all."
 
 
 class SectionBody(BaseModel):

@@ -124,8 +124,8 @@ def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: P
     (answer,) = json.loads(run(*command, "json").stdout)["results"]
     assert run(*command, "html", "-o", tmp_path / "x.html").exit_code == 0
     page = (tmp_path / "x.html").read_text()
-    for part in answer["hits"][0]["parts"]:
-        assert f'<data value="{part["contribution"]}">{part["contribution"]:.4f}</data>' in page
+    for row in answer["hits"][0]["by_section"]["rows"]:
+        assert f'<data value="{row["contribution"]}">{row["contribution"]:.4f}</data>' in page
     assert f"--index {built} --sections 1 --format html" in page
 
 

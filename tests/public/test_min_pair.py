@@ -32,17 +32,9 @@ def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
 
 
-def test_the_table_counts_small_pairs(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], Request(k=1, min_pair=0.05, without="doc003", with_itself=True))
-    (hit,) = result
-    assert hit.breakdown.small is not None
-    n_hidden = hit.breakdown.n_pairs - len(hit.pairs[:3])
-    assert f"{n_hidden} more section pairs" in str(result)
-    assert "more section pairs" in str(index.search(corpus[3], Request(k=1, min_pair=1.0, with_itself=True)))
-
-
-def test_reports_show_the_sum_of_small_pairs(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], Request(k=2, min_pair=0.05, without="doc003", with_itself=True))
-    assert result.to_html().count("<html") == 1
-    rest = [part["contribution"] for part in result.to_dict()["hits"][0]["parts"] if part["kind"] == "rest"]
-    assert f"{rest[0]:.4f}" in result.to_html()
+@pytest.mark.parametrize("least", [0.05, 1.0])
+def test_views_show_the_share_of_small_pairs(index: Index, corpus: list[Document], least: float) -> None:
+    result = index.search(corpus[3], Request(k=1, min_pair=least, without="doc003", with_itself=True))
+    (small,) = [one for one in result.to_dict()["hits"][0]["by_section"]["rest"] if one["kind"] == "small"]
+    for view in (str(result), result.to_html(), result._repr_html_()):
+        assert f"small section pairs {100 * small['share']:.1f} %" in view

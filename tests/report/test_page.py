@@ -12,8 +12,10 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.evidence import pages_label, result_view
+from engine.report.evidence import result_view
+from engine.report.lines import pages_label
 from engine.report.page import result_page, result_pieces
+from engine.report.shares import summary
 from engine.search.request import Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.spans import Section
@@ -49,9 +51,12 @@ def test_every_number_is_that_of_the_json(result: Result) -> None:
     assert numbers(ranking) == [hit["score"] for hit in values["hits"]]
     for hit, element in zip(values["hits"], page.xpath("//article[@class='hit']"), strict=True):
         table = element.xpath(".//table[@class='contributions']")[0]
-        rows = [numbers(row)[0] for row in table.xpath("./tbody/tr")]
-        assert rows == [part["contribution"] for part in hit["parts"]]
-        assert sum(rows) == pytest.approx(hit["score"], abs=1e-5)
+        *rows, rest = [numbers(row)[0] for row in table.xpath("./tbody/tr")]
+        shares = hit["by_section"]
+        assert rows == [row["contribution"] for row in shares["rows"]]
+        assert rest == pytest.approx(sum(one["contribution"] for one in shares["rest"]))
+        assert sum(rows) + rest == pytest.approx(hit["score"], abs=1e-5)
+        assert f"It {summary(hit)}." in " ".join(element.text_content().split())
         assert numbers(table.xpath("./tfoot")[0]) == [hit["score"]]
         assert numbers(element.xpath(".//ul[@class='components']")[0]) == list(hit["components"].values())
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.comparison import compare_alone
 from engine.index import Index
+from engine.report.contract import result_dict
 from engine.report.notebook import result_html
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, window
 from engine.report.table import result_table
@@ -19,7 +20,7 @@ from engine.result import Hit
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span
-from engine.words.function_words import is_function_word
+from engine.words.function_words import is_content_word, is_function_word
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
@@ -96,6 +97,22 @@ def test_function_words_alone_and_weak_words_are_not_marked() -> None:
     assert not is_function_word("系统", "chinese") and not is_function_word("system", "english")
 
 
+@pytest.mark.parametrize(
+    ("word", "is_content"),
+    [("602", False), ("7", False), ("1499", False), ("1998", True), ("2101", False), ("12345", True), ("the", False)],
+)
+def test_bare_numbers_are_no_content_words_and_years_are(word: str, is_content: bool) -> None:
+    assert is_content_word(word, "english") == is_content
+
+
+def test_bare_numbers_and_function_words_are_not_listed() -> None:
+    text = "A pump 602 see 604 moves the fluid in 1998."
+    result = compare_alone(make_document("q", text), make_document("t", text), FakeEncoder()).result
+    (values,) = result_dict(result)["hits"]
+    terms = {word["term"] for part in [values, *values["parts"]] for word in part["words"]}
+    assert {"pump", "1998", "pump 602"} <= terms and not terms & {"602", "604", "602 see", "see", "see 604"}
+
+
 def test_without_shared_words_the_sentences_behind_the_headings_are_shown() -> None:
     text = "Rain\n\nThe sun shines over hills and plains all day. Old foxes sleep."
     document = Document("d", "d", text, (Section("Rain", ("Rain",), 0, len(text)),))
@@ -141,11 +158,14 @@ def test_all_views_show_the_same_sentences(index: Index) -> None:
     table, notebook = result_table(result, width=100), result_html(result)
     report = " ".join(re.sub("<[^>]*>", "", result.to_html()).split())
     (snippet,) = result.hits[0].snippets(1)
-    quotes = result.to_dict()["hits"][0]["parts"][0]["quotes"]
+    part = result.to_dict()["hits"][0]["parts"][0]
+    quotes = part["quotes"]
     for side, quote in (("query", snippet.query), ("target", snippet.target)):
         assert quotes[side]["text"] == quote.text and quote.text in table and quote.text in report
         assert quote.joined(lambda text: text, "<mark>", "</mark>") in notebook
-    assert "*" not in table and "in words: " in table
+        marked = {result.query.text[start:end] for start, end in part["marks"]["query"]}
+        assert marked >= {quotes["query"]["text"][start:end] for start, end in quotes["query"]["marks"]}
+    assert "*" not in table and "words: " in table
 
 
 def test_html_escapes_quotes(index: Index) -> None:

@@ -67,11 +67,11 @@ function drawMap(map) {
   const load = () => {
     if (data) return;
     data = JSON.parse(document.getElementById(map.dataset.map).textContent);
-    values = new Map(data.cells.map(([i, j, value], number) => [`${i},${j}`, { value, number }]));
+    values = new Map(data.cells.map(([i, j, value]) => [`${i},${j}`, { value }]));
   };
   const show = () => {
     const found = values.get(`${row},${column}`);
-    const match = found && found.number < data.shown ? matchAt(row, column) : 0;
+    const match = found ? matchAt(row, column) : 0;
     const rest = data.all ? "adds nothing" : "adds less than the cells that are listed";
     const adds = found ? `adds ${found.value.toFixed(4)}` : rest;
     readout.textContent = `${row + 1} ${data.rows[row]} → ${column + 1} ${data.columns[column]}: ${adds}${match ? `, match ${match}` : ""}`;
