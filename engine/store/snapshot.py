@@ -43,6 +43,7 @@ from engine.store.catalog import (
     read_opened,
 )
 from engine.store.checks import check_catalog, check_opened, committed_state, read_meta
+from engine.store.commits import check_commits, reported_commits
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
@@ -118,9 +119,11 @@ class Snapshot(Listing, Gathering):
 
     def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map the files that the catalog names."""
+        reported = reported_commits(self.folder)
         self._connection: Connection = SharedConnection(connect(catalog, read_only=True))
         try:
             self._read_shared(catalog)
+            check_commits(self.meta, reported, str(catalog))
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
             raise _unreadable(catalog, error) from error

@@ -34,6 +34,7 @@ from engine.store.catalog import (
     write_meta,
 )
 from engine.store.checks import check_catalog, committed_state, read_meta, record_documents, record_tables
+from engine.store.commits import COMMITS, CommitLog, check_commits, commits_of, reported_commits
 from engine.store.durable import fsync_folder
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
@@ -164,16 +165,21 @@ class WritableIndex:
             # Kept open until `close`: closing the last connection moves the log into the catalog.
             self._held = self._engine.connect()
             self._file = _file_id(self.catalog)
-            with self._transaction() as connection:
+            with self.read() as connection:
                 self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
                 if is_begun and not trust_catalog:
                     check_catalog(connection, str(self.catalog))
+                    check_commits(self.meta, reported_commits(self.folder), str(self.catalog))
                 if newest > (next_shard(self.meta) if is_begun else 0):
                     raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is older than the shards beside it"))
-                if trust_catalog:
-                    record_documents(connection)
-                write_meta(connection, {"format": FORMAT})
+            self._commits = CommitLog(self.folder)
+            if trust_catalog or not is_begun:
+                self._commits.reset(commits_of(self.meta))
+                with self._transaction() as connection:
+                    if trust_catalog:
+                        record_documents(connection)
+                    write_meta(connection, {"format": FORMAT})
         except DatabaseError as error:
             reason = f"{self.catalog} cannot be read ({error.orig})"
             raise IndexDamaged(f"{reason}; check it: longmatch upkeep verify INDEX") from error
@@ -218,6 +224,7 @@ class WritableIndex:
             if _file_id(self.catalog) == self._file:
                 self._empty_log()
             self._engine.dispose()
+            self._commits.close()
         finally:
             self._lock.release()
 
@@ -233,15 +240,26 @@ class WritableIndex:
         return self._engine.connect()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, *, is_counted: bool = True) -> Iterator[Connection]:
         """One transaction, whose pages move from the log into the catalog at once.
 
         So a damaged log costs at most the last transaction. If a damaged log held several, some pages
         would come from the log and newer ones from the catalog, and nothing could be read.
+
+        Args:
+            is_counted: whether its loss must be noticed.
         """
+        self._check_place()
+        number = commits_of(self.meta)
+        self._commits.report(number)  # which a writer may have been killed before
+        number += is_counted
         with self._engine.begin() as connection:
             yield connection
+            if is_counted:
+                write_meta(connection, {COMMITS: number})
             record_tables(connection)
+        self.meta[COMMITS] = number
+        self._commits.report(number)
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA wal_checkpoint(PASSIVE)")

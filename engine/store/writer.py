@@ -358,7 +358,7 @@ class Writer(Publisher):
         counted = statement.on_conflict_do_update(
             index_elements=["document_id"], set_={"n_queries": DemandRow.n_queries + 1}
         )
-        with self._transaction() as connection:
+        with self._transaction(is_counted=False) as connection:
             connection.execute(counted)
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
+from engine.store.commits import COMMITS_FILE
 from engine.store.manifest import (
     MANIFEST_FILE,
     MOST_PARTITIONS,
@@ -85,6 +86,7 @@ def _remove_files(folder: Path) -> None:
         file.unlink()
     for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
         shutil.rmtree(folder / part, ignore_errors=True)
+    (folder / COMMITS_FILE).unlink()
     (folder / LOCK_FILE).unlink()
 
 

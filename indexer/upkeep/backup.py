@@ -25,6 +25,7 @@ from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch
 from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
 from engine.store.checks import check_catalog, check_contents, read_meta
+from engine.store.commits import CommitLog, check_commits, commits_of, reported_commits
 from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
 from engine.store.manifest import is_partitioned
 from engine.store.unfinished import appearing, unfinished_folder
@@ -88,9 +89,10 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
 def _backup_once(folder: Path, target: Path) -> BackupReport:
     with unfinished_folder(target) as work:
-        copy = work / CATALOG_FILE
+        copy, reported = work / CATALOG_FILE, reported_commits(folder)
         _copy_catalog(folder / CATALOG_FILE, copy)
-        named, n_documents = _contents(copy)
+        named, n_documents, meta = _contents(copy)
+        check_commits(meta, reported, str(folder / CATALOG_FILE))
         files = {CATALOG_FILE: checksum(copy)} | named
         whole = work / target.name
         write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
@@ -111,12 +113,12 @@ def _copy_catalog(catalog: Path, copy: Path) -> None:
         engine.dispose()
 
 
-def _contents(catalog: Path) -> tuple[dict[str, Checksum], int]:
-    """The files that a catalog names, in the order of their names, and its number of documents."""
+def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
+    """The files that a catalog names, in the order of their names, its number of documents and its named values."""
     engine = connect(catalog, read_only=True)
     try:
         with engine.connect() as connection:
-            read_meta(connection, str(catalog))
+            meta = read_meta(connection, str(catalog))
             check_catalog(connection, str(catalog))
             check_contents(connection, str(catalog))
             tables = [table for table in FILE_TABLES if inspect(connection).has_table(table.__tablename__)]
@@ -128,7 +130,7 @@ def _contents(catalog: Path) -> tuple[dict[str, Checksum], int]:
             n_documents = len(connection.execute(select(DocumentRow.id)).all())
     finally:
         engine.dispose()
-    return dict(sorted(named.items())), n_documents
+    return dict(sorted(named.items())), n_documents, meta
 
 
 def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog: Path) -> None:
@@ -198,9 +200,12 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
     with appearing(folder) as unfinished:
         files = _unpack(source, unfinished)
-        named, n_documents = _contents(unfinished / CATALOG_FILE)
+        named, n_documents, meta = _contents(unfinished / CATALOG_FILE)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
+        commits = CommitLog(unfinished)
+        commits.reset(commits_of(meta))
+        commits.close()
     return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 
 

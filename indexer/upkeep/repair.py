@@ -15,9 +15,11 @@ from engine.errors import IndexDamaged, RecallTooLow
 from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
+from engine.store.durable import fsync_folder
 from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
 from engine.store.partition_writers import PartitionWriters
+from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import Pipeline
@@ -26,6 +28,7 @@ from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.upkeep.verify import Damage, Finding, verify
 
+LOST_FOLDER = "lost"  # below an index, for shards that nothing names any more; it can be deleted
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
 
 
@@ -50,7 +53,8 @@ def repair(
 ) -> RepairReport:
     """Bring an index back to a state in which every query is correct.
 
-    FAISS files are rebuilt from shards without encoding. With `encode`, documents whose shard is damaged are encoded
+    FAISS files are rebuilt from shards without encoding. Where the catalog lost commits, the index goes on without
+    them, and their shards are moved to the folder `lost`. With `encode`, documents whose shard is damaged are encoded
     again from their stored text; otherwise they are removed and reported as lost. Documents without vectors keep their
     text, and their words are counted again.
 
@@ -69,6 +73,7 @@ def repair(
             f"{Path(path) / CATALOG_FILE} is damaged beyond repair ({first.what}); restore a copy of the folder, "
             "or delete it and index the corpus again"
         )
+    _set_aside(folder, report)
     with Writer(Path(path), trust_catalog=True) as writer:
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
@@ -109,6 +114,21 @@ def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]
 
 def _redrawn(file: str) -> str:
     return f"{file}: another reference was drawn, so scores differ from those before"
+
+
+def _set_aside(folder: Path, report: RepairReport) -> None:
+    """Move shards that a catalog which lost commits does not name out of the way of new ones."""
+    for finding in report.found:
+        if finding.damage is Damage.COMMITS and finding.where == CATALOG_FILE:
+            report.mended.append(f"{CATALOG_FILE}: {finding.what}; index the corpus again to add what was lost")
+        elif finding.damage is Damage.COMMITS and (folder / SHARD_FOLDER) in (folder / finding.where).parents:
+            target = folder / LOST_FOLDER / Path(finding.where).name
+            while target.exists():
+                target = target.with_name(f"{target.name}~")
+            target.parent.mkdir(exist_ok=True)
+            (folder / finding.where).rename(target)
+            fsync_folder(target.parent)
+            report.mended.append(f"{finding.where}: moved to {target.relative_to(folder)}, as no document names it")
 
 
 def _drop_documents(writer: Writer, report: RepairReport) -> None:

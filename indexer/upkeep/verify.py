@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DatabaseError
@@ -24,6 +26,7 @@ from engine.store.catalog import (
     has_log,
 )
 from engine.store.checks import damaged_documents, damaged_table, read_meta
+from engine.store.commits import COMMITS_FILE, commits_of, lost_commits, reported_commits
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
 from engine.store.locations import check_blocks
@@ -37,7 +40,7 @@ from engine.store.manifest import (
 )
 from engine.store.postings import Postings
 from engine.store.reference import open_reference
-from engine.store.shards import ShardSet
+from engine.store.shards import SHARD_FOLDER, ShardSet
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
 from engine.text.document import Document
 
@@ -49,6 +52,7 @@ class Damage(StrEnum):
 
     MANIFEST = "manifest"  # the manifest of partitions cannot be read, or a partition is missing or is another index
     CATALOG = "catalog"  # its tables are not what was written, or SQLite cannot read it; it cannot be repaired
+    COMMITS = "commits"  # the catalog lost commits, and with them names and texts of documents
     DOCUMENT = "document"  # a document's text is not the one that was indexed
     CONTENT = "content"  # vectors or term counts are not those of the text, see `indexer.upkeep.deep`
     SHARD = "shard"  # vectors are lost; the texts can be encoded again
@@ -123,19 +127,20 @@ def _check_index(folder: Path) -> list[Finding]:
     if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     findings: list[Finding] = []
+    reported = reported_commits(folder)
     engine = connect(catalog, read_only=True)
     try:
         findings += _check_pages(engine)
         with engine.connect() as connection:
             meta = read_meta(connection, CATALOG_FILE)
+            findings += _check_commits(connection, folder, meta, reported)
             findings += _check_rows(connection)
             findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
             findings += _check_reference(connection, folder)
             findings += _check_generations(connection, folder, (meta.get("encoder") or {}).get("width", 0))
-            findings += _find_leftovers(connection, folder)
-            if newest_shard(folder) > next_shard(meta):
-                findings.append(Finding(Damage.CATALOG, CATALOG_FILE, "it is older than the shards beside it"))
+            if not findings or findings[0].damage is not Damage.COMMITS:
+                findings += _find_leftovers(connection, folder)
     except IndexMismatch as error:
         if not findings:
             raise
@@ -146,6 +151,25 @@ def _check_index(folder: Path) -> list[Finding]:
     finally:
         engine.dispose()
     return findings
+
+
+def _check_commits(connection: Connection, folder: Path, meta: Mapping[str, Any], reported: int) -> list[Finding]:
+    """Whether all reported commits are there, and the shards that a catalog without them does not know."""
+    if commits_of(meta) > reported_commits(folder) + 1:  # read again: a writer may be at work
+        what = "it does not hold the number of commits; the next commit writes it"
+        return [Finding(Damage.COMMITS, COMMITS_FILE, what)]
+    lost = lost_commits(meta, reported)
+    if lost is None and newest_shard(folder) > next_shard(meta):
+        lost = "it is older than the shards beside it"
+    if lost is None:
+        return []
+    named = named_files(connection)
+    unknown = [file.relative_to(folder).as_posix() for file in sorted((folder / SHARD_FOLDER).glob("*"))]
+    what = "the catalog does not name it; it holds vectors of lost documents"
+    return [
+        Finding(Damage.COMMITS, CATALOG_FILE, lost),
+        *(Finding(Damage.COMMITS, file, what) for file in unknown if file not in named),
+    ]
 
 
 def _check_pages(engine: Engine) -> list[Finding]:

@@ -1,0 +1,134 @@
+"""A catalog that lost commits is refused, found by `verify`, and told apart from a killed run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import IndexDamaged
+from engine.store.commits import COMMITS_FILE, CommitLog, reported_commits
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.upkeep.backup import backup
+from indexer.upkeep.repair import repair
+from indexer.upkeep.verify import Damage, Finding, verify
+from tests.contents import read_contents
+from tests.fakes import make_corpus
+from tests.store.written import ENCODER, commit
+
+N_FLIPS = 60
+BATCHES = [make_corpus(16)[first : first + 4] for first in range(0, 16, 4)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index before its last commits, after them, and as a kill leaves it: they are in the log alone."""
+    place = tmp_path_factory.mktemp("commits")
+    with Writer(place / "x.lm") as writer:
+        writer.claim(ENCODER)
+        commit(writer, *BATCHES[0])
+    shutil.copytree(place / "x.lm", place / "before.lm")
+    with Writer(place / "x.lm") as writer, Snapshot(place / "x.lm"):  # a reader keeps commits in the log
+        for batch in BATCHES[1:]:
+            commit(writer, *batch)
+        shutil.copytree(place / "x.lm", place / "killed.lm", ignore=shutil.ignore_patterns("*-shm"))
+    return place
+
+
+@pytest.fixture
+def folder(folders: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folders / "x.lm", tmp_path / "x.lm"))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(read_contents(folder, []).documents)
+
+
+def put_back(folders: Path, folder: Path, *names: str) -> None:
+    for name in names:
+        shutil.copy(folders / "before.lm" / name, folder / name)
+
+
+def refused(folder: Path) -> None:
+    """Readers, backups and writers refuse an index, and no file of it is deleted."""
+    before = sorted(path.name for path in folder.rglob("*.safetensors"))
+    for act in (Snapshot, Writer, lambda at: backup(at, at.parent / "x.backup")):
+        with pytest.raises(IndexDamaged, match=r"lost commits .*longmatch upkeep repair INDEX"):
+            act(folder)
+    assert sorted(path.name for path in folder.rglob("*.safetensors")) == before
+
+
+def test_damage_in_the_log_is_refused_or_changes_nothing(folders: Path, tmp_path: Path) -> None:
+    expected, n_refused, rng = names(folders / "killed.lm"), 0, np.random.default_rng(0)
+    assert len(expected) == 16
+    log = (folders / "killed.lm" / "catalog.sqlite-wal").read_bytes()
+    for _ in range(N_FLIPS):
+        copy = shutil.copytree(folders / "killed.lm", tmp_path / "x.lm")
+        flipped = bytearray(log)
+        flipped[int(rng.integers(len(log)))] ^= 1 << int(rng.integers(8))
+        (copy / "catalog.sqlite-wal").write_bytes(flipped)
+        try:
+            assert names(copy) == expected
+        except IndexDamaged:
+            n_refused += 1
+            assert Damage.COMMITS in {finding.damage for finding in verify(copy)}
+            with pytest.raises(IndexDamaged):
+                Writer(copy)
+        assert len(list(copy.glob("shards/*"))) == 4
+        shutil.rmtree(copy)
+    assert n_refused > N_FLIPS // 4
+
+
+@pytest.mark.parametrize("kind", ["no log", "older catalog"])
+def test_lost_commits_are_refused_and_repaired_on_demand(
+    folders: Path, folder: Path, tmp_path: Path, kind: str
+) -> None:
+    if kind == "older catalog":
+        put_back(folders, folder, "catalog.sqlite")
+    else:
+        folder = Path(shutil.copytree(folders / "killed.lm", tmp_path / "y.lm", ignore=shutil.ignore_patterns("*-wal")))
+    refused(folder)
+    lost = "it holds 4 commits of 7: an older catalog was put back, or its log was damaged or lost"
+    unknown = [f"shards/00000{number}.safetensors" for number in (2, 3, 4)]
+    what = "the catalog does not name it; it holds vectors of lost documents"
+    findings = [Finding(Damage.COMMITS, file, what) for file in unknown]
+    assert verify(folder) == [Finding(Damage.COMMITS, "catalog.sqlite", lost), *findings]
+    report = repair(folder)
+    assert report.mended[0] == f"catalog.sqlite: {lost}; index the corpus again to add what was lost"
+    assert sorted(path.name for path in folder.glob("lost/*")) == [Path(file).name for file in unknown]
+    assert (verify(folder), len(names(folder))) == ([], 4)
+    with Writer(folder) as writer:
+        commit(writer, *BATCHES[1])
+    assert (verify(folder), len(names(folder))) == ([], 8)
+
+
+def test_an_older_catalog_with_its_number_is_seen_by_the_shards(folders: Path, folder: Path) -> None:
+    put_back(folders, folder, "catalog.sqlite", COMMITS_FILE)
+    with pytest.raises(IndexDamaged, match="is older than the shards beside it"):
+        Writer(folder)
+    assert verify(folder)[0] == Finding(Damage.COMMITS, "catalog.sqlite", "it is older than the shards beside it")
+    assert len(repair(folder).mended) == 4
+
+
+def test_a_kill_before_the_commit_was_reported_is_no_loss(folder: Path) -> None:
+    log = CommitLog(folder)
+    log.reset(reported_commits(folder) - 1)
+    log.close()
+    assert (verify(folder), len(names(folder))) == ([], 16)
+    with Writer(folder) as writer:
+        writer.record_failure("bad.pdf", "no text")
+    assert reported_commits(folder) == 8
+
+
+@pytest.mark.parametrize("damage", ["gone", "flipped"])
+def test_a_damaged_number_of_commits_is_found_and_written_again(folder: Path, damage: str) -> None:
+    file = folder / COMMITS_FILE
+    file.unlink() if damage == "gone" else file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
+    assert len(names(folder)) == 16
+    what = "it does not hold the number of commits; the next commit writes it"
+    assert verify(folder) == [Finding(Damage.COMMITS, COMMITS_FILE, what)]
+    assert repair(folder).lost == []
+    assert (verify(folder), reported_commits(folder) > 6) == ([], True)
