@@ -72,9 +72,6 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
 
     A folder with the name and the layout of a task gets the task's name, any other one its folder's name.
     `irds:ID` names a dataset of ir_datasets, which is written into a folder first.
-
-    Raises:
-        DatasetError: there is no such task or folder, or a file is missing; the message names what to pass.
     """
     if name.startswith(beir.PREFIX):
         name = str(beir.open_irds(name.removeprefix(beir.PREFIX), IRDS))

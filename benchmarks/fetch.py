@@ -28,8 +28,7 @@ from benchmarks.fetching.sources import (
     source_digest,
 )
 from benchmarks.formats.lines import write_json_lines
-from benchmarks.options import WORK, log
-from benchmarks.program import program
+from benchmarks.program import WORK, log, program
 from engine.errors import EngineError
 
 RECIPES = {module.RECIPE.name: module.RECIPE for module in (proposals, clscisumm, wikipedia_seealso, rfc)}
@@ -76,11 +75,7 @@ def _named(label: str, ids: Sequence[str]) -> list[str]:
 
 
 def rebuild(recipe: Recipe, to: Path, downloads: Path, *, is_offline: bool) -> Rebuilt:
-    """Make the folder of a corpus inside `to`, from sources in `downloads`; offline, none is downloaded.
-
-    Raises:
-        FetchError: a source is missing or cannot be read, or the folder already has a corpus.
-    """
+    """Make the folder of a corpus inside `to`, from sources in `downloads`; offline, none is downloaded."""
     folder = to / recipe.name
     if (folder / "corpus.jsonl.gz").exists():
         raise FetchError(f"{folder} holds a corpus already; pass another --to, or delete the folder first")

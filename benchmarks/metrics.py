@@ -27,9 +27,7 @@ def evaluate(
     """Measure rankings, best target first, against judgments.
 
     Args:
-        qrels: query id, then target, to relevance (0 and below is none; not listed is 0).
         rankings: query id to its targets; a query without a ranking counts 0.
-        depth: of the rankings; from 1,000 on `DEEP` is measured too.
 
     Returns:
         For each name in `MEASURED` the value in [0, 1] of every query of `qrels`, in their order.

@@ -37,11 +37,6 @@ def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
     Args:
         scores: (N,), higher where documents match.
         labels: (N,) bool, with both values.
-        threshold: a score above it means a match.
-
-    Raises:
-        ValueError: shapes differ, a score is not finite, or all labels are equal.
-        MissingExtra: scikit-learn is not installed.
     """
     metrics = optional("sklearn.metrics", "judging pairs", "scikit-learn", BENCHMARKS)
     given, truth = _checked(scores, labels)
@@ -70,9 +65,6 @@ def accuracy_threshold(scores: ArrayLike, labels: ArrayLike) -> float:
     All thresholds between two neighbouring scores are equally good, so the middle of the gap is used; among equally
     good gaps the widest, then the lowest. A threshold outside of all scores is used only if it is better; it is right
     at the outermost score.
-
-    Raises:
-        ValueError: as `judge`.
     """
     given, truth = _checked(scores, labels)
     sweep = _Sweep(given, truth)
@@ -118,11 +110,7 @@ def _checked(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Bools]:
 
 
 def finite_scores(scorer: PairScorer, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """(N,) scores rounded to nine digits, so that the scores in a record are those that were judged.
-
-    Raises:
-        DatasetError: a score is not finite.
-    """
+    """(N,) scores rounded to nine digits, so that the scores in a record are those that were judged."""
     scores = scorer.score(pairs)
     if not np.all(np.isfinite(scores)):
         at = int(np.flatnonzero(~np.isfinite(scores))[0])

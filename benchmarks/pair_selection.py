@@ -22,11 +22,7 @@ from engine.training.trainer import Trainer, TrainerSettings
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """When valid pairs are scored, and how many of them.
-
-    Raises:
-        TrainingError: a number is below 1.
-    """
+    """When valid pairs are scored, and how many of them."""
 
     pairs: int = 100  # at most, half of them matches; the same pairs each time
     looks: int = 10  # evaluations in the whole budget, evenly spread, at most; one more precedes the first step
@@ -57,10 +53,6 @@ def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
 
     Args:
         scores: (N,), higher is closer.
-        pairs: N pairs of both kinds.
-
-    Raises:
-        TrainingError: a score is not finite.
     """
     given = np.asarray(scores, np.float64)
     if not np.all(np.isfinite(given)):
@@ -92,16 +84,7 @@ def train_to_best(
     """Run the trainer of the engine, and leave the model with the parameters that were best on valid.
 
     Args:
-        task: the training task of the model.
-        model: trained in place.
         validate: returns the quality of the current parameters; higher is better. None keeps the last parameters.
-        settings: of the trainer; the times of validation are replaced by those of `selection`.
-        selection: when valid pairs are scored, and when training ends early.
-        rate: see `Trainer`.
-
-    Raises:
-        TrainingError: the loss is not finite.
-        MissingExtra: accelerate is not installed.
     """
     values: list[float] = []
 

@@ -27,11 +27,7 @@ class Prepared:
 
 
 def check_vectors(index: Path) -> None:
-    """Check that an index has chunk vectors.
-
-    Raises:
-        IndexMismatch: the index holds words alone.
-    """
+    """Check that an index has chunk vectors."""
     with Snapshot(index) as snapshot:
         if not snapshot.n_chunks:
             raise IndexMismatch(f"{index} holds words alone and no vectors; add them: longmatch index {index}")
@@ -45,9 +41,6 @@ def prepared_index(
     The folder is named by the checksum of the data and the encoder's fingerprint, so that changed data or parameters
     never use an old index. The cost is that of this call: nearly 0 where the index was complete before. `log` gets a
     line after each commit.
-
-    Raises:
-        DatasetError: a document could not be indexed; scores on a part of the corpus are not scores of the task.
     """
     return prepared_documents(_named(dataset), read_documents(dataset), encoder_name, work, log)
 
@@ -64,11 +57,6 @@ def prepared_documents(
     """Build or resume an index of documents that are not a dataset: a cache of their vectors; see `prepared_index`.
 
     Args:
-        name: of the documents, with a checksum that changes whenever they do.
-        documents: each doc_id once; can be a stream.
-        encoder_name: as `load_given` takes it.
-        work: folder of indexes; made if need be.
-        log: gets a line after each commit.
         device: of the encoder; by default a GPU where torch sees one.
     """
     encoder = load_given(encoder_name, device=device)

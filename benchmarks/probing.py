@@ -1,4 +1,4 @@
-"""Corpora with one class a document, and linear classifiers trained on frozen vectors of documents or pairs.
+"""Corpora with one class a document, and linear classifiers trained on frozen vectors of documents.
 
 A folder holds
 
@@ -6,7 +6,7 @@ A folder holds
     labels.tsv        doc_id, label, below a header line
     splits.json       {"train": [doc ids], "valid": [doc ids], "test": [doc ids]}
 
-Letters in shapes: N documents or pairs, D width.
+Letters in shapes: N documents, D width.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, DatasetError, files_checksum
-from benchmarks.pair_judging import accuracy_threshold
-from benchmarks.pair_scorer import Pair
-from benchmarks.pairs.splitting import Split
 from benchmarks.systems import BuildCost
 from engine.errors import MissingExtra, TrainingError
 from engine.readers import Unreadable, read_file
@@ -302,54 +299,3 @@ def _fit(examples: Examples, c: float) -> LogisticRegression:
 
 def _missing() -> MissingExtra:
     return MissingExtra("a probe", "scikit-learn", "benchmarks")
-
-
-MATCH, OTHER = "match", "other"
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The predictions for the pairs of test, and their setting, chosen on valid."""
-
-    predicted: list[str]  # `MATCH` or `OTHER`
-    setting: float  # C of the regression, or the threshold
-
-
-def by_probe(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
-    """Learn from the pairs of train, choose C on valid."""
-    train, valid, test = (
-        Examples(pair_vectors(*_both(pairs[split], vectors)), labels_of(pairs[split]))
-        for split in (Split.TRAIN, Split.VALID, Split.TEST)
-    )
-    probe, c = fit_probe(train, valid)
-    return Prediction(probe.predict(test.vectors).tolist(), c)
-
-
-def by_cosine(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
-    """Predict a match above the threshold of highest accuracy on valid; train is not used."""
-    scores = {split: _cosine(*_both(pairs[split], vectors)) for split in (Split.VALID, Split.TEST)}
-    threshold = accuracy_threshold(scores[Split.VALID], [pair.is_match for pair in pairs[Split.VALID]])
-    return Prediction([MATCH if score > threshold else OTHER for score in scores[Split.TEST]], threshold)
-
-
-def pair_vectors(first: AnyVectors, second: AnyVectors) -> AnyVectors:
-    """[u, v, u * v, |u - v|] of N pairs: (N, 4 D), sparse where the rows are."""
-    if isinstance(first, np.ndarray):
-        return np.hstack([first, second, first * second, np.abs(first - second)])
-    from scipy.sparse import hstack
-
-    return hstack([first, second, first.multiply(second), abs(first - second)], format="csr")
-
-
-def labels_of(pairs: Sequence[Pair]) -> list[str]:
-    """`MATCH` or `OTHER` for each pair."""
-    return [MATCH if pair.is_match else OTHER for pair in pairs]
-
-
-def _both(pairs: Sequence[Pair], vectors: FrozenVectors) -> tuple[AnyVectors, AnyVectors]:
-    return vectors.of([pair.first for pair in pairs]), vectors.of([pair.second for pair in pairs])
-
-
-def _cosine(first: AnyVectors, second: AnyVectors) -> NDArray[np.float64]:
-    products = first * second if isinstance(first, np.ndarray) else first.multiply(second)
-    return np.asarray(products.sum(axis=1), dtype=np.float64).ravel()

@@ -88,17 +88,6 @@ def quick_part(
     Queries, targets and the others are those whose ids have the lowest hashes, so
     the same seed gives the same part, whatever the order of the files. Judgments of
     documents that are not kept are left out, and judgments of 0 and below.
-
-    Args:
-        dataset: the whole dataset, in any layout; the part is in the project's own.
-        split: whose queries are kept; the part has no other split.
-        folder: where parts are kept, each in a folder named by checksum, split and seed.
-        seed: of the hashes.
-        size: how much is kept.
-        suffix: of the part's name.
-
-    Raises:
-        DatasetError: no query of the split has a relevant target in the corpus.
     """
     size = size or Size()
     place = _hash_order(seed)

@@ -12,13 +12,19 @@ from pathlib import Path
 
 import click
 
-from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import case_tables
 from benchmarks.orderings import orderings_table
 from benchmarks.pairs.tables import pairs_table
 from benchmarks.peers.table import peers_table
 from benchmarks.program import program
-from benchmarks.quality_tables import length_table, overview_table, parts_table, retrieval_table
+from benchmarks.quality_tables import (
+    findings_table,
+    headline_table,
+    length_table,
+    overview_table,
+    parts_table,
+    retrieval_table,
+)
 from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.runs import RESULTS, Run, read_runs
 from benchmarks.tasks.architectures import architectures_table
@@ -108,11 +114,7 @@ def not_shown(pages: Iterable[str], runs: Sequence[Run]) -> list[str]:
 
 
 def drawn(text: str, runs: Sequence[Run]) -> str:
-    """The text with each of its tables redrawn.
-
-    Raises:
-        ReportError: the text holds no table, or an unknown one.
-    """
+    """The text with each of its tables redrawn."""
 
     def block(match: re.Match[str]) -> str:
         if match[2] not in TABLES:

@@ -181,11 +181,7 @@ def run_path(run: Run, results: Path = RESULTS) -> Path:
 
 
 def write_run(run: Run, results: Path = RESULTS) -> Path:
-    """Write a run; a run of the same name is replaced.
-
-    Raises:
-        RunError: the run that would be replaced has more cases.
-    """
+    """Write a run; a run of the same name is replaced."""
     path = run_path(run, results)
     if path.exists() and len(known := read_run(path).cases) > len(run.cases):
         raise RunError(
@@ -202,11 +198,7 @@ def write_run(run: Run, results: Path = RESULTS) -> Path:
 
 
 def read_run(path: Path) -> Run:
-    """Read one run.
-
-    Raises:
-        RunError: the file is not a run.
-    """
+    """Read one run."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             header = json.loads(next(lines))

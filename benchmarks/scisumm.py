@@ -229,9 +229,6 @@ def drawn(data: Scisumm, _pool: Sequence[str], draw: np.random.Generator) -> lis
     """Some papers that cite the summary's own paper, among papers that cite those of other summaries of the split.
 
     Summaries with fewer than `N_POSITIVES` such papers are left out.
-
-    Raises:
-        DatasetError: there are fewer than `N_NEGATIVES` papers of other topics.
     """
     everyone = sorted({doc_id for papers in data.citing.values() for doc_id in papers})
     questions = []

@@ -8,10 +8,11 @@ Letters in shapes: N queries, G groups of queries (G = N where each query is its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import bootstrap
 
 MAX_EXACT = 16  # differences up to which all 2^G sign patterns are tried
 _BLOCK_VALUES = 1 << 22  # numbers drawn at a time: 32 MiB
@@ -49,7 +50,9 @@ def randomization_p(
     if differences.size <= MAX_EXACT:
         return float(np.mean(_is_as_extreme(_all_patterns(differences.size), differences)))
     draw = np.random.default_rng(seed)
-    blocks = _blocks(n_samples, differences.size, lambda shape: _random_bits(draw, shape))
+    rows = max(1, _BLOCK_VALUES // differences.size)
+    sizes = (min(rows, n_samples - start) for start in range(0, n_samples, rows))
+    blocks = (_random_bits(draw, (n, differences.size)) for n in sizes)
     n_extreme = sum(np.count_nonzero(_is_as_extreme(block, differences)) for block in blocks)
     return (1 + n_extreme) / (1 + n_samples)
 
@@ -75,11 +78,20 @@ def bootstrap_interval(
     observed = np.asarray(values, dtype=np.float64)
     numbers = _group_numbers(groups, observed.size)
     sums, counts = np.bincount(numbers, weights=observed), np.bincount(numbers)  # (G,)
-    draw = np.random.default_rng(seed)
-    blocks = _blocks(n_samples, sums.size, lambda shape: draw.integers(sums.size, size=shape))
-    resampled = np.concatenate([sums[block].sum(axis=1) / counts[block].sum(axis=1) for block in blocks])
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    if sums.size == 1:
+        return float(observed.mean()), float(observed.mean())
+    found = bootstrap(
+        (sums, counts),
+        lambda of_groups, sizes, axis: of_groups.sum(axis=axis) / sizes.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        confidence_level=level,
+        n_resamples=n_samples,
+        batch=max(1, _BLOCK_VALUES // sums.size),
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -131,11 +143,3 @@ def _random_bits(draw: np.random.Generator, shape: tuple[int, int]) -> NDArray[n
     n_bits = shape[0] * shape[1]
     random_bytes = np.frombuffer(draw.bytes(-(-n_bits // 8)), np.uint8)
     return np.unpackbits(random_bytes, count=n_bits).reshape(shape)
-
-
-def _blocks(
-    n_samples: int, n_groups: int, draw: Callable[[tuple[int, int]], NDArray[np.integer]]
-) -> Iterator[NDArray[np.integer]]:
-    rows = max(1, _BLOCK_VALUES // n_groups)
-    for start in range(0, n_samples, rows):
-        yield draw((min(rows, n_samples - start), n_groups))

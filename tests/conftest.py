@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from benchmarks.tiny_encoder import save_tiny_bert
+from benchmarks.synthetic import save_tiny_bert
 from engine.text.document import Document
 from tests.fakes import FakeEncoder, make_corpus
 from tests.ray_cluster import end_ray_cluster

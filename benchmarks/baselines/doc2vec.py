@@ -53,12 +53,7 @@ class Doc2Vec:
         self._vectors: Vectors = np.empty((0, config.width), np.float32)
 
     def fit(self, documents: Iterable[Document]) -> Doc2Vec:
-        """As `TextBaseline.fit`; all words are read, stop words too.
-
-        Raises:
-            MissingExtra: gensim is not installed.
-            TrainingError: no word is frequent enough.
-        """
+        """As `TextBaseline.fit`; all words are read, stop words too."""
         models = optional("gensim.models.doc2vec", "the Doc2Vec baseline", "gensim")
         self._digests = []
         texts, config = read_texts(self._remembered(documents)), self._config

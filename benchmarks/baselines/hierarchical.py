@@ -26,13 +26,7 @@ class AttentiveGru(nn.Module):
     """
 
     def __init__(self, input_width: int, width: int, attention_width: int) -> None:
-        """Initialize random parameters.
-
-        Args:
-            input_width: E.
-            width: H, in each direction.
-            attention_width: the width of u and of the context vector u_w.
-        """
+        """Initialize random parameters."""
         super().__init__()
         self.forwards = nn.GRU(input_width, width, batch_first=True)
         self.backwards = nn.GRU(input_width, width, batch_first=True)

@@ -21,11 +21,8 @@ def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own
     """The `k` best targets, best first; equal scores in the order of the corpus.
 
     Args:
-        doc_ids: N names.
         scores: (N,), higher is closer.
-        k: depth.
         own: row of the target with the query's id, which is left out; None if there is none.
-        least: only targets with a higher score are returned.
     """
     order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
     found = [(doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > least]
@@ -44,11 +41,7 @@ class BM25:
     encoder = ""
 
     def __init__(self) -> None:
-        """Start without a corpus; `fit` reads one.
-
-        Raises:
-            MissingExtra: bm25s or PyStemmer is not installed.
-        """
+        """Start without a corpus; `fit` reads one."""
         bm25s = optional("bm25s", _FEATURE, "bm25s", BENCHMARKS)
         tokenization = optional("bm25s.tokenization", _FEATURE, "bm25s", BENCHMARKS)
         stemmer = optional("Stemmer", _FEATURE, "PyStemmer", BENCHMARKS).Stemmer("english")
@@ -115,11 +108,7 @@ class TfIdf:
         self._vectors: Any = None  # (N, V) sparse, unit rows
 
     def fit(self, documents: Iterable[Document]) -> TfIdf:
-        """As `TextBaseline.fit`.
-
-        Raises:
-            MissingExtra: scikit-learn is not installed.
-        """
+        """As `TextBaseline.fit`."""
         text = optional("sklearn.feature_extraction.text", "the TF-IDF baseline", "scikit-learn")
         self._doc_ids = []
         self._vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
@@ -160,11 +149,7 @@ class BM25Pairs:
     course = None
 
     def __init__(self) -> None:
-        """Start without documents; `fit` reads them.
-
-        Raises:
-            MissingExtra: bm25s or PyStemmer is not installed.
-        """
+        """Start without documents; `fit` reads them."""
         self._bm25 = BM25()
         self.settings: Settings = dict(self._bm25.settings)
         self._documents: Mapping[str, Document] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
-from benchmarks.baselines.word_vectors import source_settings
 from benchmarks.pair_scorer import Budget, Course, Fit, Pair, documents_of
 from benchmarks.pair_selection import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.systems import Settings
@@ -45,13 +43,7 @@ class PairModel(nn.Module, ABC, Generic[InputT]):
         return next(self.parameters()).device
 
     def scores(self, inputs: Mapping[str, InputT], pairs: Sequence[Pair], at_once: int) -> NDArray[np.float64]:
-        """(B,) logits of pairs, in their order.
-
-        Args:
-            inputs: documents as the model reads them, by doc_id.
-            pairs: the pairs to score.
-            at_once: pairs of one pass; pairs of similar length are batched together.
-        """
+        """(B,) logits of pairs, in their order."""
         order = sorted(range(len(pairs)), key=lambda at: len(inputs[pairs[at].first]) + len(inputs[pairs[at].second]))
         scores = np.empty(len(pairs))
         for start in range(0, len(order), at_once):
@@ -120,11 +112,7 @@ def _sides(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class PairTraining:
-    """How a baseline is trained; a `Budget` limits for how long.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+    """How a baseline is trained; a `Budget` limits for how long."""
 
     learning_rate: float = 1e-3
     warmup_share: float = 0.0  # share of the budget's steps in which the rate rises from 0
@@ -169,16 +157,7 @@ def train_pairs(
     Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay if it is above 0.
 
     Args:
-        model: on the device where it is to be trained.
-        inputs: the inputs of every document of the pairs, by doc_id.
-        train: pairs of both kinds.
         valid: chooses the parameters and when to stop; without any pairs the last parameters are kept.
-        settings: see `PairTraining`.
-        budget: see `Budget`.
-        seed: of the order of pairs, of dropout, and of the sample of valid pairs.
-
-    Raises:
-        TrainingError: all pairs are of one kind, the budget has no step, or the loss is not a finite number.
     """
     _check(train, budget)
     looked_at = sample_valid(valid, settings.selection.pairs, seed)
@@ -280,12 +259,7 @@ class Prepare(Protocol[InputT]):
     """Makes a model for a corpus."""
 
     def __call__(self, documents: Mapping[str, Document], *, seed: int) -> Prepared[InputT]:
-        """Learn from the texts alone, for example words and their vectors.
-
-        Args:
-            documents: the documents of train only, by doc_id.
-            seed: of all random values; torch's own random numbers are seeded with it already.
-        """
+        """Learn from the texts alone, for example words and their vectors."""
 
 
 class TrainedScorer(Generic[InputT]):
@@ -309,10 +283,6 @@ class TrainedScorer(Generic[InputT]):
         """Name a baseline.
 
         Args:
-            name: short and lower case.
-            config: the settings of the model, for the record; see `settings_of`.
-            training: how it is trained.
-            prepare: makes the model.
             device: the device of training; by default a GPU if torch finds one.
         """
         self.name = name
@@ -327,11 +297,7 @@ class TrainedScorer(Generic[InputT]):
         self._inputs: dict[str, InputT] = {}
 
     def fit(self, given: Fit) -> None:
-        """See `PairScorer.fit`.
-
-        Raises:
-            TrainingError: as `train_pairs`, the document of a pair is missing, or the device cannot be used.
-        """
+        """See `PairScorer.fit`."""
         self._documents, self._inputs = given.documents, {}
         named = documents_of(given.train)
         texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
@@ -347,11 +313,7 @@ class TrainedScorer(Generic[InputT]):
         self.settings |= {**self._prepared.settings, "n_parameters": n_parameters(model)}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """(N,) logits of P(match); see `PairScorer.score`.
-
-        Raises:
-            TrainingError: `fit` was not called, or the document of a pair is missing.
-        """
+        """(N,) logits of P(match); see `PairScorer.score`."""
         if self._prepared is None:
             raise TrainingError(f"{self.name} has learned from no pairs yet; call fit before score")
         if not pairs:
@@ -379,15 +341,13 @@ class TrainedScorer(Generic[InputT]):
 
 
 def settings_of(config: object) -> Settings:
-    """The fields of a dataclass, nested ones included; word vectors as name@checksum of their file, None as ""."""
+    """The fields of a dataclass, nested ones included; None as ""."""
     assert is_dataclass(config)
     settings: Settings = {}
     for one in fields(config):
         value = getattr(config, one.name)
         if is_dataclass(value):
             settings |= {f"{one.name}_{name}": inner for name, inner in settings_of(value).items()}
-        elif isinstance(value, Path):
-            settings |= source_settings(value)
         elif isinstance(value, tuple):
             settings[one.name] = " ".join(map(str, value))
         else:

@@ -81,17 +81,7 @@ def text_scorer(name: str) -> TextScorer:
 def fitted_baselines(
     names: Sequence[str], documents: Callable[[], Iterable[Document]], *, seed: int = 0
 ) -> Iterator[tuple[TextBaseline, BuildCost]]:
-    """Yield baselines of `TEXT_BASELINES` one by one, each ready to search a corpus.
-
-    Args:
-        names: some of `TEXT_BASELINES`.
-        documents: a new stream of the corpus at each call.
-        seed: of everything that is trained.
-
-    Raises:
-        MissingExtra: a package of the extra `baselines` is not installed.
-        TrainingError: no word of the corpus is frequent enough.
-    """
+    """Yield baselines of `TEXT_BASELINES` one by one, each ready to search a corpus."""
     for name in names:
         started = time.perf_counter()
         made = text_baseline(name, seed=seed).fit(documents())

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,8 +15,6 @@ from torch import Tensor, nn
 
 from benchmarks.baselines.pair_model import CosineHead, SiameseModel
 from benchmarks.baselines.word_vectors import (
-    Texts,
-    VectorSource,
     Word2VecConfig,
     WordVectors,
     read_texts,
@@ -68,16 +65,7 @@ def count_words(documents: Iterable[Document]) -> Counter[str]:
 
 
 def make_vocabulary(counts: Mapping[str, int], *, min_count: int, max_words: int) -> Vocabulary:
-    """Keep the most frequent words; equally frequent ones are ordered by name.
-
-    Args:
-        counts: the counts of all words.
-        min_count: a rarer word is unknown.
-        max_words: the largest number of words in the vocabulary.
-
-    Raises:
-        TrainingError: no word is left.
-    """
+    """Keep the most frequent words; equally frequent ones are ordered by name."""
     kept = sorted(
         (word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word)
     )[:max_words]
@@ -135,10 +123,9 @@ def _paragraph_starts(document: Document) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class WordConfig:
-    """The vocabulary of a model, and the source of its vectors."""
+    """The vocabulary of a model, and how word2vec gives its words vectors."""
 
-    width: int = 200  # of vectors trained here; a file has its own
-    vectors: Path | None = None  # text file of word2vec or GloVe; None trains word2vec on the corpus
+    width: int = 200
     min_count: int = 5  # a rarer word is unknown
     max_vocabulary: int = 100_000
     epochs: int = 5  # most epochs of word2vec
@@ -157,32 +144,16 @@ class WordTable:
 def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: int) -> WordTable:
     """Number the words of a corpus and give them vectors.
 
-    The vector of padding is zero, that of the unknown word the mean of all. A word that is not in the file, or in no
-    document that word2vec has read, gets a random vector with the standard deviation of the others.
-
-    Args:
-        documents: the corpus. From a large corpus, word2vec reads a random sample of whole documents.
-        config: see `WordConfig`.
-        seed: of word2vec and of all random values.
-
-    Raises:
-        MissingExtra: gensim is not installed.
-        TrainingError: no word is frequent enough.
-        DatasetError: the file has no word vectors, or none of these words.
+    The vector of padding is zero, that of the unknown word the mean of all. A word in no document that
+    word2vec has read gets a random vector with the standard deviation of the others.
     """
     corpus = list(documents)
     counts = count_words(corpus)
     vocabulary = make_vocabulary(counts, min_count=config.min_count, max_words=config.max_vocabulary)
     rng = np.random.default_rng(seed)
-    if config.vectors is None:
-        share = config.most_words / max(1, sum(counts.values()))
-        source: VectorSource = Word2VecConfig(
-            width=config.width, min_count=config.min_count, epochs=config.epochs, seed=seed
-        )
-        texts = read_texts(_some(corpus, share, rng))
-    else:
-        source, texts = config.vectors, Texts((), tuple(vocabulary.ids), ())
-    rows = _rows(word_vectors(source, texts), vocabulary, rng)
+    share = config.most_words / max(1, sum(counts.values()))
+    source = Word2VecConfig(width=config.width, min_count=config.min_count, epochs=config.epochs, seed=seed)
+    rows = _rows(word_vectors(source, read_texts(_some(corpus, share, rng))), vocabulary, rng)
     embedding = nn.Embedding(vocabulary.size, rows.shape[1], padding_idx=PADDING, _weight=torch.from_numpy(rows))
     embedding.weight.requires_grad_(config.tuned)
     return WordTable(vocabulary, embedding)
@@ -226,16 +197,7 @@ def letter_trigrams(word: str) -> list[str]:
 
 
 def frequent_trigrams(words: Mapping[str, int], *, min_count: int, most: int) -> dict[str, int]:
-    """Number the most frequent trigrams from 0; equally frequent ones are ordered by name.
-
-    Args:
-        words: the number of occurrences of each word in the corpus.
-        min_count: a rarer trigram is not read.
-        most: the largest number of trigrams.
-
-    Raises:
-        TrainingError: no trigram is left.
-    """
+    """Number the most frequent trigrams from 0; equally frequent ones are ordered by name."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for trigram in letter_trigrams(word):
@@ -275,7 +237,6 @@ class FirstTokens(SiameseModel[list[int]]):
         """Use a backbone and its parameters.
 
         Args:
-            backbone: in float32, since its parameters are trained.
             pooler: from hidden states (N, L, D) to (N, D); None for the backbone's own `pooling`.
         """
         super().__init__()
@@ -304,8 +265,6 @@ def first_tokens(document: Document, backbone: Backbone, max_tokens: int) -> lis
     """The ids of the first tokens of a document's text, without special tokens.
 
     Args:
-        document: a document of any length.
-        backbone: has the tokenizer; its own limit of tokens also applies.
         max_tokens: the most tokens, special tokens counted.
     """
     most = min(max_tokens - backbone.tokenizer.n_special, backbone.max_tokens)

@@ -1,24 +1,19 @@
-"""Words of a corpus and a vector for each: trained by gensim's word2vec, or read from a text file.
+"""Words of a corpus and a vector for each: trained by gensim's word2vec.
 
 Letters in shapes: V words, D width."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DatasetError
 from benchmarks.packages import optional
-from benchmarks.systems import Settings
 from engine.errors import TrainingError
 from engine.text.document import Document
 
@@ -79,69 +74,10 @@ class WordVectors:
 
     row: Mapping[str, int]  # of each word
     vectors: NDArray[np.float32]  # (V, D)
-    ranks: NDArray[np.int64]  # (V,) places in the whole source, from 0; the most frequent word is first
-
-
-def read_vectors(file: Path, wanted: Collection[str]) -> WordVectors:
-    """Read the vectors of some words; gensim would load all vectors, and accepts lines of any length.
-
-    Args:
-        file: each line is a word and its numbers, separated by spaces; the first line can have the
-            numbers of words and of values instead, as word2vec writes it. A file that ends in .gz is decompressed.
-        wanted: other words are skipped. If a word occurs twice, the first line is used.
-
-    Raises:
-        DatasetError: a line is malformed, or the file has none of the wanted words.
-    """
-    row: dict[str, int] = {}
-    ranks: list[int] = []
-    vectors: list[NDArray[np.float32]] = []
-    rank = -1
-    try:
-        for rank, (word, numbers) in enumerate(_lines(file)):
-            if word in wanted and word not in row:
-                row[word] = len(row)
-                ranks.append(rank)
-                vectors.append(np.array(numbers, np.float32))
-    except (OSError, EOFError, ValueError) as error:
-        raise DatasetError(
-            f"{file} cannot be read as word vectors, near word {rank + 1:,}: {error}; "
-            "give a text file with a word and its numbers a line"
-        ) from error
-    if not row:
-        raise DatasetError(
-            f"{file} has vectors of {rank + 1:,} words, of which none is among the {len(wanted):,} wanted; "
-            "give vectors of the same language, in lower case"
-        )
-    return WordVectors(row, np.stack(vectors), np.array(ranks))
-
-
-def _lines(file: Path) -> Iterator[tuple[str, list[str]]]:
-    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
-        width = 0
-        for number, line in enumerate(lines):
-            # A no-break space can be part of a word.
-            fields = line.strip(" \r\n").split(" ")
-            if number == 0 and len(fields) == 2:
-                width = int(fields[1])
-                continue
-            width = width or len(fields) - 1
-            if not 0 < width < len(fields):
-                raise ValueError(f"the next line holds {len(fields) - 1} numbers, the first {width}")
-            # GloVe has words with spaces in them.
-            yield " ".join(fields[:-width]), fields[-width:]
 
 
 def train(model: Any, examples: Iterable[object]) -> None:  # noqa: ANN401 - gensim carries no types
-    """Count the words of examples, and train for the epochs of the model.
-
-    Args:
-        model: `Word2Vec` or `Doc2Vec`, with one worker; with more, each run gives different vectors.
-        examples: the training texts; iterated several times.
-
-    Raises:
-        TrainingError: no word is frequent enough.
-    """
+    """Count the words of examples, and train for the epochs of the model."""
     model.build_vocab(examples)
     if not model.wv.key_to_index:
         raise TrainingError(
@@ -172,23 +108,8 @@ class Word2VecConfig:
         return max(1, min(self.epochs, math.ceil(self.enough_words / max(1, n_words))))
 
 
-VectorSource: TypeAlias = Word2VecConfig | Path  # to be trained, or a text file of word2vec or GloVe
-
-
-def word_vectors(source: VectorSource, texts: Texts) -> WordVectors:
-    """Train vectors on texts, or read them from a file.
-
-    Args:
-        source: a configuration, or the path of a text file for `read_vectors`.
-        texts: the training texts, stop words included; from a file, only vectors of their words are kept.
-
-    Raises:
-        MissingExtra: gensim is not installed.
-        TrainingError: no word is frequent enough.
-        DatasetError: the file cannot be read as word vectors, or has none of the words of the texts.
-    """
-    if isinstance(source, Path):
-        return read_vectors(source, frozenset(texts.vocabulary))
+def word_vectors(source: Word2VecConfig, texts: Texts) -> WordVectors:
+    """Train vectors on texts."""
     models = optional("gensim.models", "word2vec", "gensim")
     model = models.Word2Vec(
         vector_size=source.width,
@@ -202,20 +123,4 @@ def word_vectors(source: VectorSource, texts: Texts) -> WordVectors:
         workers=1,
     )
     train(model, Stretches(texts))
-    return WordVectors(model.wv.key_to_index, model.wv.vectors, np.arange(len(model.wv.vectors)))
-
-
-def source_settings(source: VectorSource) -> Settings:
-    """The settings that determine the vectors.
-
-    Raises:
-        DatasetError: the file cannot be read.
-    """
-    if not isinstance(source, Path):
-        return {f"word2vec_{name}": value for name, value in asdict(source).items()} | {"word2vec_workers": 1}
-    try:
-        with source.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DatasetError(f"{source} cannot be read ({error}); name a text file of word vectors") from error
-    return {"word_vectors": f"{source.name}@{digest[:12]}"}
+    return WordVectors(model.wv.key_to_index, model.wv.vectors)

@@ -20,7 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from benchmarks.datasets import QUERIES, TASKS, checksum, open_dataset
-from benchmarks.options import log
+from benchmarks.program import log
 from engine.errors import EngineError
 
 Files: TypeAlias = Mapping[str, bytes]  # by key, see `Recipe.key`
@@ -77,11 +77,7 @@ _PARTIAL, _RANGE_REFUSED = 206, 416
 
 
 def download(source: Source, folder: Path) -> Path:
-    """Download a file unless the folder has it; an interrupted download is resumed at its last byte.
-
-    Raises:
-        FetchError: there is no network, the server refuses, or the download is incomplete.
-    """
+    """Download a file unless the folder has it; an interrupted download is resumed at its last byte."""
     path = folder / source.file
     if path.is_file():
         log(f"{path} is there already")
@@ -142,9 +138,6 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[st
     """Stream names and bytes of the members of an archive, or of the files below a folder, whose name is `wanted`.
 
     A member that ends with ".gz" is decompressed, and ".gz" is removed from its name.
-
-    Raises:
-        FetchError: the archive is damaged or of an unknown kind.
     """
     try:
         for name, read in _members(path):

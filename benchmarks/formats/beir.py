@@ -78,11 +78,6 @@ def open_irds(name: str, folder: Path) -> Path:
 
     Args:
         name: the id, as in the catalog of ir_datasets, without `PREFIX`.
-        folder: the parent of the folders of all such datasets; the folder of this one is returned.
-
-    Raises:
-        MissingExtra: ir_datasets is not installed.
-        FormatError: the id is unknown, lacks documents, queries or judgments, or cannot be downloaded.
     """
     target = folder / name.replace("/", "-")
     if (target / "corpus.jsonl.gz").is_file():

@@ -21,9 +21,6 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
 
     Returns:
         For each line its place "FILE:NUMBER", counted from 1, and its text without the end of line.
-
-    Raises:
-        FormatError: the file is missing, an incomplete gzip file, or a line is not UTF-8.
     """
     number = 0
     try:

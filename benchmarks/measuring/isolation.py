@@ -14,12 +14,15 @@ import multiprocessing
 import os
 import resource
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from engine.errors import EngineError
 
@@ -91,10 +94,6 @@ def run_forked(
 
     The last argument of the function is the path of that file, which gets the result as JSON; `place` is the prefix of
     its name, and of that of a file for the printed output.
-
-    Raises:
-        ProcessFailed: the process was killed, crashed or raised; the message has the name of the process, its last
-            output and the advice.
     """
     answer, printed = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
     ended = finish(start(target, *arguments, answer, output=printed), _LONGEST_SECONDS)
@@ -113,14 +112,8 @@ def run_fresh(
     """Call a function of a module, whose result goes through JSON, in a process with nothing else imported.
 
     Args:
-        target: the function.
         arguments: its arguments, which must pickle.
-        cap_bytes: cap on private writable memory, that of libraries included.
         threads: of matrix products and FAISS; by default the number of cores.
-
-    Raises:
-        EngineError: the function raised one; the message is the same.
-        ProcessFailed: the process took more than the cap, crashed, or raised another error.
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -233,3 +226,43 @@ class _MemorySampler:
 def _status_mib() -> dict[str, float]:
     lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines() if line.endswith(" kB"))
     return {name.rstrip(":"): int(size) / 1024 for name, size, _ in lines}
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Milliseconds a query, one query at a time, warm."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+def percentiles(times_ms: Sequence[float]) -> Percentiles:
+    """Percentiles of at least one time, interpolated linearly between neighbours."""
+    p50, p95, p99 = np.percentile(times_ms, [50, 95, 99])
+    return Percentiles(round(float(p50), 3), round(float(p95), 3), round(float(p99), 3))
+
+
+@contextmanager
+def limited_threads(threads: int, *, width: int) -> Iterator[None]:
+    """Limit torch, FAISS, Lance and matrix products; restores only the last, so use it in a process of its own.
+
+    FAISS multiplies by BLAS and torch by oneDNN in every measured program, as longmatch's indexes and encoders let
+    them, so that none is faster because of a setting of this process. `width` is that of the vectors.
+    """
+    import faiss
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    from engine.encoders.backbone.hardware import set_up_kernels
+    from engine.store.ann import multiply_by_blas
+
+    # Read when the thread pools of Lance start: its own, and that of rayon, which its library contains.
+    for variable in ("LANCE_CPU_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[variable] = str(threads)
+    multiply_by_blas(width)
+    set_up_kernels()
+    torch.set_num_threads(threads)
+    faiss.omp_set_num_threads(threads)
+    with threadpool_limits(threads):
+        yield

@@ -14,8 +14,7 @@ from typing import Any
 import click
 
 from benchmarks.datasets import Dataset, open_dataset
-from benchmarks.options import WORK, data_option
-from benchmarks.program import origin_of
+from benchmarks.program import WORK, data_option, origin_of
 from benchmarks.quick import quick_part
 from benchmarks.runs import RESULTS, Run, write_run
 from indexer.origin import Origin

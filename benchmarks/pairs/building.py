@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.datasets import DatasetError
-from benchmarks.pair_scorer import Pair
+from benchmarks.baselines.lexical import BM25
+from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
+from benchmarks.pair_scorer import Pair, documents_of
 from benchmarks.pairs.splitting import (
     Edge,
     PairSplits,
@@ -20,10 +22,12 @@ from benchmarks.pairs.splitting import (
     SplitRule,
     assign_documents,
     cut_tenths,
+    read_relations,
     similar_by_links,
     split_of,
     undirected,
 )
+from engine.text.document import Document
 from engine.training.corpus import Judgments
 
 # Maps a document and a number n to the n most similar documents, best first; fewer if there are no more.
@@ -55,11 +59,7 @@ class Pool:
         """Take the matches of a split.
 
         Args:
-            kind: the source of negatives.
-            edges: the matches; random and lexical negatives are among their documents.
-            links: the links of the corpus.
             at_home: the documents of the split; None if splits share documents.
-            ranked: for `Negatives.LEXICAL`; the ranking can include the document itself.
         """
         self._kind = kind
         self._links = links
@@ -156,17 +156,8 @@ def build_pairs(
     to splits by `assign_documents`. Matches and mismatches alternate, so that any prefix of even length is balanced.
 
     Args:
-        relations: the relations of the corpus.
-        protocol: one of `PROTOCOLS`, or another.
-        rule: DOCUMENT or PAIR.
-        seed: of all random draws.
         most: the largest number of matching pairs in a split; all by default.
-        ranked: needed only for `Negatives.LEXICAL`; the ranking can include the document itself.
-
-    Raises:
-        DatasetError: a split has no pair left.
     """
-    assert rule is not SplitRule.GIVEN
     assert (ranked is not None) == (protocol.negatives is Negatives.LEXICAL)
     edges = _matching(relations, protocol)
     claims = _claims(relations, protocol, rule, edges, seed)
@@ -262,3 +253,43 @@ def _check(built: PairSplits, claims: Mapping[Split, Sequence[Edge]], protocol: 
             f"{protocol.negatives} (matching pairs before documents were shared out: {counts}); take --protocol aan, "
             f"or --split pair"
         )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The requested pairs."""
+
+    protocol: str
+    rule: SplitRule
+    seed: int
+    most: int | None  # largest number of either kind in a split
+
+
+@dataclass(frozen=True)
+class PreparedPairs:
+    """Pairs and their documents."""
+
+    task: str
+    dataset: str  # name@checksum
+    documents: Mapping[str, Document]  # documents of the pairs, in the order of the corpus
+    splits: PairSplits
+    n_lost: Mapping[Split, int]  # dropped matches, without a mismatch
+
+
+def prepared_pairs(name: str, data: Path, request: Asked) -> PreparedPairs:
+    """Read a corpus, a task or a folder of the same layout, and draw its pairs."""
+    dataset = open_dataset(name, data)
+    documents = {document.doc_id: document for document in read_documents(dataset)}
+    protocol = PROTOCOLS[request.protocol]
+    ranked = _lexical(documents) if protocol.negatives is Negatives.LEXICAL else None
+    relations = read_relations(dataset, documents.keys())
+    built = build_pairs(relations, protocol, request.rule, seed=request.seed, most=request.most, ranked=ranked)
+    named = {doc_id for pairs in built.splits.values() for doc_id in documents_of(pairs)}
+    kept = {doc_id: document for doc_id, document in documents.items() if doc_id in named}
+    return PreparedPairs(dataset.name, f"{dataset.name}@{checksum(dataset)}", kept, built.splits, built.n_lost)
+
+
+def _lexical(documents: Mapping[str, Document]) -> Ranked:
+    """The nearest documents of each document by BM25."""
+    bm25 = BM25().fit(documents.values())
+    return lambda doc_id, depth: [found for found, _ in bm25.search(documents[doc_id], depth)]

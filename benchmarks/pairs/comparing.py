@@ -62,11 +62,7 @@ class Comparer:
     """Scores two encoded documents."""
 
     def __init__(self, encoder: Encoder, comparison: Comparison) -> None:
-        """Compare documents that `encoder` encoded.
-
-        Raises:
-            EncoderError: `comparison` needs a pair head, and the encoder has none.
-        """
+        """Compare documents that `encoder` encoded."""
         if comparison is Comparison.HEAD and not isinstance(encoder, TdeEncoder):
             raise EncoderError(f"{encoder.name} has no pair head, a TDE has; compare by cosine or by maxsim")
         self._encoder = encoder
@@ -91,11 +87,7 @@ class Comparer:
 
 
 def encoded_sides(encoder: Encoder, comparer: Comparer, documents: Mapping[str, Document]) -> dict[str, Side]:
-    """Encode whole documents in blocks, and return their sides by doc_id.
-
-    Raises:
-        DocumentError: a document has no token.
-    """
+    """Encode whole documents in blocks, and return their sides by doc_id."""
     doc_ids, sides = list(documents), dict[str, Side]()
     for start in range(0, len(doc_ids), _DOCUMENTS_AT_A_TIME):
         block = doc_ids[start : start + _DOCUMENTS_AT_A_TIME]
@@ -134,11 +126,7 @@ class GivenScorer:
         """Name an encoder.
 
         Args:
-            encoder: the name of an encoder, for `load_given`.
-            comparison: the comparison; it names the scorer.
-            shelf: the place where vectors are stored.
             device: of the encoder; by default a GPU if torch finds one.
-            log: called with a line after each commit of vectors.
         """
         self.name = comparison.value
         self.encoder = ""
@@ -152,12 +140,7 @@ class GivenScorer:
         self._sides: dict[str, Side] = {}
 
     def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`; trains nothing, and encodes the documents that are not stored yet.
-
-        Raises:
-            EncoderError: the encoder cannot be loaded, or lacks the pair head that the comparison needs.
-            DatasetError: a document has no token.
-        """
+        """As `PairScorer.fit`; trains nothing, and encodes the documents that are not stored yet."""
         name, work = self._shelf.name, self._shelf.work
         with prepared_documents(
             name, given.documents.values(), self._encoder_name, work, self._log, device=self._device

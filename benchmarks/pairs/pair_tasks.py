@@ -51,19 +51,6 @@ def pair_task(
     documents of the batch are mismatches too, except for losses of single pairs; see `labels_alone`. `SectionContrast`
     reads only matches, one for each pair of a step, and uses the other documents of the batch as mismatches.
     `TextPairs` reads labelled pairs, and contrasts their sentences with those of other documents.
-
-    Args:
-        encoder: the encoder to train.
-        learned: the objective; the budget replaces its batch size.
-        texts: the documents of `train`.
-        train: pairs of both kinds.
-        budget: only `pairs_per_step` is used.
-        training_tokens: the approximate number of tokens of a document in a step.
-        seed: of all random draws.
-
-    Raises:
-        TrainingError: `learned` does not fit the encoder, or there are too few pairs.
-        DocumentError: a document has no token.
     """
     n_pairs, chunks = budget.pairs_per_step, n_chunks(encoder, training_tokens)
     match learned:

@@ -47,19 +47,7 @@ def recipe(
     variant: Variant = Variant.FIXED,
     sizes: Mapping[str, str] | None = None,
 ) -> Recipe:
-    """A recipe of `RECIPES`.
-
-    Args:
-        name: the name of the recipe.
-        encoder: the start: an encoder to be trained, or the backbone of a new one.
-        training_tokens: tokens of a document that a step reads; they determine the number of chunks of a CoLDE.
-        variant: the variant of a new encoder.
-        sizes: of a new encoder, in place of those of the recipe.
-
-    Raises:
-        EncoderError: the recipe needs a BERT as backbone, and `encoder` is none.
-        TrainingError: a variant other than `fixed`, or a size, is given to a recipe that makes no new encoder.
-    """
+    """A recipe of `RECIPES`."""
     made = RECIPES[name](encoder, training_tokens, variant)
     if not sizes:
         return made

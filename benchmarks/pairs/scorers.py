@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_scorer
-from benchmarks.options import WORK, log, names_of
 from benchmarks.pair_scorer import Budget, PairScorer
-from benchmarks.pairs.sources import PreparedPairs
+from benchmarks.pairs.building import PreparedPairs
+from benchmarks.program import WORK, log, names_of
 from benchmarks.quick import first_words
 from benchmarks.runs import Run
 from benchmarks.systems import Settings
@@ -61,7 +61,6 @@ class ScorerOptions:
     encoder: str = MINILM_NAME  # compared unchanged, trained, or the backbone of a trained encoder
     device: str | None = None  # of models with parameters; by default a GPU if there is one
     training_tokens: int = TRAINING_TOKENS
-    word_vectors: Path | None = None  # a text file; by default word vectors are trained on the documents
     longformer: str = ""  # pretrained parameters; those of `encoder` if not given
     bigbird: str = ""  # as `longformer`
     is_small: bool = False  # neural baselines with narrow layers, for a first look
@@ -72,12 +71,7 @@ class ScorerOptions:
 
 
 def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
-    """Make a scorer of `SCORERS`, not fitted yet.
-
-    Raises:
-        EncoderError: the scorer needs a backbone of another kind.
-        MissingExtra: a package of an extra is not installed.
-    """
+    """Make a scorer of `SCORERS`, not fitted yet."""
     if name == "bm25":
         from benchmarks.baselines.lexical import BM25Pairs
 
@@ -87,7 +81,7 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
     if name in NEURAL:
         from benchmarks.baselines.neural_scorers import Given, neural_scorer
 
-        given = Given(options.word_vectors, options.encoder, options.longformer, options.bigbird, options.device)
+        given = Given(options.encoder, options.longformer, options.bigbird, options.device)
         return neural_scorer(name, given=given, is_small=options.is_small)
     return _scorer_of_ours(name, options)
 
@@ -134,11 +128,6 @@ fitting_options = together(
     ),
     click.option("--encoder", default=MINILM_NAME, help="Encoder to compare, to train, or to use as a backbone."),
     click.option("--training-tokens", default=TRAINING_TOKENS, type=click.IntRange(16)),
-    click.option(
-        "--word-vectors",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="Text file of word vectors; by default they are learned.",
-    ),
     click.option("--longformer", default="", help="Parameters of s-longformer; by default those of --encoder."),
     click.option("--bigbird", default="", help="Parameters of s-bigbird; by default those of --encoder."),
     click.option("--small", is_flag=True, help="Use neural baselines with narrow layers, for a first test."),
@@ -175,7 +164,6 @@ def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work:
         encoder=given["encoder"],
         device=given["device"],
         training_tokens=_QUICK_TOKENS if quick else given["training_tokens"],
-        word_vectors=given["word_vectors"],
         longformer=given["longformer"],
         bigbird=given["bigbird"],
         is_small=given["small"] or quick,
@@ -207,13 +195,7 @@ def measure_each(
     """Measure scorers one by one.
 
     Args:
-        names: the names of scorers.
-        options: the options of scorers.
         measure: called with a scorer that is not fitted yet, and its settings that differ from the defaults.
-        task: the task, as the beginning of a line of the log.
-        keep: called with each run when it is finished.
-        rank: called with each fitted scorer, after its run was kept.
-        save: folder of trained encoders, each in a folder named by scorer and sizes.
 
     Returns:
         The runs, and for each failed scorer its name and the reason.
@@ -251,17 +233,13 @@ def _save(scorer: PairScorer, options: ScorerOptions, folder: Path | None) -> No
 
 
 def refuse_failed(failed: Sequence[str], n_scorers: int) -> None:
-    """Fail a command if some of its scorers failed; called after all others are measured.
-
-    Raises:
-        click.ClickException: with each failed scorer and the reason.
-    """
+    """Fail a command if some of its scorers failed; called after all others are measured."""
     if failed:
         raise click.ClickException(f"{len(failed)} of {n_scorers} scorers failed; {'; '.join(failed)}")
 
 
 def _not_default(scorer: PairScorer, options: ScorerOptions) -> Settings:
     """The settings of a scorer, not fitted yet, that differ from its defaults."""
-    plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False, sizes={})
+    plain = replace(options, training_tokens=TRAINING_TOKENS, is_small=False, sizes={})
     default = make_scorer(scorer.name, plain).settings
     return {name: value for name, value in scorer.settings.items() if default.get(name) != value}

@@ -34,7 +34,6 @@ class SplitRule(StrEnum):
 
     DOCUMENT = "document"  # nothing: a document is in the pairs of only one split
     PAIR = "pair"  # documents: 8:1:1 over pairs, as published
-    GIVEN = "given"  # documents and pairs, as in the given file
 
 
 PairSplits: TypeAlias = Mapping[Split, tuple[Pair, ...]]
@@ -62,10 +61,6 @@ def assign_documents(claims: Mapping[Split, Sequence[Edge]], held: Mapping[str, 
 
     and test before valid before train where shares are equal.
 
-    Args:
-        claims: the edges that each split would have if documents could be shared.
-        held: held-out documents of test and valid.
-
     Returns:
         The split of every document of `claims`; an edge between two splits belongs to none.
     """
@@ -75,14 +70,6 @@ def assign_documents(claims: Mapping[Split, Sequence[Edge]], held: Mapping[str, 
         doc_id: held.get(doc_id) or max(Split, key=lambda split: counts[split][doc_id] / max(len(claims[split]), 1))
         for doc_id in every
     }
-
-
-def hold_out_tenths(doc_ids: Sequence[str], seed: int) -> dict[str, Split]:
-    """Hold out a random tenth of documents for test and another for valid; at least one each."""
-    order = np.random.default_rng(seed).permutation(len(doc_ids))
-    tenth = max(1, len(doc_ids) // 10)
-    named = ((Split.TEST, order[:tenth]), (Split.VALID, order[tenth : 2 * tenth]))
-    return {doc_ids[int(at)]: split for split, positions in named for at in positions}
 
 
 def cut_tenths(n: int, seed: int) -> list[Split]:
@@ -119,14 +106,6 @@ def read_relations(dataset: Dataset, doc_ids: Collection[str]) -> Relations:
 
     The training pairs are in the folder of the judgments, for example train_pairs.tsv next to qrels.tsv.
     Without such a file, every link between documents that are not held out is trainable.
-
-    Args:
-        dataset: the files of the dataset.
-        doc_ids: the ids of the corpus; links of other documents, and of a document to itself, are left out.
-
-    Raises:
-        DatasetError: the dataset has no queries of test or of valid, or its queries are not documents of the corpus.
-        TrainingError: a file has another form.
     """
     if dataset.queries is not None:
         raise DatasetError(
@@ -171,10 +150,7 @@ def similar_by_links(links: Judgments, *, above: float, fewest: int) -> list[Edg
         J(a, b) = |L(a) & L(b)| / |L(a) | L(b)| > above
 
     Args:
-        links: see `Relations`.
         above: in [0, 1); 0.5 in the papers.
-        fewest: the least number of links of a document, so that two documents that share their only link are not
-            similar; the papers' articles have many links.
 
     Returns:
         Edges, the lexicographically smaller document first, in rising order.

@@ -104,10 +104,6 @@ def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
 
     A scorer that does not learn from pairs is in the tables of all budgets; runs of a scorer that differ only in
     their seed are one row.
-
-    Args:
-        runs: runs of any datasets.
-        against: the scorer with which all others of a table are compared by a significance test.
     """
     asked: dict[tuple[str, ...], list[_Scored]] = defaultdict(list)
     for one in map(_Scored, runs):
@@ -145,7 +141,6 @@ def _caption(one: _Scored, budget: GivenBudget | None) -> str:
     shared = {
         SplitRule.DOCUMENT: "no document in two splits",
         SplitRule.PAIR: "split over pairs, documents shared",
-        SplitRule.GIVEN: "splits as given",
     }[SplitRule(one.details.split_rule)]
     counts = ", ".join(
         f"{split} {one.details.n_pairs[split]:,} of {one.details.n_documents[split]:,} documents{_lost(one, split)}"

@@ -51,11 +51,7 @@ class ValidAccuracy:
         self._segmented = [spread_chunks(encoder.segment(documents[doc_id]), chunks) for doc_id in self._doc_ids]
 
     def __call__(self) -> float:
-        """The accuracy at the threshold that is best for these pairs, in [0.5, 1] if they are balanced.
-
-        Raises:
-            TrainingError: a score is not finite.
-        """
+        """The accuracy at the threshold that is best for these pairs, in [0.5, 1] if they are balanced."""
         encoded = self._encoder.encode_segmented(self._segmented)
         sides = {doc_id: self._comparer.side(one) for doc_id, one in zip(self._doc_ids, encoded, strict=True)}
         scores = [self._comparer.score(sides[pair.first], sides[pair.second]) for pair in self._pairs]
@@ -112,13 +108,7 @@ class TrainedEncoder:
         self._trained: TrainableEncoder | None = None
 
     def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`.
-
-        Raises:
-            TrainingError: the pairs are too few, the recipe does not fit its encoder, or the loss is not finite.
-            EncoderError: the encoder cannot be made.
-            MissingExtra: accelerate is not installed.
-        """
+        """As `PairScorer.fit`."""
         budget, seed = given.budget, given.seed
         named = documents_of(given.train)
         texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
@@ -136,12 +126,7 @@ class TrainedEncoder:
         self._trained, self._documents, self._sides = encoder, given.documents, {}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `PairScorer.score`; each document is encoded once, when it is first needed.
-
-        Raises:
-            DocumentError: a document has no token.
-            EncoderError: the comparison needs a pair head, and the encoder has none.
-        """
+        """As `PairScorer.score`; each document is encoded once, when it is first needed."""
         assert self._trained is not None, "fit comes before score"
         comparer = Comparer(self._trained, self._recipe.comparison)
         named = dict.fromkeys(doc_id for pair in pairs for doc_id in (pair.first, pair.second))

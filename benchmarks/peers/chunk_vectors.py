@@ -24,6 +24,7 @@ from engine.text.document import Document
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+
 _BLOCK_DOCUMENTS = 256
 
 
@@ -77,11 +78,8 @@ def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n
     """Rank at most `k` documents by their best pair of chunks, searching deeper until there are `k`.
 
     Args:
-        ask: maps a depth to the nearest chunks of the index for each chunk of the query, in the form of `grouped`.
         without: a document to leave out.
-        k: the number of targets.
         n_own: chunks of `without` in the index, which can be in the results; 0 if the index leaves them out.
-        n_chunks: of the index.
     """
     depth = DEPTH
     while True:
@@ -231,3 +229,21 @@ class ChunkVectors(FlatVectors):
         rows = faiss.rev_swig_ptr(self._index.get_xb(), self._index.ntotal * self._index.d)  # a view
         scores = summed(vectors, rows.reshape(-1, self._index.d), self._starts)
         return best_targets(self._doc_ids, scores, without, k)
+
+
+class FirstTokens(FlatVectors):
+    """Truncates documents and queries to `tokens`, special tokens counted, or to the limit of the model."""
+
+    def __init__(self, config: PeerConfig, *, tokens: int) -> None:
+        self.name = f"st-first-{tokens}"
+        self.encoder = config.label
+        self._model = sentence_encoder(config, tokens)
+        read = int(self._model.max_seq_length or tokens)
+        self.reads: int | None = read - config.n_special
+        self.settings: Settings = {"tokens": read, "factory": "Flat"}
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `Peer.search`."""
+        vector = self._model.encode_query([query.text], show_progress_bar=False)
+        (found,) = self._nearest(vector, min(k + 1, self._index.ntotal))
+        return [(doc_id, score) for doc_id, score in found if doc_id != query.doc_id][:k]

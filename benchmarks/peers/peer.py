@@ -85,8 +85,8 @@ class Entry:
 _SENTENCES = MappingProxyType({"sentence_transformers": "sentence-transformers"})
 PEERS: Mapping[str, Entry] = {
     OURS: Entry("longmatch", "Longmatch"),
-    "st-first-256": Entry("first_tokens", "FirstTokens", _SENTENCES, {"tokens": 256}),
-    "st-first-512": Entry("first_tokens", "FirstTokens", _SENTENCES, {"tokens": 512}),
+    "st-first-256": Entry("chunk_vectors", "FirstTokens", _SENTENCES, {"tokens": 256}),
+    "st-first-512": Entry("chunk_vectors", "FirstTokens", _SENTENCES, {"tokens": 512}),
     "st-chunks": Entry("chunk_vectors", "ChunkVectors", _SENTENCES, {"aggregate": "max"}, has_chunks=True),
     "st-chunks-sum": Entry("chunk_vectors", "ChunkVectors", _SENTENCES, {"aggregate": "sum"}, has_chunks=True),
     "txtai": Entry("txtai_chunks", "TxtaiChunks", {"txtai": "txtai"}, has_chunks=True),

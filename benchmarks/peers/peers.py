@@ -19,12 +19,11 @@ import numpy as np
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log, names_of, read_numbers
 from benchmarks.peers.peer import PEERS, PeerConfig, check_packages, make_peer, versions
 from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config
 from benchmarks.peers.stages import Built, build_in_process, search_in_process
 from benchmarks.peers.table import PeerDetails, peers_table
-from benchmarks.program import program
+from benchmarks.program import log, names_of, program, read_numbers
 from benchmarks.quick import Size, quick_part, sized_part
 from benchmarks.runs import Run, ranked_case, read_run, run_path
 from engine.encoders.backbone.tokenizer import Tokenizer

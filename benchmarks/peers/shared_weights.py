@@ -29,8 +29,6 @@ def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Pat
         encoder: a name for `load_encoder`; it must be a backbone with pooling and no further layers, such as
             all-MiniLM-L6-v2 or a trained encoder of the kind "mean", or an `EncoderError` is raised.
         dtype: one of `DTYPES`; "same" is the default precision of longmatch on this machine.
-        threads: of every library.
-        late_interaction: the folder of a trained late-interaction model.
     """
     folder = resolve_backbone(encoder)
     values = read_json(folder / CONFIG_FILE) if (folder / CONFIG_FILE).exists() else {}
@@ -83,11 +81,7 @@ def token_label(config: PeerConfig) -> str:
 
 
 def token_encoder(config: PeerConfig, max_tokens: int) -> MultiVectorEncoder:
-    """The given late-interaction model; by default the token vectors of the backbone, scaled to unit length.
-
-    Raises:
-        EncoderError: the given folder is no such model, or has parameters in other files than safetensors.
-    """
+    """The given late-interaction model; by default the token vectors of the backbone, scaled to unit length."""
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask

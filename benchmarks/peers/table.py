@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.markdown import compared, interval_text, markdown, origins
-from benchmarks.measuring.timing import Percentiles
+from benchmarks.measuring.isolation import Percentiles
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.peers.peer import OURS, PEERS
 from benchmarks.runs import Run

@@ -158,9 +158,6 @@ def choose_adoptions(documents: Sequence[Document], n_per_length: int, seed: int
     400 words, three sentences, and five rare words; the first section, which holds the title, cannot. Of the hosts of a
     length each query gets the one with the fewest rare words in common. No document is a host or a query twice, or
     both.
-
-    Raises:
-        DatasetError: there are too few documents that can be queries or hosts.
     """
     rng = np.random.default_rng(seed)
     rare = _rare_words(documents)

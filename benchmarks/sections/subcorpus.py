@@ -37,11 +37,7 @@ def sample_documents(
 def index_documents(
     path: Path, documents: Sequence[Document], encoder: Encoder, log: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Make or update an index by the public `indexer.build`, with exact lists, replacing documents by doc_id.
-
-    Raises:
-        DatasetError: a document has no text that the encoder can read.
-    """
+    """Make or update an index by the public `indexer.build`, with exact lists, replacing documents by doc_id."""
     n = len(documents)
     report = build(
         path,

@@ -20,11 +20,10 @@ from benchmarks.datasets import checksum, open_dataset
 from benchmarks.markdown import case_tables
 from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
 from benchmarks.packages import require
 from benchmarks.peers.peer import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
-from benchmarks.program import program
+from benchmarks.program import log, program
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
 from benchmarks.speed.ways import DEFAULTS, END_TO_END, TITLES, WAYS, Job, Way, draw_sample

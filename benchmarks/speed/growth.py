@@ -21,12 +21,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import run_fresh
+from benchmarks.measuring.isolation import percentiles, run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.measuring.timing import percentiles
-from benchmarks.options import log, read_numbers
 from benchmarks.prepare import check_vectors
-from benchmarks.program import program
+from benchmarks.program import log, program, read_numbers
 from benchmarks.runs import Case, Run
 from benchmarks.speed.grown import COPY_MARK, Source, grow, publish
 from benchmarks.speed.search import WARM_UP, document_recall

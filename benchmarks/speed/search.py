@@ -12,9 +12,8 @@ import click
 import numpy as np
 
 from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import run_fresh
+from benchmarks.measuring.isolation import limited_threads, percentiles, run_fresh
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.measuring.timing import limited_threads, percentiles
 from benchmarks.program import program
 from benchmarks.runs import Case, Run
 from engine.devices import check_device, is_gpu
@@ -44,11 +43,7 @@ def document_recall(found: Sequence[Sequence[str]], truth: Sequence[Sequence[str
 
 
 def search_all(path: str, device: str, queries: Sequence[str], k: int, threads: int, width: int) -> dict[str, Any]:
-    """Search every query one at a time, after a warm-up: milliseconds, and the score of each hit, by way and query.
-
-    Raises:
-        EngineError: the GPU cannot be used; the message says why.
-    """
+    """Search every query one at a time, after a warm-up: milliseconds, and the score of each hit, by way and query."""
     with limited_threads(threads, width=width):
         started = time.perf_counter()
         with Index.open(Path(path), device=device) as index:
@@ -72,12 +67,7 @@ def search_all(path: str, device: str, queries: Sequence[str], k: int, threads: 
 
 
 def measure(path: Path, name: str, *, device: str, n_queries: int, k: int, threads: int, origin: Origin) -> Run:
-    """Search sampled documents of an index on the CPU, and on a GPU if `device` is one, each in a process of its own.
-
-    Raises:
-        EngineError: the GPU cannot be used.
-        QueryError: the index is empty.
-    """
+    """Search sampled documents of an index on the CPU, and on a GPU if `device` is one; each in its own process."""
     with Index.open(path) as index:
         doc_ids, vectors = index.document_vectors()
         row = index.snapshot.generation_row

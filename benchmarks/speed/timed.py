@@ -23,11 +23,9 @@ from benchmarks.freshness import CHECKOUT
 from benchmarks.markdown import case_tables
 from benchmarks.measuring.isolation import ProcessFailed
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
-from benchmarks.program import program
+from benchmarks.program import log, program
 from benchmarks.runs import Case, Run
-from benchmarks.synthetic import LONG, SHORT, Lengths, documents, vocabulary
-from benchmarks.tiny_encoder import save_tiny_bert
+from benchmarks.synthetic import LONG, SHORT, Lengths, documents, save_tiny_bert, vocabulary
 from engine.index import Index
 
 DEMO = CHECKOUT / "demo"
@@ -105,11 +103,7 @@ def first_answers(path: Path, seed: int) -> list[Command]:
 
 
 def run(command: Command, folder: Path) -> dict[str, float]:
-    """Run a command once.
-
-    Raises:
-        ProcessFailed: it failed; the message has its name and the last of its output.
-    """
+    """Run a command once."""
     if command.cold is not None:
         forget_pages(command.cold)
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "HF_HUB_OFFLINE": "1"}

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.formats.lines import read_lines
-from benchmarks.measuring.timing import limited_threads
+from benchmarks.measuring.isolation import limited_threads
 from benchmarks.peers.peer import PeerConfig
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError

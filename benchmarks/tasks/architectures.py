@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -15,14 +15,13 @@ import torch
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.baselines.text_baselines import TEXT_BASELINES
-from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, read_documents
+from benchmarks.datasets import TASKS, Dataset, DatasetError, Qrels, checksum, read_documents
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import PRIMARY
-from benchmarks.options import log, names_of
-from benchmarks.pair_scorer import PairScorer
-from benchmarks.pairs.ranking import by_relevance, reranked, scored
-from benchmarks.program import task
+from benchmarks.pair_judging import finite_scores
+from benchmarks.pair_scorer import Pair, PairScorer
+from benchmarks.program import log, names_of, task
 from benchmarks.quick import sized_part
 from benchmarks.runs import Run, ranked_case
 from benchmarks.significance import bootstrap_interval, randomization_p
@@ -76,14 +75,7 @@ class ArchitectureDetails:
 
 
 def encoder_facts(name: str) -> EncoderFacts:
-    """The facts of an encoder, from its parameters and from its model card.
-
-    Args:
-        name: a folder, a name on a hub, or the bundled encoder.
-
-    Raises:
-        EncoderError: the encoder cannot be loaded.
-    """
+    """The facts of an encoder, from its parameters and from its model card."""
     encoder = load_given(name, device="cpu", dtype=torch.float32)
     if not isinstance(encoder, TrainableEncoder):
         return EncoderFacts(0)
@@ -161,16 +153,7 @@ class RankedPart:
 
 
 def ranked_part(name: str, call: Measurement, seen: Mapping[str, set[str]]) -> RankedPart:
-    """The part of a dataset that this task measures, with the queries of test.
-
-    Args:
-        name: of a task, or a folder.
-        call: the measurement.
-        seen: the documents that scorers learn from, by dataset.
-
-    Raises:
-        DatasetError: scorers learn from a query, or the dataset cannot be read.
-    """
+    """The part of a dataset that this task measures, with the queries of test."""
     dataset = call.dataset(name, "test")
     learned = seen.get(dataset.name, set())
     part = dataset if call.is_quick else _part(dataset, "test", call.work, N_DOCUMENTS, N_WORDS)
@@ -189,17 +172,8 @@ def ranked_part(name: str, call: Measurement, seen: Mapping[str, set[str]]) -> R
 def ranking_runs(scorer: PairScorer, part: RankedPart, *, ranks_all: bool) -> list[Run]:
     """Rank a part by a fitted scorer of pairs, and put the first targets of words into its order.
 
-    Args:
-        scorer: was fitted with the documents of the part.
-        part: see `RankedPart`.
-        ranks_all: whether all documents are scored, or the first targets alone: encoders rank a part faster from an
-            index, and scorers that read both documents together take hours.
-
     Returns:
         The run of all documents if there is one, then that of the first targets.
-
-    Raises:
-        DatasetError: a score is not finite.
     """
     dataset, corpus = part.trial.dataset, sorted(part.documents)
     asked = {
@@ -346,3 +320,39 @@ def _whole(corpus: str) -> str:
 def _place(corpus: str) -> tuple[int, str]:
     whole = _whole(corpus)
     return (list(TASKS).index(whole) if whole in TASKS else len(TASKS)), corpus
+
+
+def scored(scorer: PairScorer, wanted: Mapping[str, Collection[str]]) -> dict[str, Ranking]:
+    """Rank targets by a fitted scorer, for each query; equal scores keep the order of the targets."""
+    # Scorers do not read is_match of a pair.
+    pairs = [Pair(query, target, is_match=False) for query, targets in wanted.items() for target in targets]
+    of_pair = dict(zip(((one.first, one.second) for one in pairs), finite_scores(scorer, pairs).tolist(), strict=True))
+    return {query: _sorted({target: of_pair[query, target] for target in targets}) for query, targets in wanted.items()}
+
+
+def reranked(rankings: Mapping[str, Ranking], order: Mapping[str, Ranking], depth: int) -> dict[str, Ranking]:
+    """Put the first `depth` targets of each query into the order of another ranking, which has all of them.
+
+    Targets below keep their ranks. Scores of two systems cannot be compared, so the new scores count down to 1.
+    """
+    ranked = {}
+    for query, ranking in rankings.items():
+        targets = [target for target, _ in ranking]
+        first = set(targets[:depth])
+        new = [*(target for target, _ in order[query] if target in first), *targets[depth:]]
+        ranked[query] = [(target, float(len(new) - place)) for place, target in enumerate(new)]
+    return ranked
+
+
+def by_relevance(rankings: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
+    """The targets of each query by relevance: the best possible order."""
+    return {
+        query: _sorted({target: float(qrels[query].get(target, 0)) for target, _ in ranking})
+        for query, ranking in rankings.items()
+    }
+
+
+def _sorted(scores: Mapping[str, float]) -> Ranking:
+    targets = list(scores)
+    order = np.argsort(-np.array(list(scores.values())), kind="stable")
+    return [(targets[int(at)], scores[targets[int(at)]]) for at in order]

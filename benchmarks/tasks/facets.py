@@ -16,9 +16,8 @@ import numpy as np
 from benchmarks.datasets import DatasetError, Qrels
 from benchmarks.markdown import markdown, origins, p_cells, run_p
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
 from benchmarks.prepare import label_of
-from benchmarks.program import task
+from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.faceted import (
@@ -222,11 +221,7 @@ def _quick_qrels(task: FacetTask, rng: np.random.Generator) -> Qrels:
 
 
 def run(folder: Path, encoder_name: str, call: Measurement) -> list[Run]:
-    """Index the faceted corpus in a temporary folder, and measure.
-
-    Raises:
-        EngineError: data or encoder cannot be read, or scikit-learn is not installed.
-    """
+    """Index the faceted corpus in a temporary folder, and measure."""
     require_scikit_learn()
     tasks = open_facets(folder)
     if call.is_quick:

@@ -16,9 +16,8 @@ import numpy as np
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.markdown import markdown, origins, p_cells, run_p
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
 from benchmarks.prepare import Prepared, label_of, prepared_index
-from benchmarks.program import task
+from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.parts import OrderKind, Side, Unit
@@ -51,11 +50,7 @@ class FaithfulnessDetails:
 def measure(
     call: Measurement, ready: Prepared, dataset: Dataset, split: str, queries: Sequence[str], plan: RemovalPlan
 ) -> list[Run]:
-    """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method.
-
-    Raises:
-        DatasetError: no query has a hit whose parts can be separated.
-    """
+    """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method."""
     started = time.perf_counter()
     courses = follow_hits(ready.index, queries, plan, call.seed, log)
     arms = courses.arms()

@@ -14,9 +14,8 @@ from benchmarks.datasets import Dataset, checksum, read_documents, read_qrels, r
 from benchmarks.markdown import case_tables
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import evaluate, means
-from benchmarks.options import log
 from benchmarks.prepare import prepared_index
-from benchmarks.program import program
+from benchmarks.program import log, program
 from benchmarks.runs import Case, Run
 from benchmarks.significance import holm, randomization_p
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument

@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
 from benchmarks.pair_judging import accuracy_threshold, f1_threshold, finite_scores
 from benchmarks.pair_scorer import Budget, Fit, PairScorer, documents_of
-from benchmarks.pairs.building import PROTOCOLS
+from benchmarks.pairs.building import PROTOCOLS, Asked, prepared_pairs
 from benchmarks.pairs.scorers import (
     NEURAL,
     QUICK_PAIRS,
@@ -30,18 +29,15 @@ from benchmarks.pairs.scorers import (
     refuse_failed,
     systems_option,
 )
-from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, pairs_checksum
 from benchmarks.pairs.tables import AGAINST, GivenBudget, PairsDetails, pairs_table
-from benchmarks.program import task
+from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tasks.architectures import RankedPart, ranked_part, ranking_runs
 from engine.text.document import Document
 from indexer.origin import Origin
-
-GIVEN_PAIRS = "given"  # the protocol of pairs that are read from files
 
 
 @dataclass(frozen=True)
@@ -72,12 +68,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     """Fit a scorer on train, choose thresholds on valid, and score the pairs of test.
 
     Args:
-        scorer: the scorer, not fitted yet.
-        trial: see `Trial`.
         chosen: the settings of the scorer that differ from its defaults.
-
-    Raises:
-        DatasetError: a score is not finite.
     """
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
@@ -135,13 +126,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     "rule",
     type=click.Choice([rule.value for rule in SplitRule]),
     default=SplitRule.DOCUMENT.value,
-    help="Share no document between splits; or split over pairs, as published; or use the splits of the file of pairs.",
-)
-@click.option(
-    "--pairs",
-    "pair_file",
-    type=click.Path(path_type=Path, exists=True),
-    help="A file of your own: id1, id2, label; or a folder of AAN pairs or of GWikiMatch, as published.",
+    help="Share no document between splits; or split over pairs, as published.",
 )
 @click.option(
     "--most-pairs", type=click.IntRange(1), help="Limit of matching pairs in a split, with as many mismatches."
@@ -176,7 +161,6 @@ def main(
     systems: tuple[str, ...],
     protocol: str,
     rule: str,
-    pair_file: Path | None,
     most_pairs: int | None,
     pairs_seed: int,
     ranked: tuple[str, ...],
@@ -185,25 +169,21 @@ def main(
 ) -> None:
     """Distinguish matching pairs of documents from others, a run for each scorer.
 
-    DATASET is a task by name or a folder of the same layout; with a file of your own pairs any file of documents, with
-    GWikiMatch the file of its articles, with AAN pairs a name, since these include their texts.
+    DATASET is a task by name or a folder of the same layout.
 
     \b
     Example:
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
         python -m benchmarks run pairs clscisumm --systems han,re2 --words 800 --rank rfc --rank proposals
-        python -m benchmarks run pairs aan_lra --pairs lra_release/tsv_data --split given --systems bm25,han
     """
-    if rule == SplitRule.GIVEN and pair_file is None:
-        raise click.UsageError("--split given goes with --pairs; take --split document or --split pair")
-    asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
+    asked = Asked(protocol, SplitRule(rule), pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
     prepared = prepared_pairs(name, call.data, asked)
     corpus, _, checksum = prepared.dataset.partition("@")
     learned = documents_of([*prepared.splits[Split.TRAIN], *prepared.splits[Split.VALID]])
     words = f"_{given['words']}words" if given["words"] else ""
     trial = Trial(
         dataset=f"{corpus}{SUFFIX if call.is_quick else words}@{checksum}",
-        protocol=protocol if pair_file is None else GIVEN_PAIRS,
+        protocol=protocol,
         rule=asked.rule,
         documents=documents_to_fit(prepared, given["words"], quick=call.is_quick),
         splits=prepared.splits,

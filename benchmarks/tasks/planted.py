@@ -16,9 +16,8 @@ import numpy as np
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log
 from benchmarks.prepare import label_of
-from benchmarks.program import task
+from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import (
@@ -238,11 +237,7 @@ def _of_named(named: Named) -> dict[str, float]:
 
 
 def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -> list[Run]:
-    """Draw documents, plant in them, and measure: a run of the evidence, one of document vectors, one of the encoder.
-
-    Raises:
-        EngineError: the corpus or the encoder cannot be read, or the corpus is too small for the plan.
-    """
+    """Draw documents, plant in them, and measure: a run of the evidence, of document vectors, and of the encoder."""
     started = time.perf_counter()
     drawn = sample_documents(read_documents(dataset), plan.documents, call.seed, max_chars=plan.max_chars)
     adoptions = choose_adoptions(drawn, plan.hosts, call.seed)

@@ -3,8 +3,7 @@
 For a corpus with classes, the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one
 linear layer, accuracy and macro-F1 on test; also from 5 or 10 labels a class, as a mean over 10 draws. Departures: the
 layer is fitted to its optimum, and documents are read whole; `--max-words` truncates them, as the paper does at 512
-tokens. For a retrieval task, the probe predicts whether one document cites another, similar to LRA's AAN task: pairs
-are built by the AAN protocol, with equally many matches and mismatches, and no document of test is in train.
+tokens. The program in commit 722e759 also classified pairs.
 """
 
 from __future__ import annotations
@@ -19,30 +18,22 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.datasets import TASKS, Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log, names_of, read_numbers
-from benchmarks.pair_scorer import documents_of
-from benchmarks.pairs.building import PROTOCOLS, build_pairs
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, read_relations
 from benchmarks.probing import (
     Examples,
     FrozenVectors,
     LabelledCorpus,
-    by_cosine,
-    by_probe,
     encoder_vectors,
     few_shot,
     fit_probe,
     judge,
-    labels_of,
     open_labelled,
     part_of,
     read_labelled,
     tfidf_vectors,
 )
-from benchmarks.program import task
+from benchmarks.program import log, names_of, read_numbers, task
 from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
@@ -51,11 +42,8 @@ from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
 RIGHT = "accuracy"  # of a case: 1 if it is classified correctly
-PROTOCOL = "aan"
 QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
 QUICK_DRAWS = 3
-QUICK_PAIRS = 30  # most matching pairs of a split
-QUICK_WORDS = 300
 _RIVAL = "tfidf"
 _NOTE = (
     "Logistic regression on frozen vectors (of pairs: on u, v, u * v and |u - v|; _cosine: a threshold instead); "
@@ -92,17 +80,6 @@ class ProbeTrial:
     is_quick: bool = False
 
 
-@dataclass(frozen=True)
-class CitationTrial:
-    """The data that is equal for every system, for pairs."""
-
-    dataset: Dataset
-    pairs: PairSplits
-    max_words: int  # 0 for all
-    origin: Origin
-    is_quick: bool
-
-
 def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
     """Fit classifiers to all training labels, then to few, and judge them on test."""
     corpus = trial.corpus
@@ -132,32 +109,6 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
     return _run(name, vectors.system, vectors, {"c": c}, details, cases, trial.origin)
 
 
-def measure_pairs(vectors: FrozenVectors, trial: CitationTrial) -> list[Run]:
-    """The run of the probe on pairs, and the run of the threshold."""
-    test = trial.pairs[Split.TEST]
-    labels = labels_of(test)
-    name = f"{trial.dataset.name}{SUFFIX * trial.is_quick}@{checksum(trial.dataset)}"
-    runs = []
-    for suffix, predict in (("", by_probe), ("_cosine", by_cosine)):
-        prediction = predict(trial.pairs, vectors)
-        details = ProbeDetails(
-            is_pairs=True,
-            max_words=trial.max_words,
-            n_classes=2,
-            n_train=len(trial.pairs[Split.TRAIN]),
-            n_valid=len(trial.pairs[Split.VALID]),
-            macro_f1=round(judge(labels, prediction.predicted)["macro_f1"], 4),
-            few_shot={},
-        )
-        cases = [
-            Case(id=f"{pair.first} {pair.second}", values={RIGHT: float(label == predicted)}, group=pair.first)
-            for pair, label, predicted in zip(test, labels, prediction.predicted, strict=True)
-        ]
-        settings: Settings = {"protocol": PROTOCOL, "setting": round(prediction.setting, 6)}
-        runs.append(_run(name, f"{vectors.system}{suffix}", vectors, settings, details, cases, trial.origin))
-    return runs
-
-
 def _run(
     dataset: str,
     system: str,
@@ -183,36 +134,22 @@ def _run(
     )
 
 
-def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: Path) -> FrozenVectors:
-    """The vectors of a system; those of an encoder are stored, and for pairs shared with the index of retrieval.
-
-    Raises:
-        DatasetError: a document could not be encoded.
-        MissingExtra: scikit-learn is not installed.
-    """
-    if isinstance(trial, ProbeTrial):
-        words = f"-first{trial.max_words}" if trial.max_words else ""
-        name = f"{trial.corpus.name}@{trial.corpus.checksum}{words}"
-        documents, learned = read_labelled(trial.corpus), set(trial.corpus.splits["train"])
-    else:
-        name = f"{trial.dataset.name}@{checksum(trial.dataset)}-pairs"
-        wanted = documents_of([pair for pairs in trial.pairs.values() for pair in pairs])
-        documents = (document for document in read_documents(trial.dataset) if document.doc_id in wanted)
-        learned = documents_of(trial.pairs[Split.TRAIN])
+def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenVectors:
+    """The vectors of a system; those of an encoder are stored."""
+    corpus, words = trial.corpus, f"-first{trial.max_words}" if trial.max_words else ""
+    documents = read_labelled(corpus)
     if trial.max_words:
         documents = (first_words(document, trial.max_words) for document in documents)
     if system == "tfidf":
+        learned = set(corpus.splits["train"])
         texts = {document.doc_id: document.text for document in documents}
         return tfidf_vectors(texts, [doc_id for doc_id in texts if doc_id in learned])
     # TF-IDF alone needs neither torch nor FAISS.
-    from benchmarks.prepare import prepared_documents, prepared_index
+    from benchmarks.prepare import prepared_documents
 
     quick = f"-quick{trial.origin.seed}" if trial.is_quick else ""
-    with (
-        prepared_index(trial.dataset, encoder, work, log=log)
-        if isinstance(trial, CitationTrial) and not trial.is_quick
-        else prepared_documents(f"{name}{quick}", documents, encoder, work, log=log)
-    ) as ready:
+    name = f"{corpus.name}@{corpus.checksum}{words}{quick}"
+    with prepared_documents(name, documents, encoder, work, log=log) as ready:
         return encoder_vectors(ready)
 
 
@@ -275,8 +212,8 @@ def _few(drawn: Mapping[str, Sequence[float]]) -> str:
 @click.option("--draws", default=10, type=click.IntRange(2), help="Draws of few labels.")
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Limit of words read per document; 0 reads all.")
 @measurement(
-    seed="Seed of draws, of the part, of pairs and of intervals.",
-    quick="A few documents of each class and few draws, or a few pairs",
+    seed="Seed of draws, of the part and of intervals.",
+    quick="A few documents of each class and few draws",
     encodes=True,
 )
 def main(
@@ -288,31 +225,20 @@ def main(
     draws: int,
     max_words: int,
 ) -> None:
-    """Learn classes, or citations, from frozen document vectors, a run for each system.
+    """Learn classes from frozen document vectors, a run for each system.
 
-    DATASET is news20, bbc_news, or a folder of corpus.jsonl.gz, labels.tsv (doc_id, label) and splits.json; or a
-    retrieval task by name or a folder, of which pairs are classified.
+    DATASET is news20, bbc_news, or a folder of corpus.jsonl.gz, labels.tsv (doc_id, label) and splits.json.
 
     \b
     Example:
         python -m benchmarks run probe bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
-        python -m benchmarks run probe clscisumm
     """
     runs: list[Run] = []
-    trial: ProbeTrial | CitationTrial
-    if name in TASKS or (Path(name) / "qrels.tsv").is_file():
-        dataset = open_dataset(name, call.data)
-        relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
-        most, words = (QUICK_PAIRS, QUICK_WORDS) if call.is_quick else (None, 0)
-        pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=call.seed, most=most).splits
-        trial = CitationTrial(dataset, pairs, words, call.origin, call.is_quick)
-    else:
-        corpus = open_labelled(name, call.data)
-        if call.is_quick:
-            corpus, draws = part_of(corpus, QUICK_PER_CLASS, call.seed), min(draws, QUICK_DRAWS)
-        trial = ProbeTrial(corpus, shots, draws, max_words, call.origin, call.is_quick)
+    corpus = open_labelled(name, call.data)
+    if call.is_quick:
+        corpus, draws = part_of(corpus, QUICK_PER_CLASS, call.seed), min(draws, QUICK_DRAWS)
+    trial = ProbeTrial(corpus, shots, draws, max_words, call.origin, call.is_quick)
     for system in systems:
         log(f"{name}: vectors of {system}")
-        vectors = prepare(system, trial, encoder, call.work)
-        runs += [measure(vectors, trial)] if isinstance(trial, ProbeTrial) else measure_pairs(vectors, trial)
+        runs.append(measure(prepare(system, trial, encoder, call.work), trial))
     call.publish(runs, probe_table)

@@ -17,8 +17,7 @@ from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import section_target, write_qrels, write_run
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log, names_of
-from benchmarks.program import task
+from benchmarks.program import log, names_of, task
 from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
@@ -54,10 +53,6 @@ def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: 
     """Read the queries of a split, at most the first `limit`, and their judgments.
 
     Queries are reduced to `part` of each document; see `benchmarks.quick.part_of`.
-
-    Raises:
-        DatasetError: the split does not exist, or its files do not fit together.
-        FormatError: the same errors, for a folder of BEIR.
     """
     qrels = dict(islice(read_qrels(dataset, split).items(), limit))
     lengths = _target_lengths(dataset, qrels)
@@ -156,16 +151,7 @@ def prepared_systems(
     exact: bool,
     seed: int = 0,
 ) -> Iterator[tuple[System, BuildCost]]:
-    """Yield the named systems one by one, each ready to search the corpus.
-
-    Args:
-        names: some of `ALL_SYSTEMS`.
-        dataset: the dataset with the corpus to search.
-        encoder: of the systems in `OF_ENCODERS`.
-        work: folder of indexes.
-        exact: whether to search exactly.
-        seed: of baselines that are trained.
-    """
+    """Yield the named systems one by one, each ready to search the corpus."""
     if OF_ENCODERS & set(names) == {WORDS_ALONE}:
         from benchmarks.prepare import prepared_words
 

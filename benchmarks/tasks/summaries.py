@@ -6,6 +6,7 @@ can rank by the cosine of document vectors, or by evidence.
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections import defaultdict
@@ -22,9 +23,7 @@ from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.model_card import training_pairs
-from benchmarks.options import log, names_of
-from benchmarks.program import task
+from benchmarks.program import log, names_of, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.scisumm import (
@@ -41,7 +40,8 @@ from benchmarks.scisumm import (
     read_collection,
 )
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
-from engine.encoders.files import MINILM_NAME
+from engine.encoders.files import MINILM_NAME, resolve_backbone
+from engine.training.card import CARD_FILE
 from indexer.origin import Origin
 
 OF_ENCODER = ("evidence", "document")
@@ -75,11 +75,7 @@ class SummaryTrial:
 
 
 def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> SummaryTrial:
-    """Draw the questions of a task.
-
-    Raises:
-        DatasetError: the split has no usable summary.
-    """
+    """Draw the questions of a task."""
     asked = TASKS[name]
     pool = asked.pool(data)
     seeds = np.random.SeedSequence(origin.seed).spawn(n_draws)
@@ -149,10 +145,6 @@ def prepared_systems(
 
     The index of an encoder has the whole collection. If questions have few candidates, all documents are scored. The
     other systems are fitted only on the pool; all except BM25 also read the summaries of the split, as texts.
-
-    Raises:
-        DatasetError: a document could not be indexed.
-        MissingExtra: a package of a system is not installed.
     """
     data, collection = trial.data, trial.task.collection
     if set(OF_ENCODER) & set(names):
@@ -262,3 +254,19 @@ def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[
         runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
         call.keep(runs[-1])
     click.echo(summary_table(runs))
+
+
+_SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs
+
+
+def training_pairs(encoder: str) -> dict[str, int]:
+    """Pairs of query and target that an encoder, a folder or a name, was trained on, by corpus.
+
+    They are in the table "Training data" of the README.md of its folder; models of other projects have none, and give
+    {}. A corpus that was read without pairs has 0.
+    """
+    weights, colon, _ = encoder.rpartition(":")  # models of other projects are named WEIGHTS:MODEL-READING
+    card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE
+    section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
+    return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

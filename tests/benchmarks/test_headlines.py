@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
+from benchmarks.quality_tables import findings_table, headline_table
 from benchmarks.runs import Case, Run
 from benchmarks.speed.ways import END_TO_END, TITLES
 from indexer.origin import Origin

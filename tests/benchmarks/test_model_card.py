@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.model_card import training_pairs
+from benchmarks.tasks.summaries import training_pairs
 
 
 def test_the_bundled_encoder_learned_from_four_corpora() -> None:

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.options import log, names_of, read_numbers
+from benchmarks.program import log, names_of, read_numbers
 
 
 @click.command()

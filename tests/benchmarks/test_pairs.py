@@ -21,8 +21,7 @@ from benchmarks.systems import Settings
 from benchmarks.tasks.architectures import encoder_facts, ranked_part
 from benchmarks.tasks.pairs import Trial, main, measure
 from indexer.origin import Origin
-from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
-from tests.benchmarks.pairs.published_sets import write_aan
+from tests.benchmarks.pairs.linked_corpus import write_linked
 
 
 @pytest.fixture
@@ -140,17 +139,6 @@ def test_a_quick_run_writes_no_record_and_a_full_run_does(
     assert len(written(tmp_path / "results")) == 1
 
 
-def test_pairs_of_a_user_need_no_judgments(linked: Dataset, tmp_path: Path) -> None:
-    for path in (linked.qrels, linked.splits):
-        path.unlink()
-    labels = [(one, other, at % 2) for at, one in enumerate(DOC_IDS) for other in DOC_IDS[at + 1 : at + 3]]
-    lines = [f"{one}\t{other}\t{label}" for one, other, label in labels]
-    (tmp_path / "mine.tsv").write_text("\n".join(["id1\tid2\tlabel", *lines, ""]))
-    options = ["--systems", "tfidf", "--pairs", str(tmp_path / "mine.tsv"), "--split", "pair"]
-    own = details(records_of(linked, tmp_path / "out", *options)["tfidf"])
-    assert (own.protocol, own.split_rule, own.n_pairs["test"]) == ("given", SplitRule.PAIR, len(labels) // 10)
-
-
 def test_hard_negatives_are_drawn_by_bm25(linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "LEXICAL_DEPTH", 5)  # of the fewer than 50 documents of a split
     easy, hard = (
@@ -174,7 +162,6 @@ def test_mistakes_are_reported_in_one_line(linked: Dataset, tmp_path: Path) -> N
         return run(linked, *options).stderr.splitlines()[-1]
 
     assert "'bm24' is not one of bm25, tfidf, doc2vec" in error_of("--systems", "bm24")
-    assert error_of("--split", "given").startswith("Error: --split given goes with --pairs; take")
     linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
     assert error_of("--systems", "bm25").startswith(
         "Error: no pair of test and valid and train is left by the protocol"
@@ -183,16 +170,6 @@ def test_mistakes_are_reported_in_one_line(linked: Dataset, tmp_path: Path) -> N
 
 def test_the_scorer_that_others_are_tested_against_must_be_known(linked: Dataset) -> None:
     assert "'bm24' is not one of 'bm25'" in run(linked, "--against", "bm24").stderr
-
-
-def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
-    folder = write_aan(tmp_path / "tsv", 20)
-    options = ["--pairs", str(folder), "--split", "given", "--systems", "tfidf", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, ["lra", *options], catch_exceptions=False)
-    assert "**lra**, protocol given, splits as given; pairs: train 20 of 21 documents (1 dropped)" in done.output
-    (record,) = written(tmp_path / "out")
-    assert (details(record).n_lost, auc(record)) == ({"train": 1, "valid": 1, "test": 1}, 1.0)
-    assert record.origin.command == "python -m benchmarks run pairs lra --systems tfidf --split given --pairs tsv"
 
 
 def test_small_baselines_are_marked_as_small_in_record_and_table(linked: Dataset, tmp_path: Path) -> None:

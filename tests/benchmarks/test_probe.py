@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -71,48 +69,6 @@ def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_fo
 def test_a_quick_run_is_of_a_part(folder: Path) -> None:
     done = CliRunner().invoke(main, [str(folder), "--systems", "tfidf", "--quick", "--shots", "2"])
     assert "| places_quick (12) | tfidf |" in done.output
-
-
-@pytest.fixture
-def twins(tmp_path: Path) -> Path:
-    """Thirty-two pairs of documents that share a word no other document has; the first of a pair cites the other."""
-    folder = tmp_path / "twins"
-    folder.mkdir()
-    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
-        for number in range(32):
-            for side, common in (("a", "river"), ("b", "mountain")):
-                text = f"word{number} word{number} beside the {common}"
-                file.write(json.dumps({"id": f"{side}{number}", "title": "", "text": text}) + "\n")
-    rows = "".join(f"a{number}\tb{number}\t1\n" for number in range(32))
-    (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\n" + rows)
-    queries = [f"a{number}" for number in range(32)]
-    splits = {"train": queries[:16], "valid": queries[16:24], "test": queries[24:]}
-    (folder / "splits.json").write_text(json.dumps(splits))
-    return folder
-
-
-def test_citations_are_classified_by_a_probe_and_by_a_threshold(twins: Path, tmp_path: Path) -> None:
-    options = ["--systems", "tfidf", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [str(twins), *options], catch_exceptions=False)
-    runs = {run.name: run for run in map(read_run, run_files(tmp_path / "out"))}
-    assert sorted(runs) == ["twins-tfidf-pairs-test", "twins-tfidf_cosine-pairs-test"]
-    details = runs["twins-tfidf-pairs-test"].details_as(ProbeDetails)
-    assert (details.n_train, details.n_valid, details.n_classes) == (32, 16, 2)
-    assert "| twins_pairs (16) | tfidf |" in done.output
-
-
-def test_citations_are_probed_on_a_small_part(twins: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = ["--encoder", str(bert_folder), "--quick", "--work", str(tmp_path / "work")]
-    done = CliRunner().invoke(main, [str(twins), *options], catch_exceptions=False)
-    rows = [line.split(" | ")[:2] for line in done.stdout.splitlines() if line.startswith("| twins")]
-    systems = ["document, bert", "document_cosine, bert", "tfidf", "tfidf_cosine"]
-    assert rows == [["| twins_quick_pairs (16, first 300 words)", system] for system in systems]
-
-
-def test_a_corpus_without_pairs_is_refused(twins: Path) -> None:
-    (twins / "splits.json").write_text(json.dumps({"test": ["a1"]}))
-    done = CliRunner().invoke(main, [str(twins), "--systems", "tfidf"])
-    assert done.exit_code == 1 and "dataset twins: splits.json names no queries of valid" in done.stderr
 
 
 def probe(system: str, wrong: int, origin: Origin, *, groups: str = "") -> Run:

@@ -11,29 +11,20 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, DatasetError
-from benchmarks.pair_scorer import Pair
-from benchmarks.pairs.splitting import PairSplits, Split
 from benchmarks.prepare import Prepared
 from benchmarks.probing import (
     FEW_SHOT_C,
     INVERSE_PENALTIES,
     LABELLED,
-    MATCH,
-    OTHER,
     AnyVectors,
     Examples,
-    FrozenVectors,
     by_class,
-    by_cosine,
-    by_probe,
     encoder_vectors,
     few_shot,
     few_shot_rows,
     fit_probe,
     judge,
-    labels_of,
     open_labelled,
-    pair_vectors,
     part_of,
     read_labelled,
     tfidf_vectors,
@@ -220,44 +211,3 @@ def test_metrics_equal_counting() -> None:
     labels, predicted = ["a", "a", "a", "b", "b", "c"], ["a", "a", "b", "b", "c", "b"]
     f1 = {"a": 2 * 2 / (2 * 2 + 0 + 1), "b": 2 * 1 / (2 * 1 + 2 + 1), "c": 0.0}
     assert judge(labels, predicted) == pytest.approx({"accuracy": 3 / 6, "macro_f1": sum(f1.values()) / 3})
-
-
-def test_vectors_of_pairs_equal_the_equation_dense_and_sparse() -> None:
-    first, second = np.array([[1.0, 0.0, -2.0]], np.float32), np.array([[0.5, 0.0, 3.0]], np.float32)
-    expected = [[1.0, 0.0, -2.0, 0.5, 0.0, 3.0, 0.5, 0.0, -6.0, 0.5, 0.0, 5.0]]
-    np.testing.assert_array_equal(pair_vectors(first, second), expected)
-    np.testing.assert_array_equal(dense(pair_vectors(sparse.csr_matrix(first), sparse.csr_matrix(second))), expected)
-
-
-@pytest.fixture
-def vectors() -> FrozenVectors:
-    """Forty documents; the angle of a vector is 0.05 times its number."""
-    angles = np.arange(40) * 0.05
-    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    return FrozenVectors("document", "e@0", {f"d{number}": number for number in range(40)}, rows, BuildCost(1.0))
-
-
-@pytest.fixture
-def pairs() -> PairSplits:
-    """Matching documents are next to each other; the others are nine apart."""
-
-    def both(first: int) -> list[Pair]:
-        return [Pair(f"d{first}", f"d{first + 1}", True), Pair(f"d{first}", f"d{first + 9}", False)]
-
-    starts = {Split.TRAIN: range(0, 30, 3), Split.VALID: range(1, 30, 6), Split.TEST: range(2, 30, 6)}
-    return {split: tuple(pair for first in firsts for pair in both(first)) for split, firsts in starts.items()}
-
-
-def test_probe_and_threshold_separate_near_pairs_from_far_ones(vectors: FrozenVectors, pairs: PairSplits) -> None:
-    expected = [MATCH, OTHER] * 5
-    assert labels_of(pairs[Split.TEST]) == expected
-    assert by_probe(pairs, vectors).predicted == expected
-    thresholded = by_cosine(pairs, vectors)
-    assert thresholded.predicted == expected
-    assert thresholded.setting == pytest.approx((np.cos(0.05) + np.cos(0.45)) / 2, abs=1e-6)
-
-
-def test_sparse_rows_are_classified_like_dense_rows(vectors: FrozenVectors, pairs: PairSplits) -> None:
-    thin = FrozenVectors("tfidf", "", vectors.rows, sparse.csr_matrix(vectors.vectors), vectors.cost)
-    assert by_probe(pairs, thin).predicted == by_probe(pairs, vectors).predicted
-    assert by_cosine(pairs, thin).setting == pytest.approx(by_cosine(pairs, vectors).setting, abs=1e-6)

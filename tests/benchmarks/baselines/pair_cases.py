@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from benchmarks.baselines.neural_scorers import TRANSFORMER_TRAINING
 from benchmarks.baselines.pair_model import PairTraining
 from benchmarks.baselines.text_inputs import DocumentWords, WordConfig
-from benchmarks.baselines.transformer_scorers import TRANSFORMER_TRAINING
 from benchmarks.pair_scorer import Budget, Fit, Pair, PairScorer
 from engine.text.document import Document
 from tests.fakes import make_document

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ from torch import Tensor, nn
 
 from benchmarks.baselines.matchers import DssmConfig, dssm
 from benchmarks.baselines.neural_scorers import NEURAL_SCORERS, Given, neural_scorer
-from benchmarks.baselines.pair_model import CosineHead, PairTraining, SiameseModel, scores_of, settings_of, train_pairs
+from benchmarks.baselines.pair_model import CosineHead, PairTraining, SiameseModel, scores_of, train_pairs
 from benchmarks.pair_scorer import Budget, Fit, Pair
 from benchmarks.pair_selection import Selection
 from engine.encoders.files import weights_sha256
@@ -170,24 +168,6 @@ def test_a_missing_device_raises_an_error() -> None:
         scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8), 0))
 
 
-def test_settings_hold_no_folder_of_a_machine(tmp_path: Path) -> None:
-    @dataclass(frozen=True)
-    class Inner:
-        vectors: Path | None
-        width: int = 3
-
-    @dataclass(frozen=True)
-    class Outer:
-        words: Inner
-        other: Inner
-
-    file = tmp_path / "glove.txt"
-    file.write_text("a 1 2\n")
-    settings = settings_of(Outer(Inner(file), Inner(None)))
-    assert settings.pop("words_word_vectors") == f"glove.txt@{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
-    assert settings == {"words_width": 3, "other_vectors": "", "other_width": 3}
-
-
 @pytest.mark.parametrize("name", NEURAL_SCORERS)
 def test_a_baseline_has_its_name_and_states_the_sizes_of_its_paper(name: str) -> None:
     scorer = neural_scorer(name)
@@ -213,8 +193,3 @@ def test_given_weights_are_used(bert_folder: Path, tmp_path: Path) -> None:
     scorer = neural_scorer("matchbert", given=Given(bert=str(bert_folder), device="cpu"), is_small=True)
     scorer.fit(Fit(topical_documents(), pairs, [], Budget(1, 4), 0))
     assert scorer.encoder == f"{bert_folder.name}@{weights_sha256(bert_folder)[:12]}"
-    file = tmp_path / "glove.txt"
-    file.write_text("one 1 2 3\ntwo 3 2 1\n")
-    han = neural_scorer("han", given=Given(word_vectors=file), is_small=True)
-    han.fit(Fit(topical_documents(), pairs, [], Budget(1, 4), 0))
-    assert str(han.settings["words_word_vectors"]).startswith("glove.txt@")

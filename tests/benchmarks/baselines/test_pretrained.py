@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from benchmarks.baselines.pretrained import MODELS, GivenEncoder, Reading, load_given
 from engine import Index
@@ -33,15 +32,16 @@ def given(folder: Path, reading: str) -> GivenEncoder:
     return encoder
 
 
-def hidden_by_hand(folder: Path, document: Document, n_tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(L, D) last hidden states of [CLS], the first tokens, [SEP], and the output of the pooler for [CLS]."""
+def hidden_by_hand(folder: Path, document: Document, n_tokens: int) -> torch.Tensor:
+    """(L, D) last hidden states of [CLS], the first tokens and [SEP]."""
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     ids = tokenizer(document.text, truncation=True, max_length=n_tokens, return_tensors="pt")
     with torch.inference_mode():
         states = model(**ids)
-    return states.last_hidden_state[0], states.pooler_output[0]
+    hidden: torch.Tensor = states.last_hidden_state[0]
+    return hidden
 
 
 def unit(vector: torch.Tensor) -> torch.Tensor:
@@ -50,10 +50,10 @@ def unit(vector: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [LONG, SHORT], ids=["cut", "whole"])
-@pytest.mark.parametrize("kind", ["simcse", "simcse-sup", "contriever", "ct", "sbert"])
+@pytest.mark.parametrize("kind", ["simcse", "contriever", "ct", "sbert"])
 def test_the_first_tokens_are_pooled_as_published(bert_folder: Path, kind: str, document: Document) -> None:
-    hidden, pooled = hidden_by_hand(bert_folder, document, 48)  # all that the tiny model can read
-    expected = {"simcse": hidden[0], "simcse-sup": pooled}.get(kind, hidden.mean(0))
+    hidden = hidden_by_hand(bert_folder, document, 48)  # all that the tiny model can read
+    expected = hidden[0] if kind == "simcse" else hidden.mean(0)
     (encoded,) = given(bert_folder, f"{kind}-first").encode([document])
     np.testing.assert_allclose(encoded.document, unit(expected).numpy(), atol=1e-5)
     np.testing.assert_allclose(encoded.chunks[0], encoded.document, atol=1e-6)
@@ -69,7 +69,7 @@ def test_the_coverage_counts_tokens_that_are_cut_off(bert_folder: Path) -> None:
 
 
 def test_five_hundred_and_twelve_tokens_are_read_where_the_model_can(tmp_path: Path) -> None:
-    from benchmarks.tiny_encoder import save_tiny_bert
+    from benchmarks.synthetic import save_tiny_bert
 
     folder = save_tiny_bert(tmp_path / "roomy", ["dog", "fox"], max_tokens=600)
     encoder = given(folder, "simcse-first")
@@ -107,7 +107,7 @@ def test_fingerprints_differ_by_weights_pooling_and_reading(bert_folder: Path, o
     def fingerprint(folder: Path, name: str) -> str:
         return given(folder, name).fingerprint
 
-    names = [f"{kind}-{reading}" for kind in ("simcse", "simcse-sup", "ct") for reading in Reading]
+    names = [f"{kind}-{reading}" for kind in ("simcse", "ct") for reading in Reading]
     prints = [fingerprint(folder, name) for folder in (bert_folder, other_bert_folder) for name in names]
     assert len(set(prints)) == len(prints)
     assert fingerprint(bert_folder, "ct-first") == fingerprint(bert_folder, "ct-first")
@@ -119,15 +119,6 @@ def test_a_copy_gives_the_same_vectors(bert_folder: Path, tmp_path: Path) -> Non
     copy = given(tmp_path / "copy", "simcse-first")
     assert copy.fingerprint == encoder.fingerprint
     np.testing.assert_array_equal(copy.encode([LONG])[0].document, encoder.encode([LONG])[0].document)
-
-
-def test_weights_without_a_pooler_are_not_read_with_a_random_one(bert_folder: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(bert_folder, tmp_path / "bare"))
-    weights = {name: value for name, value in load_file(folder / "model.safetensors").items() if "pooler" not in name}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(EncoderError, match=r"bare holds no pooler\.dense\.weight, .*; read it as simcse"):
-        given(folder, "simcse-sup-first")
-    assert given(folder, "simcse-first").encode([SHORT])[0].document.shape == (32,)
 
 
 @pytest.mark.parametrize("asked", ["simcs-first", "simcse", "simcse-last", ""])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from benchmarks.baselines.text_inputs import (
     UNKNOWN,
     Vocabulary,
     WordConfig,
+    WordTable,
     count_trigrams,
     count_words,
     frequent_trigrams,
@@ -23,7 +23,7 @@ from benchmarks.baselines.text_inputs import (
     pad_words,
     read_words,
 )
-from benchmarks.datasets import DatasetError
+from benchmarks.baselines.word_vectors import WordVectors
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.pair_cases import TINY_WORDS, topical_documents
 from tests.fakes import make_document
@@ -80,39 +80,30 @@ def test_padding_is_marked() -> None:
 CORPUS = [make_document("a", "Cat cat dog dog bird"), make_document("b", "cat dog bird fish")]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "vectors.txt"
-    path.write_text("cat 1 2 3\ndog 3 4 5\nlion 9 9 9\n")
-    return path
+def table(
+    monkeypatch: pytest.MonkeyPatch, vectors: dict[str, list[float]], *, min_count: int = 1, tuned: bool = True
+) -> WordTable:
+    rows = {word: row for row, word in enumerate(vectors)}
+    known = WordVectors(rows, np.array(list(vectors.values()), np.float32))
+    monkeypatch.setattr("benchmarks.baselines.text_inputs.word_vectors", lambda source, texts: known)
+    return make_word_table(CORPUS, WordConfig(min_count=min_count, tuned=tuned), seed=0)
 
 
-def table(path: Path, *, min_count: int = 1, tuned: bool = True) -> torch.nn.Embedding:
-    config = WordConfig(vectors=path, min_count=min_count, tuned=tuned)
-    return make_word_table(CORPUS, config, seed=0).embedding
+VECTORS = {"cat": [1.0, 2, 3], "dog": [3.0, 4, 5], "lion": [9.0, 9, 9]}
 
 
-def test_a_file_gives_the_vectors_of_its_words(file: Path) -> None:
-    made = make_word_table(CORPUS, WordConfig(vectors=file, min_count=2), seed=0)
+def test_words_get_their_vectors_and_others_drawn_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = table(monkeypatch, VECTORS, min_count=2)
     assert dict(made.vocabulary.ids) == {"cat": 2, "dog": 3, "bird": 4}
     rows = made.embedding.weight.detach()
     assert rows[[PADDING, UNKNOWN, 2, 3]].tolist() == [[0, 0, 0], [2, 3, 4], [1, 2, 3], [3, 4, 5]]
     assert rows[4].abs().min() > 0  # drawn
-    assert torch.equal(table(file, min_count=2).weight, rows)
+    assert torch.equal(table(monkeypatch, VECTORS, min_count=2).embedding.weight, rows)
 
 
-def test_drawn_vectors_have_the_spread_of_the_others(tmp_path: Path) -> None:
-    path = tmp_path / "wide.txt"
-    rng = np.random.default_rng(0)
-    path.write_text("cat " + " ".join(f"{number:.4f}" for number in rng.normal(0, 0.3, 3000)) + "\n")
-    assert table(path).weight[3].std().item() == pytest.approx(0.3, rel=0.05)
-
-
-def test_vectors_of_another_language_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.txt"
-    path.write_text("katze 1 2\nhund 3 4\n")
-    with pytest.raises(DatasetError, match="of which none is among the 4 wanted"):
-        table(path)
+def test_drawn_vectors_have_the_spread_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = np.random.default_rng(0).normal(0, 0.3, 3000).tolist()
+    assert table(monkeypatch, {"cat": wide}).embedding.weight[3].std().item() == pytest.approx(0.3, rel=0.05)
 
 
 def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> None:
@@ -126,9 +117,9 @@ def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> N
     assert (rows[a] @ rows[a].T).mean() > (rows[a] @ rows[b].T).mean()
 
 
-def test_vectors_are_tuned_only_if_configured(file: Path) -> None:
-    assert table(file).weight.requires_grad
-    assert not table(file, tuned=False).weight.requires_grad
+def test_vectors_are_tuned_only_if_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert table(monkeypatch, VECTORS).embedding.weight.requires_grad
+    assert not table(monkeypatch, VECTORS, tuned=False).embedding.weight.requires_grad
 
 
 def test_a_word_is_cut_as_the_paper_cuts_it() -> None:

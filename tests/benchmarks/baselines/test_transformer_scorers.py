@@ -8,14 +8,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from benchmarks.baselines.pair_model import TrainedScorer, n_parameters
-from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
-from benchmarks.baselines.transformer_scorers import (
+from benchmarks.baselines.neural_scorers import (
     SBert512Config,
     SiameseLongConfig,
     sbert_512,
     siamese_long,
 )
+from benchmarks.baselines.pair_model import TrainedScorer, n_parameters
+from benchmarks.baselines.text_inputs import FirstTokens, first_tokens
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.files import weights_sha256
 from engine.errors import EncoderError

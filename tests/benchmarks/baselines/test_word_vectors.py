@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +10,11 @@ from benchmarks.baselines.word_vectors import (
     Texts,
     Word2VecConfig,
     read_texts,
-    read_vectors,
-    source_settings,
     word_vectors,
     words_of,
 )
-from benchmarks.datasets import DatasetError
 from engine.errors import TrainingError
-from tests.benchmarks.baselines.small_words import WORDS, known_words, texts_of, write_vectors
+from tests.benchmarks.baselines.small_words import WORDS, texts_of
 from tests.fakes import make_document
 
 
@@ -38,44 +34,6 @@ def test_a_long_text_is_given_in_stretches_and_none_of_it_is_lost() -> None:
     expected = [(0, ["a", "b"]), (0, ["c", "d"]), (0, ["e"]), (2, ["f", "g"])]
     assert list(stretches.by_row()) == expected
     assert list(stretches) == list(stretches) == [words for _, words in expected]
-
-
-@pytest.mark.parametrize("header", [True, False], ids=["word2vec", "GloVe"])
-def test_wanted_words_are_read_with_their_place_in_the_file(tmp_path: Path, header: bool) -> None:
-    written = known_words(9, 5)
-    read = read_vectors(write_vectors(tmp_path / "vectors.txt", written, header=header), {WORDS[7], WORDS[4], "absent"})
-    assert dict(read.row) == {WORDS[4]: 0, WORDS[7]: 1}
-    assert read.ranks.tolist() == [4, 7]
-    np.testing.assert_allclose(read.vectors, written.vectors[[4, 7]], rtol=1e-6)
-
-
-def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("cat 1 2 3\n. . . 4 5 6 \ncat 7 8 9\n")
-    read = read_vectors(tmp_path / "vectors.txt", {"cat", ". . ."})
-    assert dict(read.row) == {"cat": 0, ". . .": 1}
-    np.testing.assert_array_equal(read.vectors, np.array([[1, 2, 3], [4, 5, 6]], np.float32))
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("cat 1 2\ndog 1\n", "near word 1: the next line holds 1 numbers, the first 2;"),
-        ("2 3\ncat a b c\n", "near word 1: could not convert string to float"),
-        ("cat\n", "near word 0: the next line holds 0 numbers, the first 0;"),
-    ],
-    ids=["ragged", "letters", "no numbers"],
-)
-def test_the_error_for_a_malformed_line_names_its_place(tmp_path: Path, content: str, told: str) -> None:
-    (tmp_path / "vectors.txt").write_text(content)
-    with pytest.raises(DatasetError, match=rf"vectors\.txt cannot be read as word vectors, {told}"):
-        read_vectors(tmp_path / "vectors.txt", {"cat"})
-
-
-@pytest.mark.parametrize(("content", "n_words"), [("", 0), ("cow 1 2\nhen 3 4\n", 2)], ids=["empty", "other words"])
-def test_a_file_without_a_wanted_word_raises_an_error(tmp_path: Path, content: str, n_words: int) -> None:
-    (tmp_path / "vectors.txt").write_text(content)
-    with pytest.raises(DatasetError, match=f"has vectors of {n_words} words, of which none is among the 1 wanted"):
-        read_vectors(tmp_path / "vectors.txt", {"cat"})
 
 
 pytest.importorskip("gensim")
@@ -119,19 +77,3 @@ def test_no_epoch_is_begun_once_enough_words_were_read(two_topics: Texts) -> Non
     n_words = sum(map(len, two_topics.numbers))
     cut_short = word_vectors(replace(TINY, enough_words=2 * n_words), two_topics)
     np.testing.assert_array_equal(cut_short.vectors, word_vectors(replace(TINY, epochs=2), two_topics).vectors)
-
-
-def test_a_file_is_read_in_place_of_training(tmp_path: Path) -> None:
-    written = known_words(7, 5)
-    read = word_vectors(write_vectors(tmp_path / "vectors.txt", written, header=True), texts_of([WORDS[6], WORDS[2]]))
-    assert dict(read.row) == {WORDS[2]: 0, WORDS[6]: 1}
-    np.testing.assert_allclose(read.vectors, written.vectors[[2, 6]], rtol=1e-6)
-
-
-def test_settings_identify_the_source_of_the_vectors(tmp_path: Path) -> None:
-    settings = source_settings(replace(TINY, seed=3))
-    assert settings.items() >= {"word2vec_width": 16, "word2vec_seed": 3, "word2vec_workers": 1}.items()
-    file = write_vectors(tmp_path / "vectors.txt", known_words(3, 4), header=True)
-    assert str(source_settings(file)["word_vectors"]).startswith("vectors.txt@")
-    with pytest.raises(DatasetError, match=r"absent\.txt cannot be read .*; name a text file of word vectors"):
-        source_settings(tmp_path / "absent.txt")

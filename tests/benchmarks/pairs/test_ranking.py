@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from benchmarks.baselines.lexical import BM25Pairs
 from benchmarks.datasets import DatasetError
 from benchmarks.pair_scorer import Pair
-from benchmarks.pairs.ranking import by_relevance, reranked, scored
 from benchmarks.systems import Ranking
+from benchmarks.tasks.architectures import by_relevance, reranked, scored
 
 RUN: dict[str, Ranking] = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)], "lonely": []}
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -15,8 +14,6 @@ from benchmarks.pairs.splitting import (
     Edge,
     Split,
     assign_documents,
-    cut_tenths,
-    hold_out_tenths,
     pairs_checksum,
     read_relations,
     similar_by_links,
@@ -58,12 +55,6 @@ def test_test_gets_documents_that_other_splits_need_as_much() -> None:
         VALID,
         TRAIN,
     ]
-
-
-def test_a_tenth_is_held_out_for_test_and_another_for_valid() -> None:
-    assert Counter(cut_tenths(57, seed=1)) == {TEST: 5, VALID: 5, TRAIN: 47}
-    assert cut_tenths(57, seed=1) == cut_tenths(57, seed=1) != cut_tenths(57, seed=2)
-    assert Counter(hold_out_tenths([f"d{n}" for n in range(7)], seed=0).values()) == {TEST: 1, VALID: 1}
 
 
 def test_a_checksum_depends_on_splits_labels_and_directions_of_pairs() -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.measuring.timing import Percentiles
+from benchmarks.measuring.isolation import Percentiles
 from benchmarks.metrics import MEASURED
 from benchmarks.peers.table import PeerDetails, chosen_on_valid, peers_table
 from benchmarks.runs import Case, Run

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.runs import Case, Run, read_run, run_files
-from benchmarks.tasks.faithfulness import FaithfulnessDetails, draw_faithfulness, faithfulness_table, main
+from benchmarks.tasks.faithfulness import FaithfulnessDetails, faithfulness_table, main
 from indexer.origin import Origin
 from tests.encoders.tiny import ENCODERS
 
@@ -56,15 +56,6 @@ def test_a_quick_run_measures_the_order_of_the_model_of_an_encoder_that_explains
         assert (run.details["curves"]["deletion"][0], run.details["curves"]["deletion"][-1]) == (1, 0)
     assert "minus model [95 %]" in done.output
     assert "| long, quick | encoder | target, re-encoded (1) | sufficiency (low) |" in done.output
-
-
-def test_deletion_and_insertion_are_drawn(runs: list[Run], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    assert {path.name for path in draw_faithfulness(runs, tmp_path)} == {
-        f"faithfulness-rfc-breakdown-mean-chunk-stored-query-test-{change}.{suffix}"
-        for change in ("deletion", "insertion")
-        for suffix in ("png", "svg")
-    }
 
 
 @pytest.mark.slow

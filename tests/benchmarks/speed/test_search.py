@@ -72,4 +72,4 @@ def test_an_empty_index_is_refused(tmp_path: Path, origin: Origin) -> None:
 def test_the_command_prints_the_table(built_folder: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(built_folder), "--queries", "2", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    assert "| Search | lists | documents |" in done.output
+    assert "| Search | machine | lists | documents |" in done.output
