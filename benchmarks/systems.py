@@ -52,8 +52,8 @@ class System(Protocol):
 
 SCORINGS = {
     "evidence": Scoring(),
-    "chunks": Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0),
-    "words": Scoring(chunk_weight=0, document_weight=0, word_weight=0.5, pair_weight=0.5),
+    "chunks": Scoring(chunk_weight=1, word_weight=0, pair_weight=0),
+    "words": Scoring(chunk_weight=0, word_weight=0.5, pair_weight=0.5),
 }
 
 

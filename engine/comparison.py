@@ -18,8 +18,8 @@ from engine.encoders.encoder import Encoder
 from engine.provenance import encoder_state, provenance
 from engine.result import Hit, Provenance, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
-from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
-from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
+from engine.scoring.evidence import Components, Scoring, chunk_component, combine
+from engine.scoring.similarity import Matches, best_matches, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.request import Request
 from engine.search.section_weights import with_section_weights
@@ -81,7 +81,7 @@ def alone(query: Document, target: Document, width: int) -> TwoDocuments:
     language = detect_language(texts)
     statistics = collect([count_documents(segmenter_of(language), [query, target])])
     none, no_rows = np.empty(0, np.uint64), np.empty((0, width), np.float16)
-    return TwoDocuments(Reference(0, 2, none, no_rows, coarse(no_rows), np.empty(0, np.int64), statistics), language)
+    return TwoDocuments(Reference(0, 2, none, coarse(no_rows), np.empty(0, np.int64), statistics), language)
 
 
 def compare_alone(
@@ -174,18 +174,14 @@ def _status(coverage: Coverage, *, is_encoded: bool) -> Status:
 def _scored(prepared: Prepared, target: Query, background: Background, scoring: Scoring) -> tuple[Scored, float]:
     """The inputs to the score of one target, and the score."""
     matches = _matches(prepared, target)
-    of_document, document = None, np.zeros(1)
-    if prepared.weights["document"]:
-        of_document = cosines(target.vectors.document[None].astype(np.float16), prepared.vectors.document)
-        document = margin(of_document, prepared.limits.document, scoring.power)
     words, pairs = np.zeros(1), np.zeros(1)
     if prepared.words is not None and prepared.pairs is not None:
         of_words, of_pairs = _counts(target, background, prepared.skip)
         words, pairs = scores(prepared.words, of_words), scores(prepared.pairs, of_pairs)
     chunks = chunk_component(matches.similarities, prepared.limits, scoring)
-    components = Components(chunks, document, words, pairs)
+    components = Components(chunks, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
-    parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
+    parts = prepared.limits, matches, components, prepared.weights, scoring
     text, weights, skip = prepared.text, prepared.section_weights, prepared.skip
     return Scored(*parts, prepared.words, prepared.pairs, text, weights, skip=skip), score
 

@@ -31,7 +31,7 @@ WANTED = 50  # best documents by words that are recorded as wanted; a later run 
 DOCUMENTS_AT_ONCE = 8  # documents encoded between two checks of the budget
 MEASURED_TOKENS = 2_000  # fewest encoded tokens for an estimate of the speed
 
-BY_WORDS = Scoring(chunk_weight=0, document_weight=0)
+BY_WORDS = Scoring(chunk_weight=0)
 
 
 @dataclass(slots=True)

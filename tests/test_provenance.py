@@ -23,10 +23,9 @@ from tests.strict_schema import check
 
 FAKE = EncoderState("fake", "f" * 32)
 SCORING = {
-    "chunk_weight": 0.25,
-    "document_weight": 0.08,
-    "word_weight": 0.37,
-    "pair_weight": 0.3,
+    "chunk_weight": 0.27,
+    "word_weight": 0.4,
+    "pair_weight": 0.33,
     "exceeding": 8,
     "power": 2.0,
     "root": 0.5,

@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import MissingExtra, QueryError
 from engine.result import Status, shown_spans
-from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
+from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
@@ -40,8 +40,8 @@ PAIRS = (
     SectionPair(0, 1, 0.4, PARTS, 0.1, TERMS),
     SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)),
 )
-COMPONENTS = {"chunks": 0.35, "document": 0.01, "words": 0.1, "pairs": 0.0}
-BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01), TERMS, COMPONENTS, places=PLACES)
+COMPONENTS = {"chunks": 0.35, "words": 0.1, "pairs": 0.0}
+BREAKDOWN = Breakdown(PAIRS, TERMS, COMPONENTS, places=PLACES)
 HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
 RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 3, 30, 0.0123456789, "english", 2)
 HIT_OF_RESULT = RESULT[0]
@@ -53,15 +53,6 @@ def _place(start: int, end: int, page: int | None = None) -> dict[str, Any]:
 
 
 def test_a_result_as_plain_values_holds_everything() -> None:
-    empty = {
-        "query_section": None,
-        "target_section": None,
-        "words": [],
-        "spans": [],
-        "word_contribution": 0.0,
-        "marks": None,
-        "quotes": None,
-    }
     query_section = {"index": 0, "heading": "A", "label": "A", **_place(0, 10)}
     delta = {**_place(6, 11, 2), "text": "delta"}
     quote = {**_place(0, 10), "text": "alpha beta", "marks": []}
@@ -111,7 +102,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
     }
     hit = {
         "rank": 1,
-        "score": pytest.approx(0.46),
+        "score": pytest.approx(0.45),
         "id": "t",
         "title": "Target",
         "source": "t.txt",
@@ -119,7 +110,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "content": content_hash(TARGET),
         "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
         "has_vectors": True,
-        "components": {"chunks": 0.35, "document": 0.01, "words": 0.1, "word_pairs": 0.0},
+        "components": {"chunks": 0.35, "words": 0.1, "word_pairs": 0.0},
         "words": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
         "n_pairs": 2,
         "by_section": {
@@ -133,18 +124,14 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                     "is_covered": True,
                     "contribution": pytest.approx(0.45),
                     "word_contribution": 0.1,
-                    "share": pytest.approx(0.45 / 0.46),
+                    "share": pytest.approx(1.0),
                     "n_pairs": 2,
                     "best": strongest,
                 }
             ],
-            "rest": [{"kind": "document", "n_sections": 0, "contribution": 0.01, "share": pytest.approx(0.01 / 0.46)}],
+            "rest": [],
         },
-        "parts": [
-            strongest,
-            other,
-            {"kind": "document", "contribution": 0.01, "similarity": 0.4, "threshold": 0.1, **empty},
-        ],
+        "parts": [strongest, other],
     }
     assert RESULT.to_dict() == {
         "schema": "longmatch-result/1",
@@ -180,7 +167,7 @@ def test_a_rest_sums_the_pairs_that_are_not_listed(n_pairs: int | None) -> None:
     (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
     parts = [(part["kind"], round(part["contribution"], 6)) for part in hit["parts"]]
     pairs, rest = [("section_pair", 0.4), ("section_pair", 0.05)], {0: [("rest", 0.45)], 1: [("rest", 0.05)]}
-    assert parts == [*pairs[:n_pairs], ("document", 0.01), *rest.get(-1 if n_pairs is None else n_pairs, [])]
+    assert parts == [*pairs[:n_pairs], *rest.get(-1 if n_pairs is None else n_pairs, [])]
     assert hit["n_pairs"] == 2
     if n_pairs == 0:
         assert hit["parts"][-1]["word_contribution"] == 0.1
@@ -299,7 +286,7 @@ def test_a_table_of_no_hit_has_its_columns() -> None:
 
 def test_a_table_of_parts_has_one_row_a_part() -> None:
     frame = RESULT.parts_to_pandas(n_pairs=1)
-    assert list(frame["kind"]) == ["section_pair", "document", "rest"]
+    assert list(frame["kind"]) == ["section_pair", "rest"]
     assert frame["contribution"].sum() == pytest.approx(HIT.score)
     first = frame.iloc[0]
     assert (first["query_section"], first["target_heading"], first["target_page"]) == (0, "D", 2)

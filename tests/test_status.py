@@ -19,7 +19,7 @@ from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
-BY_WORDS = Scoring(chunk_weight=0, document_weight=0)
+BY_WORDS = Scoring(chunk_weight=0)
 
 
 class FirstWords(FakeEncoder):

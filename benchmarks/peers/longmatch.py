@@ -48,7 +48,7 @@ class Longmatch:
         self._index = Index.open(folder / _INDEX_FOLDER, encoder=self._encoder)
         # These are read at first use; the time belongs to opening.
         snapshot = self._index.snapshot
-        _ = snapshot.generation, snapshot.reference.vectors, snapshot.document_index
+        _ = snapshot.generation, snapshot.reference.vectors
 
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from engine.encoders.encoder import Vectors
 from engine.index import Index
-from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
+from engine.scoring.evidence import Components, Scoring, chunk_component, combine, thresholds
 from engine.scoring.similarity import best_chunks
 from engine.search.query import Prepared, Query
 from engine.store.snapshot import Positions
@@ -33,13 +33,12 @@ class Matches:
     best: Vectors  # (I, N) s_i(t), the best match of each chunk in each target
     theta: Vectors  # (I,) thresholds
     weights: NDArray[np.float64]  # (I,) w_i
-    document: NDArray[np.float64]  # (N,) the component of the document vectors
     words: NDArray[np.float64]  # (N,) the component of the words
     pairs: NDArray[np.float64]  # (N,) the component of the pairs of words
 
     def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
-        """The matches of a query with only the kept (I,) chunks, and other words; its document vector stays."""
-        return Matches(self.best[kept], self.theta[kept], self.weights[kept], self.document, words, pairs)
+        """The matches of a query with only the kept (I,) chunks, and other words."""
+        return Matches(self.best[kept], self.theta[kept], self.weights[kept], words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,6 @@ class Corpus:
             best_chunks(chunks, *self.snapshot.chunk_vectors(targets[first : first + _BLOCK_DOCUMENTS]))
             for first in range(0, len(targets), _BLOCK_DOCUMENTS)
         ]
-        cosines = self.snapshot.document_vectors[targets] @ prepared.vectors.document
         words = pairs = np.zeros(len(targets))
         if prepared.words is not None and prepared.pairs is not None and self._words is not None:
             tables = self._words.of(targets)
@@ -105,7 +103,6 @@ class Corpus:
             np.concatenate(best, axis=1),
             prepared.limits.chunks,
             prepared.chunk_weights,
-            margin(cosines, prepared.limits.document, self.scoring.power),
             words,
             pairs,
         )
@@ -124,20 +121,18 @@ class Corpus:
         """The score of every target; (N,) in [0, 1], all 0 for a query without chunks."""
         if not len(found.best):
             return np.zeros(found.best.shape[1])
-        limits = thresholds(found.theta, 0.0, found.weights, self.scoring)
+        limits = thresholds(found.theta, found.weights, self.scoring)
         chunks = chunk_component(found.best, limits, self.scoring)
-        return self._combined(Components(chunks, found.document, found.words, found.pairs))
+        return self._combined(Components(chunks, found.words, found.pairs))
 
-    def score_target(self, prepared: Prepared, chunks: Vectors, document: Vectors, words: WordTables | None) -> float:
-        """The score of one document that need not be in the index, of (J, D) chunk and (D,) document vectors."""
+    def score_target(self, prepared: Prepared, chunks: Vectors, words: WordTables | None) -> float:
+        """The score of one document that need not be in the index, of (J, D) chunk vectors."""
         best = (prepared.vectors.chunks @ chunks.T).max(axis=1)[:, None]
-        cosine = np.array([document @ prepared.vectors.document])
         by_words = by_pairs = np.zeros(1)
         if words is not None and prepared.words is not None and prepared.pairs is not None:
             by_words, by_pairs = scores(prepared.words, words.words), scores(prepared.pairs, words.pairs)
         components = Components(
             chunk_component(best, prepared.limits, self.scoring),
-            margin(cosine, prepared.limits.document, self.scoring.power),
             by_words,
             by_pairs,
         )

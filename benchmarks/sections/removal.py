@@ -84,7 +84,7 @@ def stored_rescore(pairing: Pairing, side: Side) -> Rescore:
         if not kept.any():
             return pairing.of_target(0.0)
         counts = terms.counts(kept)
-        return pairing.of_target(corpus.score_target(pairing.prepared, vectors.chunks[kept], vectors.document, counts))
+        return pairing.of_target(corpus.score_target(pairing.prepared, vectors.chunks[kept], counts))
 
     return of_query if side is Side.QUERY else of_target
 
@@ -100,7 +100,7 @@ def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
             if left is None:
                 return pairing.of_target(0.0)
             words = count_documents(segmenter_of(corpus.language), [document])
-            return pairing.of_target(corpus.score_target(pairing.prepared, left.chunks, left.document, words))
+            return pairing.of_target(corpus.score_target(pairing.prepared, left.chunks, words))
         if left is None:
             return pairing.of_query(None)
         # The key is that of the whole text, so that the rest is not compared with the whole text in the reference.

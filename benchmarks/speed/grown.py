@@ -109,7 +109,7 @@ class Source:
         return Block(
             originals=rows,
             copies=np.zeros(len(rows), np.int64),
-            documents=self.snapshot.document_index.rows[rows].astype(np.float32),
+            documents=self.snapshot.document_rows(rows).astype(np.float32),
             sections=np.concatenate([self.snapshot.section_vectors(row) for row in rows.tolist()]),
             chunks=chunks,
             n_sections=self.snapshot.locations.n_sections[rows],

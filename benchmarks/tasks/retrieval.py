@@ -133,7 +133,7 @@ def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> dict
 def section_ranking(hits: Iterable[Hit]) -> Ranking:
     """The sections of hits as `DOC#SEC`, with their contributions to the scores of their documents, best first.
 
-    Equal sections keep the order of the hits. The contribution of document vectors belongs to no section.
+    Equal sections keep the order of the hits.
     """
     contribution: defaultdict[str, float] = defaultdict(float)
     for hit in hits:

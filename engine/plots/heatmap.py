@@ -161,7 +161,6 @@ _BLUES = "Blues"  # from white, so that a cell without contribution is empty
 _MEASURE = "contribution to the score"
 _ROOT = 0.5  # exponent of values for their shades, since one strong pair would otherwise leave all others white
 _LEAST_NUMBER = 0.005  # below it a number would be rounded to zero
-_REST = "document vectors"
 
 
 def plot_hit(result: Result, hit: Hit) -> Plot:
@@ -169,15 +168,13 @@ def plot_hit(result: Result, hit: Hit) -> Plot:
 
     Args:
         result: the result that contains the hit.
-        hit: the hit to draw; the title line shows its score and the contribution of its document vectors.
+        hit: the hit to draw; the title line shows its score.
     """
     rows, columns = section_axis(result.query), section_axis(hit.document)
     values = np.zeros((rows.n_cells, columns.n_cells), np.float32)
     for pair in hit.pairs:
         values[pair.query_section, pair.target_section] += pair.contribution
-    document = hit.breakdown.document
-    whole = "" if document is None else f", {document.contribution:.4f} of it by document vectors"
-    return _drawn(values, rows, columns, f"{hit.rank}. score {hit.score:.4f}{whole}")
+    return _drawn(values, rows, columns, f"{hit.rank}. score {hit.score:.4f}")
 
 
 def plot_result(result: Result) -> Plot:
@@ -189,17 +186,12 @@ def plot_result(result: Result) -> Plot:
     if not result.hits:
         raise QueryError(f"the result of {result.query.title!r} has no hits to draw; {no_hits(result)}")
     sections = section_axis(result.query)
-    values = np.zeros((sections.n_cells + 1, len(result.hits)), np.float32)
+    values = np.zeros((sections.n_cells, len(result.hits)), np.float32)
     for column, hit in enumerate(result.hits):
         for pair in hit.pairs:
             values[pair.query_section, column] += pair.contribution
-        if hit.breakdown.document is not None:
-            values[-1, column] = hit.breakdown.document.contribution
-    rows = Axis(sections.title, (*sections.labels, _REST), (*sections.sizes, 1))
-    if not values[-1].any():
-        values, rows = values[:-1], sections
     names = tuple(f"{hit.rank}. {hit.score:.4f} {hit.title}" for hit in result.hits)
-    return _drawn(values, rows, Axis("hits, best first", names, (1,) * len(names)), f"{result.status.value} result")
+    return _drawn(values, sections, Axis("hits, best first", names, (1,) * len(names)), f"{result.status.value} result")
 
 
 def _drawn(values: Vectors, rows: Axis, columns: Axis, title: str) -> Plot:

@@ -36,7 +36,7 @@ NOVELTY_VERSION = "longmatch-novelty/1"
 _SCHEMA_FILE = "result.schema.json"
 SIDES = ("query", "target")
 _NO_FILE = ("", "stdin")  # sources that are not files
-_COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
+_COMPONENTS = {"chunks": "chunks", "words": "words", "pairs": "word_pairs"}
 
 
 def result_schema() -> dict[str, Any]:
@@ -154,10 +154,6 @@ def _hit(
     n_quoted = N_MATCHES if n_pairs is None else n_listed
     quotes = Quotes(query, hit, language)
     parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]
-    if (document := hit.breakdown.document) is not None:
-        parts.append(
-            _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
-        )
     if (rest := hit.breakdown.beyond(n_listed)) is not None:
         parts.append(_part("rest", rest.contribution, in_words=rest.words))
     values = {
@@ -266,8 +262,8 @@ def _by_section(
     for row in shares.rows[n_listed:]:
         rest.setdefault(row.kind.value, []).append(row.contribution)
     kinds_of_rest = [(kind, len(values), sum(values)) for kind, values in rest.items()]
-    for kind, part in (("document", hit.breakdown.document), ("small", hit.breakdown.small)):
-        kinds_of_rest += [] if part is None else [(kind, 0, part.contribution)]
+    if (small := hit.breakdown.small) is not None:
+        kinds_of_rest.append(("small", 0, small.contribution))
     return {
         "n_sections": shares.n_sections,
         "n_covered": shares.n_covered,

@@ -147,8 +147,6 @@ def _contributions(hit: Values | None, listed: set[tuple[int, int]] | None) -> d
         key = _REST
         if part["kind"] == "section_pair" and (listed is None or _numbers(part) in listed):
             key = (_name(part["query_section"]), _name(part["target_section"]))
-        elif part["kind"] == "document":
-            key = ("the whole query", "the whole document")
         sums[key] = sums.get(key, 0.0) + part["contribution"]
     return sums
 

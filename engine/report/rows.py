@@ -1,6 +1,6 @@
 """Parts of results as rows with the same columns, for CSV, and as data frames of pandas, an extra.
 
-One row is one listed part of one hit: a section pair, the document vectors, or the rest. The fields of the hit
+One row is one listed part of one hit: a section pair, or the rest. The fields of the hit
 repeat in each of its rows, and the contributions of these rows sum to the score, to 1e-5. A result
 without hits has no row. The novelty of a query has one row for each section.
 """

@@ -106,8 +106,6 @@ def _kind_name(kind: str, n_sections: int) -> str:
     match kind:
         case "body":
             return f"{n_sections:,} more {'section' if n_sections == 1 else 'sections'}"
-        case "document":
-            return "document vectors"
         case "small":
             return "small section pairs"
         case _:

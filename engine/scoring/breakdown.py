@@ -18,7 +18,6 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Vectors
 from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
@@ -117,16 +116,6 @@ class SectionPair:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentPart:
-    """The contribution of the similarity of the document vectors."""
-
-    similarity: float
-    threshold: float
-    weight: float  # contribution at similarity 1
-    contribution: float
-
-
-@dataclass(frozen=True, slots=True)
 class SmallPairs:
     """Weak section pairs as one part: those below the minimum contribution of a search, or beyond those listed."""
 
@@ -139,13 +128,12 @@ class SmallPairs:
 class Breakdown(Deferred):
     """All parts of one score; their contributions sum to it.
 
-    In the result of a search, all but the components and the document vectors is computed on first access.
+    In the result of a search, all but the components is computed on first access.
     """
 
     pairs: Sequence[SectionPair]  # pairs of body sections, then the others; each group strongest first
-    document: DocumentPart | None  # None where the scoring gives the document vectors no weight
     terms: Sequence[TermPart]  # all terms, over the whole documents, strongest first
-    components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
+    components: Mapping[str, float]  # contribution of chunks, words and pairs of words
     small: SmallPairs | None = None  # the section pairs below the minimum of the search; None where there are none
     # Where the terms of query and target stand; None for a breakdown that no search made.
     places: tuple[TermPlaces, TermPlaces] | None = field(default=None, repr=False, compare=False)
@@ -154,8 +142,7 @@ class Breakdown(Deferred):
     def score(self) -> float:
         """The sum of the parts."""
         rest = self.beyond(0)
-        others = (one.contribution for one in (self.document, rest) if one is not None)
-        return sum(others)
+        return rest.contribution if rest else 0.0
 
     def beyond(self, n_listed: int) -> SmallPairs | None:
         """All section pairs but the first `n_listed` as one part, the small ones included; None if there are none."""
@@ -185,7 +172,6 @@ class Scored:
     limits: Thresholds
     matches: Matches  # (I, R)
     components: Components  # of R targets
-    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
     weights: Mapping[str, float]  # v_c
     scoring: Scoring
     words: QueryTerms | None
@@ -230,11 +216,7 @@ def break_down(
             components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
         make = partial(_parts, query_chunks, target, chunks, components, scored)
-        document = None
-        if scored.cosines is not None:
-            weight, added_by_document = scored.weights["document"], components["document"]
-            document = DocumentPart(float(scored.cosines[number]), limits.document, weight, added_by_document)
-        breakdowns.append(deferred(Breakdown, make, document=document, components=components))
+        breakdowns.append(deferred(Breakdown, make, components=components))
     return breakdowns
 
 

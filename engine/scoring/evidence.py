@@ -8,8 +8,8 @@ Chunks. For chunk i of a query, s_i(t) is its best match inside target t, theta_
 
 This is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982), applied to chunks instead of tokens,
 with a power. Where XTR uses theta in place of a similarity that it did not retrieve, we subtract theta,
-so a match that most documents have is worth nothing. document(q, t) is the same for the vectors of the
-whole documents; words(q, t) and pairs(q, t) are those of `engine.words.likelihood`.
+so a match that most documents have is worth nothing. words(q, t) and pairs(q, t) are those of
+`engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
 
@@ -17,7 +17,7 @@ The root r brings components of different size to one scale. A part with a share
 the same share of the contribution of the component, so all parts sum to the score.
 
 Containment measures how much of the query a document contains. The equation is the same with p = 1 and
-r = 1, without document vectors, and with words and pairs weighted by their share of the query, see
+r = 1, and with words and pairs weighted by their share of the query, see
 `engine.words.likelihood`. If the query has no chunk, word or pair, the weight of that component goes to the
 others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
@@ -36,17 +36,16 @@ from engine.errors import QueryError
 
 ROUNDING = 1e-6
 _FEWEST_PER_EXCEEDING = 5
-COMPONENTS = ("chunks", "document", "words", "pairs")
+COMPONENTS = ("chunks", "words", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """The constants of the score, chosen on the split `valid`, see `benchmarks/RESULTS.md`; weights are relative."""
 
-    chunk_weight: float = 0.25
-    document_weight: float = 0.08
-    word_weight: float = 0.37
-    pair_weight: float = 0.30
+    chunk_weight: float = 0.27
+    word_weight: float = 0.40
+    pair_weight: float = 0.33
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r
@@ -58,7 +57,7 @@ class Scoring:
         Raises:
             QueryError: a constant is out of its range.
         """
-        weights = (self.chunk_weight, self.document_weight, self.word_weight, self.pair_weight)
+        weights = (self.chunk_weight, self.word_weight, self.pair_weight)
         if min(weights) < 0 or not sum(weights) > 0:
             raise QueryError(f"weights {', '.join(map(str, weights))} must be at least 0, and one above 0")
         if self.exceeding < 1:
@@ -68,20 +67,18 @@ class Scoring:
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether any vector has a weight."""
-        return self.chunk_weight + self.document_weight > 0
+        """Whether vectors have a weight."""
+        return self.chunk_weight > 0
 
-    def weights(self, *, vectors: bool = True, words: bool = True, documents: bool = True) -> dict[str, float]:
+    def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
         """The weight v_c of each component; the weights of the available components sum to 1.
 
         Args:
-            vectors: whether chunks and documents have vectors.
+            vectors: whether query and documents have vectors.
             words: whether there are term counts.
-            documents: whether document vectors count, which represent all sections of a document.
         """
         given = {
             "chunks": self.chunk_weight * vectors,
-            "document": self.document_weight * (vectors and documents),
             "words": self.word_weight * words,
             "pairs": self.pair_weight * words,
         }
@@ -92,7 +89,7 @@ class Scoring:
 # Unrelated texts share many words and few pairs. In a test with sections planted in other documents, up to 30 % of
 # their words replaced, pairs with a tenth of words found the most sections at a score of 0.5, and the fewest false
 # ones.
-CONTAINMENT = Scoring(0.4, 0, word_weight=0.06, pair_weight=0.54, power=1, root=1, cover=True)
+CONTAINMENT = Scoring(0.4, word_weight=0.06, pair_weight=0.54, power=1, root=1, cover=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,6 @@ class Thresholds:
     """The thresholds above which similarities count, and the most that each chunk can contribute."""
 
     chunks: Vectors  # (I,) theta_i
-    document: float  # theta of the document vectors
     weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i at similarity 1; they sum to 1
 
 
@@ -130,7 +126,7 @@ def reference_threshold(similarities: NDArray[np.floating], exceeding: int) -> V
     return np.clip(theta, 0, 1).astype(np.float32)
 
 
-def thresholds(theta: Vectors, theta_document: float, weights: NDArray[np.float64], scoring: Scoring) -> Thresholds:
+def thresholds(theta: Vectors, weights: NDArray[np.float64], scoring: Scoring) -> Thresholds:
     """Scale weights so that a chunk at similarity 1 contributes exactly its weight.
 
     With e~_i(t) = (max(0, s_i(t) - theta_i) / (1 - theta_i)) ^ p in [0, 1], the component is
@@ -138,7 +134,7 @@ def thresholds(theta: Vectors, theta_document: float, weights: NDArray[np.float6
     """
     room = weights * (1 - theta.astype(np.float64)) ** scoring.power
     total = room.sum()
-    return Thresholds(theta, theta_document, room / total if total > 0 else np.zeros_like(room))
+    return Thresholds(theta, room / total if total > 0 else np.zeros_like(room))
 
 
 def margin(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
@@ -155,7 +151,6 @@ class Components:
     """The components of the scores of documents, each (N,) in [0, 1]; 0 where there is none."""
 
     chunks: NDArray[np.float64]
-    document: NDArray[np.float64]
     words: NDArray[np.float64]
     pairs: NDArray[np.float64]
 

@@ -141,12 +141,5 @@ def _refined(
     return exact[best], near.row[best] - starts
 
 
-def cosines(rows: NDArray[np.float16], vector: Vectors) -> Vectors:
-    """Cosines (N,) to float32 precision, whatever the number of rows."""
-    exactly = np.einsum("nd,d->n", rows.astype(np.float64), vector.astype(np.float64))
-    rounded: Vectors = exactly.astype(np.float32)
-    return rounded
-
-
 def _blocks(queries: Vectors) -> list[slice]:
     return [slice(first, first + QUERY_BLOCK) for first in range(0, len(queries), QUERY_BLOCK)]

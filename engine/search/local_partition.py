@@ -169,12 +169,8 @@ class LocalPartition:
         lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
         chunks = _by_lists(lists, limits, self.scoring.power, n)
         words, pairs = self._estimated_words(prepared, allowed)
-        document = np.zeros(n)
-        if prepared.weights["document"]:
-            nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
-            document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
         positions = np.flatnonzero(allowed)
-        components = Components(chunks, document, words, pairs).of(positions)
+        components = Components(chunks, words, pairs).of(positions)
         return Pool(positions, components).rate(prepared, self.scoring.root)
 
     def _estimated_words(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
-from engine.scoring.similarity import Multiply, best_matches, cosines
+from engine.scoring.similarity import Multiply, best_matches
 from engine.search.long_query import pool_long
 from engine.search.skipping import left_out_sections, query_stretches
 from engine.store.documents import content_hash
@@ -106,7 +106,7 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
         vectors = EncodedDocument.unencoded(0)
     skip = kind_bits(query.skip_in_targets)
     has_vectors, has_words = len(vectors.chunks) > 0, background.language is not None
-    weights = scoring.weights(vectors=has_vectors, words=has_words, documents=not skip)
+    weights = scoring.weights(vectors=has_vectors, words=has_words)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
     common = [] if query.keeps_common else common_stretches(query.document.text, reference.common)
     kinds = section_kinds(query.document) if query.skip and query.kinds is None else query.kinds
@@ -121,7 +121,6 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
         given = given * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
     limits = thresholds(
         _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
-        _document_threshold(vectors.document, reference, key, scoring) if weights["document"] else 0.0,
         given,
         scoring,
     )
@@ -164,7 +163,7 @@ def _attainable(
     """The weights of the components that the query has chunks or terms for, scaled to sum to 1 again."""
     terms = {"words": words, "pairs": pairs}
     is_there = {name: one is not None and len(one.terms) > 0 for name, one in terms.items()}
-    is_there |= {"chunks": bool(limits.weights.any()), "document": True}
+    is_there |= {"chunks": bool(limits.weights.any())}
     total = sum(weight for name, weight in weights.items() if is_there[name])
     return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}
 
@@ -178,11 +177,6 @@ def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: 
         return reference_threshold(best[:, is_other], _exceeding(reference, scoring))
 
     return theta(best_matches(chunks, reference.vectors, reference.starts, theta, multiply).similarities)
-
-
-def _document_threshold(vector: Vectors, reference: Reference, key: int, scoring: Scoring) -> float:
-    found = cosines(reference.documents[reference.hashes != key], vector)
-    return float(reference_threshold(found[None], _exceeding(reference, scoring))[0])
 
 
 def _exceeding(reference: Reference, scoring: Scoring) -> int:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Vectors
-from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine, margin
-from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, cosines, no_matches
+from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine
+from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, no_matches
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.snapshot import Positions, Snapshot
@@ -33,13 +32,11 @@ class Exact:
     scores: NDArray[np.float64]  # (R,) of float32 precision
     components: Components
     matches: Matches  # (I, R)
-    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
 
     def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Exact:
         """The scores of some documents, in the order given."""
         matches = Matches(self.matches.similarities[:, at], self.matches.chunks[:, at])
-        of_documents = None if self.cosines is None else self.cosines[at]
-        return Exact(self.positions[at], self.scores[at], self.components.of(at), matches, of_documents)
+        return Exact(self.positions[at], self.scores[at], self.components.of(at), matches)
 
     def without(self, positions: Positions) -> Exact:
         """The scores of all but some documents."""
@@ -55,15 +52,11 @@ def join_exact(one: Exact, other: Exact) -> Exact:
         np.concatenate([one.matches.similarities, other.matches.similarities], axis=1),
         np.concatenate([one.matches.chunks, other.matches.chunks], axis=1),
     )
-    of_documents = None
-    if one.cosines is not None and other.cosines is not None:
-        of_documents = np.concatenate([one.cosines, other.cosines])
     return Exact(
         np.concatenate([one.positions, other.positions]),
         np.concatenate([one.scores, other.scores]),
         Components(*components),
         matches,
-        of_documents,
     )
 
 
@@ -128,10 +121,7 @@ class Scorer:
                     chunks[row, at] = chunk_component(best, one.limits, self._scoring)
         words, pairs = self._words(queries, positions)
         return [
-            Pool(
-                positions,
-                Components(chunks[row], self._document_component(one, positions), words[row], pairs[row]),
-            ).rate(one, self._scoring.root)
+            Pool(positions, Components(chunks[row], words[row], pairs[row])).rate(one, self._scoring.root)
             for row, one in enumerate(queries)
         ]
 
@@ -202,21 +192,11 @@ class Scorer:
             known: components of the same documents, whose word components are used; computed by default.
         """
         matches = self._matches(prepared, positions)
-        of_documents, document = None, np.zeros(len(positions))
-        if prepared.weights["document"]:
-            of_documents = cosines(self._snapshot.document_index.rows[positions], prepared.vectors.document)
-            document = margin(of_documents, prepared.limits.document, self._scoring.power)
         chunks = chunk_component(matches.similarities, prepared.limits, self._scoring)
         words = self.word_components(prepared, positions) if known is None else (known.words, known.pairs)
-        components = Components(chunks, document, *words)
+        components = Components(chunks, *words)
         rounded = combine(components, prepared.weights, self._scoring.root).astype(np.float32)
-        return Exact(positions, rounded.astype(np.float64), components, matches, of_documents)
-
-    def _document_component(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        if not prepared.weights["document"] or not len(positions):
-            return np.zeros(len(positions))
-        found = self._snapshot.document_index.similarities(prepared.vectors.document, positions)
-        return margin(found, prepared.limits.document, self._scoring.power)
+        return Exact(positions, rounded.astype(np.float64), components, matches)
 
     def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
         """The best chunks of documents for each query chunk, where they are above its threshold."""

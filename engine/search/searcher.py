@@ -279,7 +279,6 @@ class Searcher:
             prepared.limits,
             exact.matches,
             exact.components,
-            exact.cosines,
             prepared.weights,
             self.scoring,
             prepared.words,

@@ -1,8 +1,7 @@
 """Which sections a search leaves out of the query and of its targets, by kind or by a weight of 0. Scores nothing.
 
 The query loses the terms of such sections, and their chunks have the weight 0. If a kind is left out, targets also
-lose the terms and the chunks of their sections of that kind (`engine.store.gathering`). A document vector represents
-all sections and cannot be taken apart, so a search that leaves a kind out compares no document vectors.
+lose the terms and the chunks of their sections of that kind (`engine.store.gathering`).
 """
 
 from __future__ import annotations

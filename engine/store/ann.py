@@ -1,9 +1,6 @@
-"""FAISS over chunk vectors and document vectors: building, opening, searching. Reads no catalog.
+"""FAISS over chunk vectors: building, opening, searching. Reads no catalog.
 
-Document vectors stay float16, as shards hold them, and FAISS compares queries with them directly. That is half the
-memory of float32 and half the bytes read for each query, and just as exact.
-
-Letters in shapes: I query chunks, K results each, N documents, R documents of a list, D width.
+Letters in shapes: I query chunks, K results each, N documents, D width.
 """
 
 from __future__ import annotations
@@ -20,10 +17,8 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.extras import require_one_faiss
-from engine.scoring.lists import RankedLists
 from engine.store.durable import Checksum, check_file, write_durably
 from engine.store.factory import TRAINING_POINTS_PER_LIST
-from engine.store.precision import as_float32
 
 require_one_faiss()
 import faiss  # noqa: E402
@@ -238,47 +233,3 @@ def inverted_lists(index: Any) -> Any:  # noqa: ANN401
         return faiss.extract_index_ivf(index)
     except RuntimeError:
         return None
-
-
-class DocumentIndex:
-    """The document vectors of one snapshot, by position."""
-
-    def __init__(self, rows: NDArray[np.float16]) -> None:
-        """Take over (N, D) unit rows."""
-        self.rows = rows
-        self._index = faiss.IndexScalarQuantizer(
-            rows.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-        )
-        if len(rows):
-            self._index.add_sa_codes(np.ascontiguousarray(rows).view(np.uint8))
-            # Keep one copy: `rows` becomes a view of the codes in FAISS.
-            held = faiss.rev_swig_ptr(self._index.codes.data(), rows.nbytes)
-            self.rows = held.view(np.float16).reshape(rows.shape)
-
-    def similarities(self, vector: Vectors, positions: NDArray[np.int64]) -> Vectors:
-        """Cosines (R,) float32 of a query's vector (D,) with R documents."""
-        found: Vectors = as_float32(self.rows[positions]) @ vector
-        return found
-
-    def nearest(self, vector: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
-        """One exact list of the nearest documents.
-
-        Args:
-            vector: (D,) float32.
-            allowed: (N,) the documents that may be found.
-            length: R, reduced if fewer documents are allowed.
-
-        Returns:
-            Lists (1, R), their similarities those of `similarities`.
-        """
-        n_allowed = int(np.count_nonzero(allowed))
-        length = min(length, n_allowed)
-        if not length:
-            return RankedLists(np.empty((1, 0), np.int64), np.empty((1, 0), np.float32))
-        parameters = None
-        if n_allowed < len(allowed):
-            parameters = faiss.SearchParameters(sel=selector(allowed))  # type: ignore[call-arg]
-        _, I = self._index.search(vector[None], length, params=parameters)  # noqa: E741
-        similarities = self.similarities(vector, I[0])
-        order = np.lexsort((I[0], -similarities))
-        return RankedLists(I[:, order], similarities[None, order])

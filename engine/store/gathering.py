@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,6 @@ from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
 from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
 from engine.words.packing import PackedWords, gather, unpacked
-
-if TYPE_CHECKING:
-    from engine.store.ann import DocumentIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +80,6 @@ class Gathering:
         ]
         return np.concatenate([places for _, places in groups]), gather(parts)
 
-    @cached_property
-    def document_index(self) -> DocumentIndex:
-        """The document vectors, read from the shards at first use."""
-        from engine.store.ann import DocumentIndex  # loads FAISS, which an index without vectors does not need
-
-        return DocumentIndex(self.document_rows(np.arange(len(self.locations))))
-
     def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
         """The document vectors (R, D) of documents, in the order given; zeros for documents that are not encoded."""
         rows = np.zeros((len(positions), self.width), np.float16)
@@ -103,7 +92,7 @@ class Gathering:
     @cached_property
     def document_vectors(self) -> Vectors:
         """(N, D) float32, unit rows up to half precision."""
-        return as_float32(self.document_index.rows)
+        return as_float32(self.document_rows(np.arange(len(self.locations))))
 
     def chunk_vectors(self, positions: NDArray[np.int64]) -> tuple[Vectors, NDArray[np.int64]]:
         """The chunk vectors of documents, one document after another.

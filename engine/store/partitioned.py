@@ -157,7 +157,7 @@ class PartitionedSnapshot(Snapshot):
 
     def _forget(self) -> None:
         """Forget what is derived from the vectors of the partitions."""
-        for derived in ("locations", "_attached", "document_index", "document_vectors", "tokens"):
+        for derived in ("locations", "_attached", "document_vectors", "tokens"):
             self.__dict__.pop(derived, None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:

@@ -44,7 +44,6 @@ class Reference:
     version: int  # 0 for a reference that is drawn for a single search and not pinned
     n_corpus: int  # documents of the index when it was drawn
     hashes: NDArray[np.uint64]  # (R,) content hashes, by which a query is left out of the sample
-    documents: NDArray[np.float16]  # (R, D) document vectors
     rows: CoarseRows  # (C, D) chunk vectors, one document after another
     starts: NDArray[np.int64]  # (R,) first row of each document
     statistics: Statistics
@@ -58,7 +57,7 @@ class Reference:
     @property
     def width(self) -> int:
         """D; 0 if no document had vectors when it was drawn."""
-        return int(self.documents.shape[1])
+        return int(self.rows.steps.shape[1])
 
     @cached_property
     def vectors(self) -> Vectors:
@@ -102,7 +101,6 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
     words, pairs = reference.statistics.words, reference.statistics.pairs
     tensors: dict[str, NDArray[Any]] = {
         "hashes": reference.hashes.view(np.int64),
-        "documents": reference.documents,
         "steps": reference.rows.steps,
         "scales": reference.rows.scales,
         "starts": reference.starts,
@@ -136,7 +134,6 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
             version,
             n_corpus,
             tensors["hashes"].view(np.uint64),
-            tensors["documents"],
             CoarseRows(tensors["steps"], tensors["scales"]),
             tensors["starts"],
             Statistics(

@@ -305,8 +305,7 @@ class Snapshot(Listing, Gathering):
         self._attached[positions] = True
         self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
         self.tokens[positions] = [one.coverage.tokens_total for one in encoded]
-        for derived in ("document_index", "document_vectors"):
-            self.__dict__.pop(derived, None)
+        self.__dict__.pop("document_vectors", None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
         """Documents as stored; the coverage of an attached document is that of its vectors."""
@@ -398,7 +397,6 @@ class Snapshot(Listing, Gathering):
             version,
             self.n_documents,
             self.content_keys(sample),
-            self.document_rows(sample),
             coarse(rows),
             starts,
             self._statistics(counted),

@@ -106,7 +106,7 @@ class Validation:
         best = segment_max(query.chunks @ chunks.T, starts[:-1])
         theta = reference_threshold(np.delete(best, own, axis=1), self._scoring.exceeding)
         weights = chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        scores = chunk_component(best, thresholds(theta, 0.0, weights, self._scoring), self._scoring)
+        scores = chunk_component(best, thresholds(theta, weights, self._scoring), self._scoring)
         scores[own] = -1
         return scores
 

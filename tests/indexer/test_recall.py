@@ -38,7 +38,7 @@ def candidate(folder: Path) -> Iterator[OpenGeneration]:
 @pytest.fixture
 def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither words nor document vectors name candidates, so that a poor list costs a hit."""
-    chunks = partial(Scoring, document_weight=0, word_weight=0, pair_weight=0)
+    chunks = partial(Scoring, word_weight=0, pair_weight=0)
     monkeypatch.setattr("engine.search.searcher.Scoring", chunks)
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 14),))
 

@@ -33,15 +33,11 @@ def test_a_hit_has_a_cell_for_each_section_pair(result: Result) -> None:
     for pair in hit.pairs:
         expected[pair.query_section, pair.target_section] += pair.contribution
     np.testing.assert_allclose(values, expected, atol=1e-6)
-    assert hit.breakdown.document is not None
-    assert values.sum() + hit.breakdown.document.contribution == pytest.approx(hit.score, abs=1e-5)
+    assert values.sum() == pytest.approx(hit.score, abs=1e-5)
 
 
-def test_the_title_has_the_score_and_the_part_of_the_document_vectors(result: Result) -> None:
-    hit = result[0]
-    assert hit.breakdown.document is not None
-    title = hit.plot().axes[0].get_title("left")
-    assert title == f"1. score {hit.score:.4f}, {hit.breakdown.document.contribution:.4f} of it by document vectors"
+def test_the_title_has_the_score(result: Result) -> None:
+    assert result[0].plot().axes[0].get_title("left") == f"1. score {result[0].score:.4f}"
 
 
 def test_columns_of_a_result_sum_to_the_scores(result: Result) -> None:
@@ -50,13 +46,7 @@ def test_columns_of_a_result_sum_to_the_scores(result: Result) -> None:
     names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert names == [f"{hit.rank}. {hit.score:.4f} {hit.title}" for hit in result]
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert rows == ["part one", "part two", "part three", "document vectors"]
-
-
-def test_words_alone_have_no_row_of_document_vectors(result: Result) -> None:
-    hits = tuple(replace(hit, breakdown=replace(hit.breakdown, document=None)) for hit in result)
-    figure = replace(result, hits=hits).plot()
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["part one", "part two", "part three"]
+    assert rows == ["part one", "part two", "part three"]
 
 
 def test_small_contributions_have_no_number(result: Result) -> None:

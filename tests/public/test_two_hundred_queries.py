@@ -79,4 +79,4 @@ def test_results_of_200_queries_are_valid_and_the_same_everywhere(folder: Path, 
     assert len(from_command) == N_QUERIES
     assert list(map(without_time, from_command)) == list(map(without_time, from_python))
     kinds = {part["kind"] for result in from_python for hit in result["hits"] for part in hit["parts"]}
-    assert kinds == {"section_pair", "document", "rest"}
+    assert kinds == {"section_pair", "rest"}

@@ -134,7 +134,7 @@ def test_weighted_words_follow_the_equation(tmp_path: Path) -> None:
     named = {name: weights[place] for place, name in enumerate(NAMES)}
     with longmatch.build(tmp_path / "x.lm", corpus, encode="none", progress=False) as index:
         assert index.opened.snapshot.language == "none"
-        scoring = longmatch.Scoring(chunk_weight=0, document_weight=0, word_weight=1, pair_weight=0, root=1)
+        scoring = longmatch.Scoring(chunk_weight=0, word_weight=1, pair_weight=0, root=1)
         result = index.search_id("doc003", k=11, weights=named, scoring=scoring)
         expected = {one.doc_id: words_by_hand(corpus[3], one, corpus, weights) for one in corpus if one != corpus[3]}
         assert {hit.doc_id: hit.score for hit in result} == pytest.approx(

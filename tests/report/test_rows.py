@@ -19,12 +19,12 @@ from indexer.cli.output import Answer, Layout, render
 def test_every_row_has_all_columns_in_order(index: Index, corpus: list[Document]) -> None:
     rows = list(part_rows(index.search(corpus[3], Request(with_itself=True)).to_dict(n_pairs=2)))
     assert {tuple(row) for row in rows} == {PART_COLUMNS}
-    assert {row["kind"] for row in rows} == {"section_pair", "document", "rest"}
+    assert {row["kind"] for row in rows} == {"section_pair", "rest"}
 
 
 def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
     result = index.search(corpus[3], Request(k=1, with_itself=True)).to_dict(n_pairs=1)
-    first, document, rest = part_rows(result)
+    first, rest = part_rows(result)
     pair = result["hits"][0]["parts"][0]
     assert (first["query_id"], first["doc_id"], first["rank"]) == ("doc003", "doc003", 1)
     assert (first["query_section"], first["query_end"]) == (
@@ -33,7 +33,7 @@ def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
     )
     assert (first["target_heading"], first["similarity"]) == (pair["target_section"]["heading"], pair["similarity"])
     assert first["words"].split("; ") == [word["term"] for word in pair["words"]]
-    assert (document["query_section"], document["words"], rest["similarity"]) == (None, None, None)
+    assert (rest["query_section"], rest["words"], rest["similarity"]) == (None, None, None)
 
 
 def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Document]) -> None:

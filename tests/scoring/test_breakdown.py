@@ -18,7 +18,6 @@ from engine.scoring.evidence import (
     chunk_component,
     chunk_weights,
     combine,
-    margin,
     thresholds,
 )
 from engine.scoring.similarity import Matches
@@ -30,7 +29,7 @@ from engine.words.places import QueryText
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import collect
 
-PLAIN = Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0, root=1.0)
+PLAIN = Scoring(chunk_weight=1, word_weight=0, pair_weight=0, root=1.0)
 NOTHING = Document("q", "q", "", (Section("", (), 0, 0),))
 
 
@@ -47,13 +46,12 @@ def matches(similarities: Vectors) -> Matches:
     return Matches(similarities.max(axis=1, keepdims=True), similarities.argmax(axis=1)[:, None])
 
 
-def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN, cosines: Vectors | None = None) -> Scored:
+def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN) -> Scored:
     n = found.similarities.shape[1]
-    document = np.zeros(n) if cosines is None else margin(cosines, limits.document, scoring.power)
     chunks = chunk_component(found.similarities, limits, scoring)
-    components = Components(chunks, document, np.zeros(n), np.zeros(n))
+    components = Components(chunks, np.zeros(n), np.zeros(n))
     return Scored(
-        limits, found, components, cosines, scoring.weights(words=False), scoring, None, None, QueryText(NOTHING, None)
+        limits, found, components, scoring.weights(words=False), scoring, None, None, QueryText(NOTHING, None)
     )
 
 
@@ -70,26 +68,24 @@ def joined(parts: list[Matches]) -> Matches:
     )
 
 
-@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.0, 0.2]), st.booleans())
-def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, weight: float, is_rooted: bool) -> None:
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.booleans())
+def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_rooted: bool) -> None:
     rng = np.random.default_rng(seed)
-    scoring = Scoring(chunk_weight=0.8, document_weight=weight, root=0.5 if is_rooted else 1.0)
+    scoring = Scoring(chunk_weight=0.8, root=0.5 if is_rooted else 1.0)
     similarities = rng.uniform(-0.5, 1, (n_query, n_target)).astype(np.float32)
     theta = rng.uniform(0, 1, n_query).astype(np.float32)
     query = chunks_of(n_query)
-    limits = thresholds(theta, 0.3, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
-    cosines = np.array([0.8], np.float32) if weight else None
-    given = scored(matches(similarities), limits, scoring, cosines)
+    limits = thresholds(theta, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
+    given = scored(matches(similarities), limits, scoring)
     (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], given)
     expected = combine(given.components, dict(given.weights), scoring.root)[0]
     assert breakdown.score == pytest.approx(expected, abs=1e-9)
     assert sum(breakdown.components.values()) == pytest.approx(expected, abs=1e-9)
-    assert (breakdown.document is None) == (weight == 0)
 
 
 def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
     similarities = np.array([[0.1, 0.2, 0.3, 0.9], [0.8, 0.1, 0.1, 0.1], [0.7, 0.6, 0.5, 0.4]], np.float32)
-    limits = Thresholds(np.array([0.5, 0.5, 0.8], np.float32), 0.0, np.array([0.5, 0.3, 0.2]))
+    limits = Thresholds(np.array([0.5, 0.5, 0.8], np.float32), np.array([0.5, 0.3, 0.2]))
     pairs = breakdown_of(similarities, limits).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 1), (0, 0)]
     assert [(part.query, part.target) for pair in pairs for part in pair.parts] == [
@@ -100,14 +96,14 @@ def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
 
 
 def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
-    limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([0.75]))
+    limits = Thresholds(np.array([0.5], np.float32), np.array([0.75]))
     part = breakdown_of(np.array([[0.75]], np.float32), limits).pairs[0].parts[0]
     assert (part.similarity, part.threshold, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
     similarities = np.array([[0.6, 0, 0, 0], [0.9, 0, 0, 0], [0, 0, 0, 0.95], [0.7, 0, 0, 0]], np.float32)
-    pairs = breakdown_of(similarities, Thresholds(np.zeros(4, np.float32), 0.0, np.full(4, 0.2))).pairs
+    pairs = breakdown_of(similarities, Thresholds(np.zeros(4, np.float32), np.full(4, 0.2))).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 0), (1, 1), (1, 0)]
     assert [part.similarity for part in pairs[0].parts] == [np.float32(0.9), np.float32(0.6)]
 
@@ -115,7 +111,7 @@ def test_parts_and_pairs_come_strongest_first() -> None:
 def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     rng = np.random.default_rng(0)
     tables = [rng.uniform(-0.5, 1, (5, n_chunks)).astype(np.float32) for n_chunks in (1, 4, 9)]
-    limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), 0.2, np.full(5, 0.2))
+    limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), np.full(5, 0.2))
     alone = [breakdown_of(table, limits) for table in tables]
     best = scored(joined([matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
@@ -145,18 +141,16 @@ TITLED = replace(TARGET, title="Apples of Autumn")  # the first lines of its tex
 
 
 def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
-    scoring = Scoring(chunk_weight=0, document_weight=0, word_weight=1, pair_weight=1, root=root)
+    scoring = Scoring(chunk_weight=0, word_weight=1, pair_weight=1, root=root)
     segmenter = WordSegmenter("english")
     mine, theirs = (count_documents(segmenter, [document]) for document in (QUERY, target))
     statistics = collect([mine, theirs])
     words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     zero = np.zeros(1)
-    components = Components(zero, zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
+    components = Components(zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
     nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
-    limits = Thresholds(np.zeros(0, np.float32), 0.0, np.zeros(0))
-    given = Scored(
-        limits, nothing, components, None, scoring.weights(), scoring, words, pairs, QueryText(QUERY, "english")
-    )
+    limits = Thresholds(np.zeros(0, np.float32), np.zeros(0))
+    given = Scored(limits, nothing, components, scoring.weights(), scoring, words, pairs, QueryText(QUERY, "english"))
     return break_down([], [target], [np.zeros((0, 4), np.int32)], given)[0]
 
 
@@ -206,5 +200,5 @@ def test_terms_are_written_as_in_the_target() -> None:
 
 
 def test_a_breakdown_of_an_index_without_words_has_no_terms() -> None:
-    limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([1.0]))
+    limits = Thresholds(np.array([0.5], np.float32), np.array([1.0]))
     assert breakdown_of(np.array([[0.75]], np.float32), replace(limits)).terms == ()

@@ -52,7 +52,7 @@ def test_the_chunk_component_equals_the_equation(
     scoring = Scoring(exceeding=exceeding, power=power)
     best, reference = (rng.uniform(-0.2, 1, (len(n_tokens), n_documents)).astype(np.float32) for _ in range(2))
     theta = reference_threshold(reference, exceeding)
-    limits = thresholds(theta, 0.0, chunk_weights(np.array(n_tokens)), scoring)
+    limits = thresholds(theta, chunk_weights(np.array(n_tokens)), scoring)
     expected_theta = theta_by_hand(reference, exceeding)
     np.testing.assert_allclose(theta, expected_theta, atol=1e-7)
     found = chunk_component(best, limits, scoring)
@@ -62,7 +62,7 @@ def test_the_chunk_component_equals_the_equation(
 
 def test_similarities_that_most_of_the_reference_has_contribute_exactly_nothing() -> None:
     theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
-    limits = thresholds(theta, 0.0, np.ones(1), Scoring())
+    limits = thresholds(theta, np.ones(1), Scoring())
     found = chunk_component(np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32), limits, Scoring())
     assert found[:2].tolist() == [0.0, 0.0] and found[2] > 0
 
@@ -75,14 +75,14 @@ def test_a_small_reference_has_fewer_documents_above_and_a_tiny_one_no_threshold
 
 
 def test_a_chunk_at_full_similarity_contributes_its_weight() -> None:
-    limits = thresholds(np.array([0.3, 0.9], np.float32), 0.5, chunk_weights(np.array([4, 100])), Scoring())
+    limits = thresholds(np.array([0.3, 0.9], np.float32), chunk_weights(np.array([4, 100])), Scoring())
     assert limits.weights.sum() == pytest.approx(1, abs=1e-12)
     found = chunk_component(np.array([[1.0], [0.0]], np.float32), limits, Scoring())
     assert found[0] == pytest.approx(limits.weights[0])
 
 
 def test_chunks_whose_thresholds_are_one_contribute_nothing() -> None:
-    limits = thresholds(np.ones(2, np.float32), 0.0, np.ones(2), Scoring())
+    limits = thresholds(np.ones(2, np.float32), np.ones(2), Scoring())
     assert chunk_component(np.ones((2, 1), np.float32), limits, Scoring()).tolist() == [0.0]
 
 
@@ -95,15 +95,15 @@ def test_a_margin_is_zero_below_and_one_at_full_similarity() -> None:
 
 
 def test_components_are_added_by_weight_and_root() -> None:
-    components = Components(*(np.array([value]) for value in (0.25, 0.04, 0.16, 0.0)))
-    weights = Scoring(chunk_weight=2, document_weight=1, word_weight=1, pair_weight=0).weights()
+    components = Components(*(np.array([value]) for value in (0.25, 0.04, 0.16)))
+    weights = Scoring(chunk_weight=2, word_weight=1, pair_weight=1).weights()
     assert combine(components, weights, 0.5).tolist() == pytest.approx([0.5 * 0.5 + 0.25 * 0.2 + 0.25 * 0.4])
 
 
 def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
-    scoring = Scoring(chunk_weight=0.4, document_weight=0, word_weight=0.3, pair_weight=0.3)
-    assert scoring.weights(words=False) == {"chunks": 1.0, "document": 0.0, "words": 0.0, "pairs": 0.0}
-    assert scoring.weights(vectors=False) == {"chunks": 0.0, "document": 0.0, "words": 0.5, "pairs": 0.5}
+    scoring = Scoring(chunk_weight=0.4, word_weight=0.3, pair_weight=0.3)
+    assert scoring.weights(words=False) == {"chunks": 1.0, "words": 0.0, "pairs": 0.0}
+    assert scoring.weights(vectors=False) == {"chunks": 0.0, "words": 0.5, "pairs": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
         ({"exceeding": 0}, "exceeding is 0; it must be at least 1"),
         ({"power": 0.0}, "power 0.0 and root 0.5 must be above 0"),
         ({"root": float("nan")}, "power 2.0 and root nan must be above 0"),
-        ({"document_weight": -1.0}, "weights 0.25, -1.0, 0.37, 0.3 must be at least 0, and one above 0"),
+        ({"word_weight": -1.0}, "weights 0.27, -1.0, 0.33 must be at least 0, and one above 0"),
     ],
 )
 def test_constants_out_of_range_are_refused(constants: dict[str, float], message: str) -> None:

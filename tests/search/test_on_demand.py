@@ -82,7 +82,6 @@ def test_an_index_of_words_needs_no_encoder(tmp_path: Path, corpus: list[Documen
     for hit in result.hits:
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
         assert hit.breakdown.terms
-        assert hit.breakdown.document is None
     assert verify(tmp_path / "x.lm") == []
 
 

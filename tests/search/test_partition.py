@@ -14,8 +14,8 @@ from engine.search.scorer import Exact
 
 def ranked(found: list[tuple[float, str]]) -> Ranked:
     scores = np.array([score for score, _ in found], np.float64)
-    nothing = Components(*np.zeros((4, len(found))))
-    exact = Exact(np.arange(len(found)), scores, nothing, no_matches(2, len(found)), None)
+    nothing = Components(*np.zeros((3, len(found))))
+    exact = Exact(np.arange(len(found)), scores, nothing, no_matches(2, len(found)))
     return Ranked(exact, tuple(name for _, name in found))
 
 

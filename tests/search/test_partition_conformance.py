@@ -102,9 +102,6 @@ def check_same(found: Ranks, expected: Ranks) -> None:
         np.testing.assert_allclose(getattr(mine.components, name), getattr(theirs.components, name), rtol=0, atol=1e-6)
     np.testing.assert_allclose(mine.matches.similarities, theirs.matches.similarities, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(mine.matches.chunks, theirs.matches.chunks)
-    assert (mine.cosines is None) == (theirs.cosines is None)
-    if mine.cosines is not None and theirs.cosines is not None:
-        np.testing.assert_allclose(mine.cosines, theirs.cosines, rtol=0, atol=1e-6)
     counts = [(one.n_found, one.n_evident, one.n_searched) for one in (found, expected)]
     assert counts[0] == counts[1]
     assert (found.is_exact, found.is_complete) == (expected.is_exact, expected.is_complete)

@@ -88,6 +88,6 @@ def test_scoring_all_at_once_and_narrowing_down_give_the_same_ranking(folder: Pa
     assert narrowed.matches.chunks.tolist() == at_once.matches.chunks.tolist()
     counts = narrowed.matches.chunks >= 0  # below its threshold a similarity decides nothing
     assert narrowed.matches.similarities[counts].tolist() == at_once.matches.similarities[counts].tolist()
-    for name in ("chunks", "document", "words", "pairs"):
+    for name in ("chunks", "words", "pairs"):
         one, other = getattr(narrowed.components, name), getattr(at_once.components, name)
         np.testing.assert_allclose(one, other, rtol=1e-12)

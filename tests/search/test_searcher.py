@@ -32,8 +32,8 @@ from indexer.generation.reference import rebase
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 BOILERPLATE = "permission is hereby granted to any person who"  # eight words: a chunk of its own
-SMALL = Scoring(exceeding=2, document_weight=0.2)
-CHUNKS = Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0)
+SMALL = Scoring(exceeding=2)
+CHUNKS = Scoring(chunk_weight=1, word_weight=0, pair_weight=0)
 
 
 def stored(documents: Sequence[Document]) -> dict[str, EncodedDocument]:
@@ -54,7 +54,6 @@ def scores_by_hand(
     for target in targets:
         components = {
             "chunks": chunks_by_hand(vectors, query, target, thetas, scoring),
-            "document": document_by_hand(vectors, query, target, sample, scoring),
             "words": words.score(query, target),
             "pairs": pairs.score(query, target),
         }
@@ -96,14 +95,6 @@ def in_a_byte(row: Vectors) -> Vectors:
     return steps * float(row @ row) / float(row @ steps)
 
 
-def document_by_hand(
-    vectors: dict[str, EncodedDocument], query: Document, target: Document, sample: list[Document], scoring: Scoring
-) -> float:
-    cosines = [float(vectors[query.doc_id].document @ vectors[one.doc_id].document) for one in [target, *sample]]
-    theta = theta_by_hand(cosines[1:], scoring) if scoring.document_weight else 0.0
-    return (max(0.0, min(1.0, cosines[0]) - theta) / (1 - theta)) ** scoring.power if scoring.document_weight else 0.0
-
-
 @cache
 def terms_of(text: str) -> tuple[Counter[int], Counter[int]]:
     """How often a text has each word, and each pair of words."""
@@ -143,8 +134,7 @@ def assert_is(result: Result, expected: dict[str, float], k: int = 10) -> None:
     for hit in result.hits:
         passages = sum(part.contribution for pair in hit.breakdown.pairs for part in pair.parts)
         words = sum(term.contribution for term in hit.breakdown.terms)
-        whole = hit.breakdown.document.contribution if hit.breakdown.document else 0.0
-        assert abs(passages + words + whole - hit.score) < 1e-6
+        assert abs(passages + words - hit.score) < 1e-6
         assert abs(hit.breakdown.score - hit.score) < 1e-6
         assert 0 < hit.score <= 1
 

@@ -16,7 +16,7 @@ import indexer.building.builder as builder_module
 import longmatch
 from engine.index import Index
 from engine.result import Result, Status
-from engine.scoring.evidence import CONTAINMENT, Scoring
+from engine.scoring.evidence import CONTAINMENT
 from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Snapshot
@@ -131,7 +131,7 @@ def reduced(tmp_path_factory: pytest.TempPathFactory, opened: Open) -> Reduced:
 def expected_scores(index: Index, snapshot: Snapshot, query: str, skip: frozenset[SectionKind]) -> dict[str, float]:
     """Scores by a search of the really reduced documents; the query is the same."""
     skipping = replace(index.stored_query(query), skip=skip)
-    found = Searcher(snapshot, Scoring(document_weight=0)).search(skipping, Request(k=N, exact=True, without=query))
+    found = Searcher(snapshot).search(skipping, Request(k=N, exact=True, without=query))
     return {hit.document.doc_id: hit.score for hit in found.hits}
 
 
@@ -180,7 +180,6 @@ def test_scores_are_those_of_documents_without_these_sections(
         assert result.status is Status.CERTIFIED
     for hit in result:
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
-        assert hit.breakdown.document is None
         mine, theirs = section_kinds(result.query), section_kinds(hit.document)
         for pair in hit.pairs:
             assert mine[pair.query_section] not in skip and theirs[pair.target_section] not in skip
@@ -203,7 +202,7 @@ def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, r
     skip = frozenset([SectionKind.REFERENCES])
     index = opened("vectors", 0)
     skipping = replace(index.stored_query("d07"), skip=skip)
-    whole = index.searcher(Scoring(document_weight=0)).search(skipping, Request(k=N, without="d07"))
+    whole = index.searcher().search(skipping, Request(k=N, without="d07"))
     every = expected_scores(index, reduced("vectors", skip), "d07", skip)
     n_changed = sum(hit.score != every.get(hit.document.doc_id) for hit in whole.hits)
     assert n_changed > N / 2
@@ -221,7 +220,6 @@ def test_a_weight_by_heading_is_for_the_query_alone(opened: Open) -> None:
     result = opened("vectors", 0).search("d00", Request(k=N, weights={"1 Body": 2, "Appendix A": 0}))
     theirs = {section_kinds(hit.document)[pair.target_section] for hit in result for pair in hit.pairs}
     assert SectionKind.APPENDIX in theirs
-    assert result[0].breakdown.document is not None
 
 
 def test_containment_leaves_sections_of_targets_out(opened: Open, reduced: Reduced) -> None:

@@ -10,6 +10,7 @@ from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
 from engine.search.query import Query, prepare
 from engine.search.skipping import left_out_sections, query_stretches
+from engine.store.precision import coarse
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
@@ -60,7 +61,7 @@ def test_words_are_no_neighbours_across_a_skipped_section() -> None:
     ]
     end = text + CITED
     paper = Document("a", "a", end + "upper basin", (*sections, Section("", (), len(end), len(end) + 11)))
-    nothing = np.empty(0, np.uint64), np.empty((0, 0), np.float16), np.empty((0, 0), np.float16), np.empty(0, np.int64)
+    nothing = np.empty(0, np.uint64), coarse(np.empty((0, 0), np.float16)), np.empty(0, np.int64)
     counts = count_documents(segmenter_of("english"), [paper])
     background = TwoDocuments(Reference(0, 1, *nothing, collect([counts])), "english")
     query = Query(paper, EncodedDocument.unencoded(0), skip=frozenset([SectionKind.REFERENCES]))

@@ -344,7 +344,7 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
         crowd = [at for at in range(6) if not POSITIVES[row, at] and not EXCLUDED[row, at]]
         theta, theta_document = (-np.sort(-values, axis=-1)[..., CROWD] for values in (best[:, crowd], whole[crowd]))
         weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
-        limits = thresholds(np.clip(theta, 0, 1), 0.0, weights, scoring)
+        limits = thresholds(np.clip(theta, 0, 1), weights, scoring)
         of_document = margin(whole, max(0.0, float(theta_document)), scoring.power)
         chunks = chunk_component(best, limits, scoring)
         scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document

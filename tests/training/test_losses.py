@@ -275,7 +275,7 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) 
         )
         theta, theta_document = (theta_by_hand(rows, crowd) for rows in (similarities, whole[q].numpy()[None]))
         weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
-        limits = of_search.thresholds(theta, 0.0, weights, scoring)
+        limits = of_search.thresholds(theta, weights, scoring)
         of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), power)
         chunks = of_search.chunk_component(similarities, limits, scoring)
         expected = (1 - document_weight) * chunks + document_weight * of_document

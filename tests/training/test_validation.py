@@ -26,7 +26,7 @@ from tests.fakes import make_corpus, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 
 DOCUMENTS = pairs_of_texts(25, n_words=60)
-CHUNKS = Scoring(document_weight=0, word_weight=0, pair_weight=0)
+CHUNKS = Scoring(word_weight=0, pair_weight=0)
 IDS = [document.doc_id for document in DOCUMENTS]
 
 

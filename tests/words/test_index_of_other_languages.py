@@ -16,7 +16,7 @@ from indexer.building.corpus import read_corpus
 from tests.fakes import FakeEncoder, make_document
 
 TEXTS = Path(__file__).parent / "texts"
-WORDS = Scoring(chunk_weight=0, document_weight=0)
+WORDS = Scoring(chunk_weight=0)
 
 
 def built(tmp_path: Path, texts: str, **options: str) -> Path:

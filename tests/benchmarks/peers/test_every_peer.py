@@ -131,11 +131,11 @@ def test_peers_record_how_many_tokens_they_read(config: PeerConfig) -> None:
     }
 
 
-def test_opening_ours_reads_generation_reference_and_document_vectors(
+def test_opening_ours_reads_generation_and_reference(
     config: PeerConfig, documents: list[Document], tmp_path: Path
 ) -> None:
     peer = made("longmatch", config)
     peer.build(iter(documents), tmp_path)
     peer.open(tmp_path)
     assert isinstance(peer, Longmatch)
-    assert {"generation", "reference", "document_index"} <= vars(peer._index.snapshot).keys()
+    assert {"generation", "reference"} <= vars(peer._index.snapshot).keys()

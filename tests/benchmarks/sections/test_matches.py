@@ -21,7 +21,7 @@ from engine.words.statistics import TermStatistics
 QUERY = "doc007"
 
 
-@pytest.fixture(params=[Scoring(), Scoring(document_weight=0.5, exceeding=2)], ids=["usual", "other"])
+@pytest.fixture(params=[Scoring(), Scoring(chunk_weight=0.5, exceeding=2)], ids=["usual", "other"])
 def corpus_of_index(index: Index, request: pytest.FixtureRequest) -> Corpus:
     return Corpus(index, request.param)
 

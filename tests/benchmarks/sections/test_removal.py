@@ -162,7 +162,7 @@ def test_a_shorter_target_is_as_in_the_index_that_holds_it(
 
 @pytest.mark.parametrize("side", Side)
 def test_stored_scores_are_of_the_terms_that_are_left(index: Index, side: Side) -> None:
-    pairing = third_hit(index, Scoring(0, 0, 1, 1))
+    pairing = third_hit(index, Scoring(0, 1, 1))
     own = pairing.query if side is Side.QUERY else pairing.target
     kept = np.arange(len(own.vectors.chunks)) < 2
     encoded = encoded_rescore(pairing, side, FakeEncoder())(kept)
