@@ -53,6 +53,7 @@ TASKS: Mapping[str, Task] = {
     "clscisumm_summaries": Task("clscisumm", queries=QUERIES),
     "wikipedia_seealso": Task("wikipedia_seealso"),
     "rfc": Task("rfc"),
+    "aila_casedocs": Task("aila_casedocs", queries=QUERIES),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from benchmarks.datasets import QUERIES, TASKS, checksum, open_dataset
-from benchmarks.fetching import clscisumm, proposals, rfc, wikipedia_seealso
+from benchmarks.fetching import aila_casedocs, clscisumm, proposals, rfc, wikipedia_seealso
 from benchmarks.fetching.sources import (
     HEADER,
     CorpusDocument,
@@ -31,7 +31,9 @@ from benchmarks.formats.lines import write_json_lines
 from benchmarks.program import WORK, log, program
 from engine.errors import EngineError
 
-RECIPES = {module.RECIPE.name: module.RECIPE for module in (proposals, clscisumm, wikipedia_seealso, rfc)}
+RECIPES = {
+    module.RECIPE.name: module.RECIPE for module in (proposals, clscisumm, wikipedia_seealso, rfc, aila_casedocs)
+}
 _SHOWN = 5  # ids of documents that differ
 
 
@@ -79,9 +81,12 @@ def rebuild(recipe: Recipe, to: Path, downloads: Path, *, is_offline: bool) -> R
     folder = to / recipe.name
     if (folder / "corpus.jsonl.gz").exists():
         raise FetchError(f"{folder} holds a corpus already; pass another --to, or delete the folder first")
-    recorded = read_recorded(recipe.name)
+    recorded = None if recipe.facts else read_recorded(recipe.name)
     paths = [path for source in recipe.sources for path in _source_paths(source, downloads, is_offline)]
     files = _read_files(recipe, recorded, paths)
+    if recorded is None:
+        assert recipe.facts is not None
+        recorded = recipe.facts(files)
     log(f"converting {len(files)} files")
     documents = list(recipe.documents(recorded, files))
     if not documents:
@@ -111,11 +116,11 @@ def _source_paths(source: Source, downloads: Path, is_offline: bool) -> list[Pat
     return [download(source, downloads)]
 
 
-def _read_files(recipe: Recipe, recorded: Recorded, paths: Iterable[Path]) -> dict[str, bytes]:
+def _read_files(recipe: Recipe, recorded: Recorded | None, paths: Iterable[Path]) -> dict[str, bytes]:
     """The files that the recipe uses, by key; the first file of a key is used."""
     files: dict[str, bytes] = {}
-    ids = set(recorded.ids)
-    one_file_each = not recorded.given  # a key is the id of its document, and ".txt" for some
+    ids = set(recorded.ids) if recorded else set()
+    one_file_each = recorded is not None and not recorded.given  # a key is the id of its document, and ".txt" for some
 
     def is_wanted(name: str) -> bool:
         key = recipe.key(name)
@@ -144,6 +149,8 @@ def _write(
     for name, splits in recorded.splits.items():
         kept = {split: [query_id for query_id in listed if query_id in query_ids] for split, listed in splits.items()}
         (folder / name).write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+        if "train" not in splits:
+            continue
         judged = recorded.judgments[name.replace("splits", "qrels").replace(".json", ".tsv")]
         pairs = train_pairs(_kept(judged, query_ids, ids), kept)
         path = folder / name.replace("splits", "train_pairs").replace(".json", ".tsv")

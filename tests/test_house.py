@@ -68,7 +68,7 @@ def module_name(file: Path) -> str:
     ("packages", "max_lines", "max_files"),
     [
         (PRODUCT, 53_830, 324),
-        (("benchmarks",), 15_410, 95),
+        (("benchmarks",), 15_640, 97),
     ],
     ids=["product", "benchmarks"],
 )
@@ -81,7 +81,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     ("benchmarks", "max_lines"),
     [
         (False, 40_330),
-        (True, 9_490),
+        (True, 9_540),
     ],
     ids=["product", "benchmarks"],
 )

@@ -49,6 +49,7 @@ class Recipe:
     is_text: Callable[[str], bool]  # whether the file of a key is a document rather than metadata
     documents: Callable[[Recorded, Files], Iterator[CorpusDocument]]  # documents in the files, in recorded order
     queries: Callable[[Recorded, Files], Iterator[CorpusDocument]] | None = None  # None if queries are documents
+    facts: Callable[[Files], Recorded] | None = None  # where the sources have all judgments; else they ship
     given: tuple[str, ...] = ()  # fields of metadata that ship, since no source file has them
     left_out: str = ""  # further files of the recorded folder, as a sentence
 
