@@ -25,7 +25,9 @@ _HTML = re.compile(
 )
 _XHTML = re.compile(r"<!doctype\s+html|<html\b", re.I)
 _XML = re.compile(
-    rf"{_COMMENTS}<(?:\?xml\b|!doctype\b|TEI\b|TEI\.2\b|us-patent|ep-patent|pmc-articleset\b|OAI-PMH\b)", re.S
+    rf"{_COMMENTS}<(?:\?xml\b|!doctype\b|TEI\b|TEI\.2\b|us-patent|ep-patent|pmc-articleset\b|OAI-PMH\b"
+    r"|patent-|PATDOC\b|akomaNtoso\b|rfc\b|bill\b|teiCorpus\b|PubmedArticle|ops:)",
+    re.S,
 )
 _ARTICLE = re.compile(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
 _LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)

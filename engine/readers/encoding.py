@@ -38,6 +38,18 @@ _ENCODED = re.compile(
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
+_LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
+_LATIN_LETTERS = 5  # for one that is not ASCII, at least, in text of Latin letters
+_SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman")
+_ODD = re.compile(
+    "[\x80-\x9f\ufffd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
+    "|(?<=[a-z])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
+)
+_THORN, _TURKISH, _ICELANDIC = (
+    re.compile("[\u00fd\u00fe\u00f0\u00dd\u00de\u00d0]"),
+    re.compile("[\u00fc\u00e7]"),
+    re.compile("[\u00e1\u00e6\u00ed]"),
+)
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -73,7 +85,7 @@ def _attempts(data: bytes, declared: str | None) -> Iterator[str | None]:
     yield _try(data, declared)
     yield _try(data, "ascii")
     if len(data) - len(data.translate(None, _HIGH)) <= len(data) // 100:
-        yield data.decode("cp1252", "replace")
+        yield data.decode(_single_byte(_sample_of(data)), "replace")
     yield _try(data, _guess(data))
 
 
@@ -116,17 +128,43 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _guess(data: bytes) -> str | None:
-    high = re.search(rb"[\x80-\xff]", data)
-    if high is None:
+    sample = _sample_of(data)
+    if sample.isascii():
         return None
-    start = max(0, high.start() - _SAMPLE_BYTES // 2)
-    sample = data[start : start + _SAMPLE_BYTES]
-    if _is_western(sample):
-        return "cp1252"
+    single = _single_byte(sample)
+    n_high = len(sample) - len(sample.translate(None, _HIGH))
+    if _is_western(sample) or (single != "cp1252" and n_high * _LATIN_LETTERS < len(sample)):
+        return single
     from charset_normalizer import from_bytes  # its import takes longer than that of all other text readers
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else None
+
+
+def _sample_of(data: bytes) -> bytes:
+    """Bytes around the first that is not ASCII."""
+    high = re.search(rb"[\x80-\xff]", data)
+    start = max(0, high.start() - _SAMPLE_BYTES // 2) if high else 0
+    return data[start : start + _SAMPLE_BYTES]
+
+
+def _single_byte(sample: bytes) -> str:
+    """The encoding of text in Latin letters in which the fewest characters stand where they cannot belong."""
+    if len(sample) - len(sample.translate(None, _HIGH)) < _LEAST_HIGH:
+        return "cp1252"
+    n_odd = {encoding: _n_odd(sample.decode(encoding, "replace")) for encoding in _SINGLE_BYTE}
+    best = min(n_odd, key=lambda encoding: n_odd[encoding])
+    return best if n_odd[best] * 2 < n_odd["cp1252"] else "cp1252"
+
+
+def _n_odd(text: str) -> int:
+    """The number of signs and capitals inside words, and of Icelandic letters in text that is not Icelandic."""
+    n_capitals = sum(
+        b > "\x7f" and b.isupper() and a.islower() and c.islower()
+        for a, b, c in zip(text, text[1:], text[2:], strict=False)
+    )
+    is_turkish = _TURKISH.search(text) is not None and _ICELANDIC.search(text) is None
+    return len(_ODD.findall(text)) + n_capitals + (len(_THORN.findall(text)) if is_turkish else 0)
 
 
 def _is_western(sample: bytes) -> bool:

@@ -15,7 +15,8 @@ from engine.text.document import MetadataValue
 _MAX_CHARS = 100_000
 _MAX_VALUES = 10_000
 _YAML = re.compile(
-    r"\A---[ \t]*\n(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+[a-z_]{1,20})?|\.\.\.)[ \t]*$\n?",
+    r"\A---[ \t]*\n(?![ \t]*\n)"
+    r"(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+[a-z_]{1,20})?|\.\.\.)[ \t]*$\n?",
     re.MULTILINE,
 )
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)

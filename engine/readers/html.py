@@ -11,10 +11,10 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
-from engine.readers.encoding import decode
+from engine.readers.encoding import decode, without_encoded
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
-from engine.readers.scalars import typed_scalar
+from engine.readers.scalars import split_names, typed_scalar
 from engine.text.blocks import Blocks
 from engine.text.document import Document, MetadataValue, assemble
 
@@ -92,7 +92,8 @@ def _title(root: Element) -> str:
         and declared.startswith(shown)
         and re.match(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s", declared[len(shown) :])
     )
-    return shown if is_without_site else declared or shown
+    is_after_site = len(shown) >= 4 and re.search(rf"[-|\u2013\u2014:\u00b7\u2022]\s+{re.escape(shown)}$", declared)
+    return shown if is_without_site or is_after_site else declared or shown
 
 
 def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
@@ -101,7 +102,7 @@ def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
-    root = _parse(data)
+    root = _parse(data, left_out)
     left_out[reasons.LINK_LISTS] += remove_link_lists(root)
     main = _main_part(root)
     if main is not root:
@@ -111,10 +112,11 @@ def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
     return root
 
 
-def _parse(data: bytes) -> Element:
+def _parse(data: bytes, left_out: Counter[str]) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
-    text = decode(data, _WEB_NAMES.get(declared, declared) or None)
+    text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
+    left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
     text = _START_TAG.sub(_without_many_attributes, text)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
@@ -245,6 +247,8 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         if name and content and not _META_OF_THE_SITE.match(name):
             found.setdefault(_META_FIELDS.get(name, name), []).append(content)
     metadata: dict[str, MetadataValue] = {}
+    if len(found.get("authors", ())) == 1:
+        found["authors"] = split_names(found["authors"][0])
     for field, values in found.items():
         metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
     if language := root.get("lang"):

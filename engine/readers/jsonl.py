@@ -142,7 +142,7 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
 def _read_line(line: bytes, place: str) -> Document | Unreadable:
     doc_id = ""
     try:
-        record = _parse(line.decode("utf-8-sig"))
+        record = _parse(without_encoded(line.decode("utf-8-sig"))[0])
         doc_id = _id_of(record)
         return _document(record, doc_id, place, {})
     except DocumentError as error:

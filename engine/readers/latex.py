@@ -12,7 +12,8 @@ from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_la
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 
 from engine.readers import left_out as reasons
-from engine.readers.latex_commands import with_acronyms, with_units, without_branches
+from engine.readers.encoding import without_encoded
+from engine.readers.latex_commands import with_acronyms, with_units, without_branches, without_revisions
 from engine.readers.latex_macros import (
     balanced,
     closing_braces,
@@ -24,7 +25,7 @@ from engine.readers.latex_macros import (
 from engine.readers.latex_source import LatexSource, included_files, load
 from engine.readers.scalars import split_names
 from engine.text.blocks import Blocks
-from engine.text.cleaning import one_line
+from engine.text.cleaning import one_line, raised
 from engine.text.document import Document, MetadataValue, Scalar, assemble
 
 __all__ = ["included_files", "read", "read_in_folder"]
@@ -45,7 +46,7 @@ _PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(r"\\(title|author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
-_AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])")
+_AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
 _THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
 _AUTHOR_END = re.compile(
     r"\\\\|\\(?:thanks|footnote|footnotemark|inst|affil|orcid|email|texttt|url|address|IEEEauthorblockA|IEEEmembership)"
@@ -53,6 +54,7 @@ _AUTHOR_END = re.compile(
 )
 _AUTHOR_MARK = re.compile(
     r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
+    r"|\\(?:corref|fnref|inst|authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
     r"|\\IEEEauthorblockN(?![A-Za-z])"
 )
 
@@ -84,9 +86,10 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
-    source, left_out = without_branches(latex.text)
-    text, macros = without_definitions(with_units(with_acronyms(source)), _Kept())
-    text = expanded(text, macros)
+    tex, n_encoded = without_encoded(latex.text)
+    tex, n_variants = without_branches(tex)
+    text, macros = without_definitions(with_units(with_acronyms(tex)), _Kept())
+    text, revisions = without_revisions(expanded(text, macros))
     front = _front_matter(text)
     titled, thanks = _without_thanks(front["title"][0]) if front["title"] else ("", [])
     title = one_line(latex.with_code(plain(titled)))
@@ -99,7 +102,9 @@ def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
     for thank in thanks:
         blocks.add(latex.with_code(plain(thank)))
     counts = {
-        reasons.VARIANTS: left_out,
+        **revisions,
+        reasons.VARIANTS: n_variants,
+        reasons.ENCODED: n_encoded,
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
         reasons.FILES: len(latex.missing),
@@ -192,6 +197,7 @@ _ALL_CITED = re.compile(
     rf"[(\[](?:(?:e\.g\.|cf\.|see|see also|i\.e\.),?[~\s]{{0,5}})?{_CITED}(?:[\s,;~]{{0,5}}{_CITED})*[)\]]"
 )
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
+_RAISED = re.compile(r"(?<=(\w))\\textsuperscript\{(\w{1,10})\}")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which the first is words
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
@@ -263,7 +269,7 @@ def plain(latex: str) -> str:
     """Convert LaTeX without comments and definitions to text; never fails, even where commands lack arguments."""
     if not latex.strip():
         return ""
-    latex = _CITATION.sub(_CITED, latex)
+    latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
     text = _converted(balanced(_OPTION.sub(r"\1", _GROUPS.sub("} {", latex))))
     text = re.sub(r"[ \t\xa0]+", " ", text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from engine.readers.latex_macros import arguments, closing_braces
+from engine.readers.left_out import DELETED, READINGS
 
 _NUMBERS = {
     **dict.fromkeys(["SI", "qty"], "omom"),
@@ -40,6 +42,38 @@ _WITH_ARGUMENTS = re.compile(r"iff|ifthenelse|ifstr\w+|ifdef(?:empty|string)|ifb
 _TWO_TOKENS = re.compile(r"(?:\s{0,9}(?:\\[A-Za-z@]+|\\?.)){2}[ \t]{0,9}")
 _NEW_CONDITION = re.compile(r"\\newif\s{0,9}\\if([A-Za-z@]+)")
 _NEWIF = r"\newif"
+
+
+_REVISIONS = {  # command: its arguments, which of them is text, and the reason to leave the others out
+    **dict.fromkeys(["deleted", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel"], ("om", -1, DELETED)),
+    **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)),
+    **dict.fromkeys(["replaced", "change"], ("omm", 1, DELETED)),
+    **dict.fromkeys(["ruby", "kanji", "jruby"], ("omm", 1, READINGS)),
+}
+_REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
+
+
+def without_revisions(text: str) -> tuple[str, Counter[str]]:
+    """Take the text as it was last revised, without the readings above words; returns it and the words left out."""
+    counts = Counter[str]()
+    closing = closing_braces(text) if _REVISION.search(text) else {}
+    parts, start = [], 0
+    for match in _REVISION.finditer(text) if closing else ():
+        signature, at, reason = _REVISIONS[match[1]]
+        found = list(arguments(text, match.end(), signature, closing)) if match.start() >= start else []
+        is_complete = len(found) == len(signature) and all(text[one.start - 1] == "{" for one in found[1:])
+        if not is_complete:
+            continue
+        parts.append(text[start : match.start()])
+        start = found[-1].end
+        for number, one in enumerate(found[1:], 1):
+            if number == at:
+                parts.append(text[one.start : one.stop])
+            else:
+                counts[reason] += len(text[one.start : one.stop].split())
+        if at < 0 and parts[-1][-1:].isspace():
+            start += len(text[start:]) - len(text[start:].lstrip(" "))
+    return "".join([*parts, text[start:]]), counts
 
 
 def with_units(text: str) -> str:

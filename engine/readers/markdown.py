@@ -17,7 +17,13 @@ from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
-_COMMENT = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*|(?P<ticks>`+)[^`\n]|(?P<comment><!--)", re.MULTILINE)
+_COMMENT = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*|(?P<ticks>`+)[^`\n]|(?P<comment><!--)"
+    r"|(?P<struck>(?<![~\\])~~(?=[^~\s])[^~\n]{1,1000}(?<!\s)~~(?!~)"
+    r"|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?",
+    re.MULTILINE,
+)
+_LEFT_OUT = re.compile(r"<!--|~~|<(?:del|s|strike|rt|rp)>")
 _CODE = re.compile(r"(`+)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
@@ -45,7 +51,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
-    text, n_comment_words = _without_comments(text)
+    text, counts = _without_comments(text)
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
     title = fields.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
@@ -58,9 +64,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         metadata=fields,
         left_out={
             reasons.FIGURES: len(_PICTURE.findall(text)),
-            reasons.COMMENT_WORDS: n_comment_words,
             reasons.ENCODED: n_encoded,
-        },
+        }
+        | counts,
     )
 
 
@@ -107,19 +113,25 @@ def _headings_by_line(text: str) -> Iterator[Heading]:
                 yield Heading(title, len(found.group(1)), match.start())
 
 
-def _without_comments(text: str) -> tuple[str, int]:
-    """Leave out HTML comments, but not in code; returns the rest and the number of their words."""
+def _without_comments(text: str) -> tuple[str, dict[str, int]]:
+    """Leave out comments, struck words and readings, but not in code; returns the rest and the words by reason."""
     parts: list[str] = []
-    start = place = n_words = 0
-    while "<!--" in text and (match := _COMMENT.search(text, place)) is not None:
+    counts = dict.fromkeys([reasons.COMMENT_WORDS, reasons.DELETED, reasons.READINGS], 0)
+    start = place = 0
+    while _LEFT_OUT.search(text, place) and (match := _COMMENT.search(text, place)) is not None:
         place = match.end()
         if match["comment"]:
             stop = text.find("-->", place)
             if stop < 0:
                 break
-            n_words += len(text[place:stop].split())
+            counts[reasons.COMMENT_WORDS] += len(text[place:stop].split())
             parts.append(text[start : match.start()])
             start = place = stop + 3
+        elif match["struck"]:
+            if match["tag"] != "rp":
+                counts[reasons.READINGS if match["tag"] == "rt" else reasons.DELETED] += len(match["struck"].split())
+            parts.append(text[start : match.start()])
+            start = place = match.end() if match["tag"] not in ("rt", "rp") else match.end("struck")
         elif match["ticks"]:
             stop = text.find(match["ticks"], place, place + _MAX_LINE_CHARS)
             place = stop + len(match["ticks"]) if stop >= 0 else place
@@ -128,4 +140,4 @@ def _without_comments(text: str) -> tuple[str, int]:
             if closing is None:
                 break
             place = closing.end()
-    return "".join([*parts, text[start:]]), n_words
+    return "".join([*parts, text[start:]]), counts

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,8 +20,9 @@ from engine.text.cleaning import joined_lines, one_line, raised
 
 Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
+_NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
-_REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation"])
+_REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +318,36 @@ def parse_safely(data: bytes) -> Element:
         DocumentError: not well-formed, or over `_MAX_TAGS`.
     """
     check_tags(data.count(b"<"))
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=False
-    )
     try:
-        return etree.fromstring(data, parser)
+        return etree.fromstring(data, _parser())
     except etree.XMLSyntaxError as error:
-        raise DocumentError(f"it is not well-formed XML: {one_line(error.msg)}") from error
+        root = _mended(data, error.msg)
+        if root is None:
+            raise DocumentError(f"it is not well-formed XML: {one_line(error.msg)}") from error
+        return root
+
+
+def _parser(*, recover: bool = False) -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=False,
+        recover=recover,
+    )  # fmt: skip
+
+
+def _mended(data: bytes, fault: str) -> Element | None:
+    """The root of a document whose one fault is a name: of a character that no DTD declares, or in an `xml:id`."""
+    with suppress(etree.XMLSyntaxError):
+        if "Entity" in fault and "not defined" in fault:
+            return etree.fromstring(_NAMED_CHARACTER.sub(_numbered_character, data), _parser())
+        if "NCName" in fault:
+            return etree.fromstring(re.sub(rb"\sxml:id\s*=", b" id-of-element=", data), _parser())
+    return None
+
+
+def _numbered_character(match: re.Match[bytes]) -> bytes:
+    character = html.unescape(match.group().decode())
+    is_known = match[1] not in (b"lt", b"gt", b"amp", b"quot", b"apos") and not character.endswith(";")
+    return "".join(f"&#{ord(one)};" for one in character).encode() if is_known else match.group()
 
 
 def check_tags(n_tags: int) -> None:

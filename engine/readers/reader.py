@@ -46,7 +46,7 @@ _TEXT = Format("plain text", text.read)
 _MARKDOWN = Format("Markdown", _named("markdown"))
 _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
-_XML = Format("XML (JATS, TEI or a patent)", _named("xml"), MAX_CONTAINER_BYTES)
+_XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
 _LINES = Format("JSON lines", None)
 

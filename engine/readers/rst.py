@@ -15,7 +15,7 @@ from engine.readers import text
 from engine.readers.encoding import decode, without_encoded
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
-from engine.readers.scalars import typed_scalar
+from engine.readers.scalars import split_names, typed_scalar
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, assemble
@@ -41,7 +41,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     header = text.header_fields(markup)
     tree = _parse(markup, has_header=bool(header))
     if tree is None:
-        return text.read(data, doc_id, source)
+        return text.read_plain(markup, n_encoded, doc_id, source)
     blocks = Blocks()
     write_tree(tree, blocks)
     fields = header or _fields(tree)
@@ -125,7 +125,12 @@ def _fields(tree: nodes.document) -> dict[str, str]:
         first = next((child for child in first[1:] if not isinstance(child, nodes.Invisible)), None)
     if not isinstance(first, nodes.field_list):
         return {}
-    return {field[0].astext().lower(): one_line(field[1].astext()) for field in first if isinstance(field, nodes.field)}
+    fields: dict[str, str] = {}
+    for field in first:
+        if isinstance(field, nodes.field):
+            name, value = field[0].astext().lower(), one_line(field[1].astext())
+            fields[name] = f"{fields[name]}; {value}" if fields.get(name) and name in _AUTHORS else value
+    return fields
 
 
 def _metadata(fields: dict[str, str]) -> dict[str, MetadataValue]:
@@ -134,7 +139,7 @@ def _metadata(fields: dict[str, str]) -> dict[str, MetadataValue]:
         if not value or len(value) > _MAX_VALUE_CHARS:
             continue
         if name in _AUTHORS:
-            metadata["authors"] = [person for part in re.split(r"[;,]", value) if (person := part.strip())]
+            metadata["authors"] = [*split_names(value)]
         else:
             metadata[name] = typed_scalar(value)
     return metadata

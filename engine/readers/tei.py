@@ -9,6 +9,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.readers.scalars import split_names
 from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, assemble
@@ -181,7 +182,8 @@ def _used(header: Element) -> list[Element | None]:
 
 def _authors(header: Element) -> list[str]:
     authors = header.findall(".//{*}analytic/{*}author") or header.findall(".//{*}titleStmt/{*}author")
-    return [name for author in authors if (name := _name(author))]
+    names = [split_names(_name(author)) if not len(author) else [_name(author)] for author in authors]
+    return [name for of_author in names for name in of_author if name]
 
 
 def _name(author: Element) -> str:

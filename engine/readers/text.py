@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from engine.readers import left_out as reasons
+from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode, without_encoded
 from engine.readers.scalars import typed_scalar
-from engine.text.document import Document, assemble
+from engine.text.document import Document, Unreadable, assemble
 from engine.text.headings import find_headings
 from engine.text.numbering import could_be_title
 
@@ -47,7 +48,7 @@ _HEAD_CHARS = 4_000  # of a text that can be the first page
 _MAX_PARTY_CHARS = 100
 
 
-def read(data: bytes, doc_id: str, source: str) -> Document:
+def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
     """Read plain text; a form feed ends a page.
 
     Running heads and page numbers are left out, and words that a line break cuts are
@@ -57,6 +58,13 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     the file's name.
     """
     decoded, n_encoded = without_encoded(decode(data))
+    if is_aps(decoded):
+        return read_text(decoded, doc_id, source)
+    return read_plain(decoded, n_encoded, doc_id, source)
+
+
+def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Document:
+    """Read a text that is in no form of its own."""
     running = running_text(decoded)
     text = running.text
     fields = header_fields(text)
@@ -80,13 +88,40 @@ class RunningText:
 
     text: str
     pages: tuple[int, ...]  # where each begins; empty without form feeds
-    n_heads: int  # lines that were left out
+    n_heads: int  # lines that were left out, and marks of pages inside sentences
+
+
+_STAR = re.compile(
+    r"(?P<cut>-?[ \t\n]*)(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]))(?P<after>[ \t\n]*)"
+)
+
+
+def _without_star_pages(text: str) -> tuple[str, int]:
+    """Leave out the numbers of printed pages, as "[*4]" or "*4", in text that has them in order."""
+    marks = [match for match in _STAR.finditer(text)] if "*" in text else []
+    numbers = [int(match["marked"] or match["bare"]) for match in marks]
+    n_rising = sum(0 < b - a <= 2 for a, b in pairwise(numbers))
+    if len(marks) < 2 or n_rising < 0.8 * (len(marks) - 1):
+        return text, 0
+
+    def joined(match: re.Match[str]) -> str:
+        is_cut = match["cut"].startswith("-") and text[match.end() : match.end() + 1].islower()
+        return (
+            ""
+            if is_cut
+            else max(match["cut"].lstrip("-"), match["after"], key=lambda blank: (blank.count("\n"), blank))
+        )
+
+    return _STAR.sub(joined, text), len(marks)
 
 
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
+    text, n_stars = _without_star_pages(text)
     if "\n" not in text:
-        return RunningText(text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), 0)
+        return RunningText(
+            text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars
+        )
     pages = [page.split("\n") for page in text.split("\f")]
     n_lines = sum(map(len, pages))
     pages = _without_heads(pages) if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
@@ -114,7 +149,7 @@ def running_text(text: str) -> RunningText:
         if len(whole) != len(joined):  # words that a page cuts
             starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
             joined = whole
-    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads)
+    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads + n_stars)
 
 
 def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
@@ -137,7 +172,8 @@ def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
 
 def _edge(page: Sequence[str], places: range) -> list[int]:
     """The outermost lines that are not blank."""
-    return [place for place in places if page[place].strip()][:_EDGE_LINES] if len(page) > 1 else []
+    shown = [place for place in places if page[place].strip()] if len(page) > 1 else []
+    return shown[: min(_EDGE_LINES, max(1, len(shown) // 3))]
 
 
 def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""XML: distinguishes JATS, TEI and patents by the root element. No entity is expanded and no DTD loaded."""
+"""XML: distinguishes JATS, TEI, patents and others by the root element. No entity is expanded and no DTD loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import count, pairwise
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import jats, patents, tei
+from engine.readers import jats, patents, tei, xml_text
 from engine.readers.markup import Element, local_name, parse_safely
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, Unreadable
@@ -22,14 +22,16 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "us-patent-grant": patents.read_tree,
     "us-patent-application": patents.read_tree,
     "ep-patent-document": patents.read_tree,
-    "patent-document": patents.read_tree,  # ST.36
+    **dict.fromkeys(["patent-document", "exchange-document", "fulltext-document"], patents.read_tree),  # ST.36, OPS
+    **dict.fromkeys(["PATDOC", "patent-application-publication"], patents.read_tree),  # USPTO, 2001 to 2004
+    **dict.fromkeys(xml_text.KNOWN, xml_text.read_tree),
 }
 _DECLARATION = re.compile(rb"^<\?xml\s", re.MULTILINE)
 _OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
-    """Read JATS, TEI, or patents of the USPTO or the EPO; a file can hold several, as weekly files of patents do.
+    """Read JATS, TEI, patents, or any XML of sentences; a file can hold several, as weekly files of patents do.
 
     Named characters of the formats' DTDs are read as in HTML; other entities are not
     expanded and stay in the text as names, so a file whose entities grow without end stays small.
@@ -48,11 +50,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         return _READERS[local_name(root)](root, doc_id, source)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
     if not inside:
-        raise DocumentError(
-            f"it is XML with root <{local_name(root)}>, neither JATS (<article>) nor TEI (<TEI>) "
-            "nor a patent (<us-patent-grant>, <us-patent-application>, <ep-patent-document>); "
-            "convert it to one of these, to HTML or to JSON lines"
-        )
+        return xml_text.read_tree(root, doc_id, source)
     return (
         _several(iter(inside), doc_id, source)
         if len(inside) > 1

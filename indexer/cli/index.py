@@ -148,7 +148,7 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
     With --ray the documents are encoded by a Ray cluster, and each partition of
     INDEX has a writer process on this machine; vectors of all documents are made.
 
-    Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents)
+    Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents, laws)
     .tex .json .jsonl, each also with .gz.
 
     \b

@@ -84,7 +84,7 @@ def test_files_are_not_included() -> None:
 
 
 def test_the_error_for_other_xml_names_its_root() -> None:
-    with pytest.raises(DocumentError, match="root <svg>, neither JATS"):
+    with pytest.raises(DocumentError, match="root <svg> and holds no sentences"):
         read(b'<svg xmlns="http://www.w3.org/2000/svg"/>', "a", "a.xml")
 
 

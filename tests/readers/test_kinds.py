@@ -1,0 +1,320 @@
+"""Kinds of constructs that every format with them reads in the same way, each in several formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from engine.readers import Unreadable, read_bytes
+from engine.text.document import Document
+from tests.readers.test_docx_parts import word_of
+from tests.readers.zipped import epub_bytes, zip_bytes
+
+_BASE64 = "iVBORw0KGgoAAAANSUhEUg9" * 120
+_LINES = "\n".join(["The regula-", "tion of hydrau-", "lic pumps is a mat-", "ter for the munici-", "pality of it."])
+_PAGES = "\f".join(
+    f"                 Sluice Journal {page}\n\nThe text of page {page} speaks of otters number {page} and goes\n"
+    f"on at length without an end so that the\n\n                 {page}\n"
+    for page in range(1, 7)
+)
+
+
+def documents(name: str, data: str | bytes) -> list[Document]:
+    found = list(read_bytes(data.encode() if isinstance(data, str) else data, name))
+    assert not any(isinstance(one, Unreadable) for one in found), found
+    return [one for one in found if isinstance(one, Document)]
+
+
+def jats(front: str, body: str) -> str:
+    return f"<article><front><article-meta>{front}</article-meta></front><body>{body}</body></article>"
+
+
+def html(body: str) -> str:
+    return f"<html><head><title>T</title></head><body>{body}</body></html>"
+
+
+def tei(body: str) -> str:
+    return f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+
+
+def latex(body: str, front: str = "") -> str:
+    return f"\\documentclass{{article}}{front}\\begin{{document}}{body}\\end{{document}}"
+
+
+def odt(body: str, styles: str = "") -> bytes:
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "style")
+    )
+    return zip_bytes({
+        "content.xml": f"<office:document-content {spaces}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    })  # fmt: skip
+
+
+def record(text: str) -> str:
+    return json.dumps({"id": "1", "title": "P", "text": text})
+
+
+def odt_style(properties: str) -> str:
+    return f'<style:style style:name="T1" style:family="text"><style:text-properties {properties}/></style:style>'
+
+
+def word_run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.odt", odt("<text:p><text:ruby><text:ruby-base>水門</text:ruby-base><text:ruby-text>すい</text:ruby-text>"
+                      "</text:ruby>は古い</text:p>")),
+        ("a.epub", epub_bytes({"a.xhtml": "<p><ruby>水門<rp>(</rp><rt>すい</rt><rp>)</rp></ruby>は古い</p>"})),
+        ("a.md", "# 川\n\n<ruby>水門<rt>すい</rt></ruby>は古い\n"),
+        ("a.tex", latex(r"\ruby{水門}{すい}は古い。")),
+    ],
+)  # fmt: skip
+def test_readings_are_counted_and_no_part_of_words(name: str, data: str | bytes) -> None:
+    (document,) = documents(name, data)
+    assert "水門" in document.text and "すい" not in document.text
+    assert document.left_out["reading_words"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.odt", odt('<text:tracked-changes><text:changed-region text:id="c"><text:deletion><text:p>ten</text:p>'
+                      "</text:deletion></text:changed-region></text:tracked-changes><text:p>The toll is "
+                      '<text:change text:change-id="c"/>twenty pence.</text:p>')),
+        ("a.md", "# Bill\n\nThe toll is ~~ten~~ twenty pence.\n"),
+        ("a.md", "# Bill\n\nThe toll is <del>ten</del> twenty pence.\n"),
+        ("a.tex", latex(r"The toll is \deleted{ten}\added{twenty} pence.")),
+        ("a.tex", latex(r"The toll is \replaced{twenty}{ten} pence.")),
+        ("a.tex", latex(r"The toll is \sout{ten} twenty pence.")),
+        ("a.docx", word_of(f"<w:p>{word_run('The toll is ')}<w:del><w:r><w:delText>ten</w:delText></w:r></w:del>"
+                           f"<w:ins>{word_run('twenty')}</w:ins>{word_run(' pence.')}</w:p>")),
+        ("a.xml", jats("", "<p>The toll is <strike>ten</strike> twenty pence.</p>")),
+        ("a.epub", epub_bytes({"a.xhtml": "<p>The toll is <del>ten</del><ins>twenty</ins> pence.</p>"})),
+        ("a.tei", tei("<p>The toll is <del>ten</del> twenty pence.</p>")),
+        ("a.xml", "<akomaNtoso><act><body><p>The toll is <del>ten</del> twenty pence.</p></body></act></akomaNtoso>"),
+    ],
+)  # fmt: skip
+def test_deleted_words_are_counted_and_left_out(name: str, data: str | bytes) -> None:
+    (document,) = documents(name, data)
+    assert "The toll is twenty pence." in " ".join(document.text.split())
+    assert document.left_out["deleted_words"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.docx", word_of("<w:p>" + word_run("silt") + word_run("12", '<w:vertAlign w:val="superscript"/>')
+                           + word_run(" was 10") + word_run("5", '<w:vertAlign w:val="superscript"/>') + "</w:p>")),
+        ("a.odt", odt('<text:p>silt<text:span text:style-name="T1">12</text:span> was 10<text:span text:style-name='
+                      '"T1">5</text:span></text:p>', odt_style('style:text-position="super 58%"'))),
+        ("a.epub", epub_bytes({"a.xhtml": "<p>silt<sup>12</sup> was 10<sup>5</sup></p>"})),
+        ("a.tei", tei('<p>silt<ref type="bibr">12</ref> was 10<hi rend="superscript">5</hi></p>')),
+        ("a.tex", latex(r"silt\textsuperscript{12} was $10^5$")),
+        ("a.xml", "<us-patent-grant><description><p>silt<sup>12</sup> was 10<sup>5</sup></p></description>"
+                  "</us-patent-grant>"),
+        ("a.xml", "<book><para>silt<sup>12</sup> was 10<sup>5</sup></para></book>"),
+    ],
+)  # fmt: skip
+def test_raised_digits_are_no_part_of_words(name: str, data: str | bytes) -> None:
+    (document,) = documents(name, data)
+    assert "silt^12 was 10^5" in document.text
+
+
+_THREE = ["Ann Vane", "Rin Okabe", "Ines Alvor"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "authors"),
+    [
+        *(("a.tex", latex("Text.", rf"\author{{{spelling}}}"), _THREE) for spelling in (
+            r"Ann Vane, Rin Okabe, and Ines Alvor",
+            r"Ann Vane\inst{1} \and Rin Okabe\inst{2} \and Ines Alvor\inst{1}",
+            r"\IEEEauthorblockN{Ann Vane, Rin Okabe, Ines Alvor}\IEEEauthorblockA{Weir Lab}",
+            r"Ann Vane$^{1,*}$, Rin Okabe$^{2}$, Ines Alvor$^{\dagger}$ \\ $^1$Weir Lab",
+            r"Ann Vane & Rin Okabe & Ines Alvor \\ Weir & Quay & Lab",
+            r"\textbf{Ann Vane} \quad \textbf{Rin Okabe} \quad \textbf{Ines Alvor}\\ Weir Lab",
+        )),
+        ("a.tex", latex("Text.", r"\author[a]{Ann Vane\corref{cor1}}\author[b]{Rin Okabe\fnref{f}}"), _THREE[:2]),
+        ("a.html", '<head><meta name="author" content="Ann Vane, Rin Okabe and Ines Alvor"></head><p>x</p>', _THREE),
+        ("a.rst", "W\n=\n\n:Author: Ann Vane\n:Author: Rin Okabe\n\nText of it.\n", _THREE[:2]),
+        ("a.tei", "<TEI><teiHeader><fileDesc><titleStmt><title>W</title><author>Ann Vane and Rin Okabe</author>"
+                  "</titleStmt></fileDesc></teiHeader><text><body><p>x</p></body></text></TEI>", _THREE[:2]),
+        ("a.md", '---\nauthor: "Vane, Ann; Okabe, Rin"\n---\n\nText of it.\n', ["Vane, Ann", "Okabe, Rin"]),
+        ("a.md", "---\nauthor:\n- family: Vane\n  given: Ann\n---\n\nText of it.\n", ["Ann Vane"]),
+        ("a.xml", jats("<contrib-group><contrib><name-alternatives><name><surname>Vane</surname><given-names>Ann"
+                       "</given-names></name></name-alternatives></contrib></contrib-group>", "<p>b"
+                       "</p>"), ["Ann Vane"]),
+    ],
+)  # fmt: skip
+def test_authors_in_all_spellings(name: str, data: str, authors: list[str]) -> None:
+    assert documents(name, data)[0].metadata["authors"] == authors
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "present", "absent"),
+    [
+        ("a.txt", f"CHAPTER ONE\n\n{_LINES}\n", ["regulation of hydraulic pumps", "municipality"], ["-"]),
+        ("a.json", record(_LINES), ["regulation of hydraulic pumps", "municipality"], ["-"]),
+        ("a.txt", _PAGES, ["page 3 speaks of otters"], ["Sluice Journal"]),
+        ("a.json", record(_PAGES), ["page 3 speaks of otters"], ["Sluice Journal"]),
+        ("a.txt", "HARBOUR v. LIME\n\nThe court [*4] held that the lease *5 was void. The judg- [*6] ment stands.\n",
+         ["court held that the lease was void. The judgment stands."], ["*"]),
+        *((name, text, ["noon", "evening"], ["iVBOR"]) for name, text in (
+            ("a.html", html(f"<p>noon data:image/png;base64,{_BASE64} evening</p>")),
+            ("a.tex", latex(f"noon {_BASE64} evening")),
+            ("a.jsonl", record(f"noon {_BASE64} evening")),
+            ("a.rst", f"W\n=\n\nnoon {_BASE64} evening\n"),
+        )),
+        ("a.md", "---\n\nNote: this is text.\n\n---\n\n# R\n\nText.\n", ["this is text"], []),
+    ],
+)  # fmt: skip
+def test_text_of_pages_and_bytes_in_text(name: str, data: str, present: Sequence[str], absent: Sequence[str]) -> None:
+    (document,) = documents(name, data)
+    text = " ".join(document.text.split())
+    assert [words for words in present if words not in text] == []
+    assert [words for words in absent if words in text] == []
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("iso-8859-2", "Śluza na Wiśle jest stara i pięknie położona."),
+        ("cp1250", "Žluťoučký kůň úpěl ďábelské ódy nad řekou, kde stojí stará věž."),
+        ("iso-8859-9", "Işıklı köprüden geçen gemi, şehrin güneyine doğru gitti."),
+        ("mac_roman", "Die Schleuse über den Fluß ist äußerst schön und größer."),
+        ("cp1252", "Die Schleuse über den Fluß ist „äußerst“ schön und größer."),
+        ("koi8_r", "Шлюз на реке стоит давно и вода в нем холодная."),
+    ],
+)
+@pytest.mark.parametrize("n_times", [1, 6])
+def test_short_and_long_texts_in_single_byte_encodings(encoding: str, text: str, n_times: int) -> None:
+    assert text in documents("a.txt", " ".join([text] * n_times).encode(encoding))[0].text
+
+
+_JUDGMENT = """<akomaNtoso xmlns="http://docs.oasis-open.org/legaldocml/ns/akn/3.0"><judgment><meta><identification>
+<FRBRWork><FRBRdate date="2021-07-09"/><FRBRname value="Harbour Trust v Lime"/></FRBRWork></identification></meta>
+<header><p>Citation: <neutralCitation>[2021] EWHC 12</neutralCitation></p></header><judgmentBody><decision><paragraph>
+<num>1.</num><content><p>The lease<authorialNote><p>A note on leases.</p></authorialNote> is void.</p></content>
+</paragraph>
+</decision></judgmentBody></judgment></akomaNtoso>"""
+_BILL = """<bill xmlns="http://schemas.gpo.gov/xml/uslm" xmlns:dc="http://purl.org/dc/elements/1.1/"><meta>
+<dc:title>Pumps Act</dc:title></meta><main><section><num>SECTION 1. </num><heading>Short title.</heading>
+<content>This is
+the <quotedText>Act</quotedText>.</content></section><section><num>2.</num><heading>Findings</heading><chapeau>Found:
+</chapeau><paragraph><num>(1)</num><content>pumps move water.</content></paragraph></section></main></bill>"""
+_OLD_BILL = """<bill><form><official-title>To allow pumps.</official-title></form><legis-body><section><enum>1.</enum>
+<header>Name</header><text>Cited as the <quote><short-title>Pumps Act</short-title></quote>.</text></section>
+</legis-body>
+</bill>"""
+_RFC = """<rfc number="9999"><front><title>Telemetry</title><author fullname="Ann Vane"/><date year="2021"/></front>
+<middle>
+<section title="Flow"><t>Water <bcp14>MUST</bcp14> flow, see <xref target="RFC1"/>.</t><ul><li>one eel</li></ul>
+<sourcecode>a
+  b</sourcecode></section></middle><back><references><reference><front><title>Words</title></front></reference>
+</references>
+</back></rfc>"""
+_ST36 = """<patent-document country="EP" doc-number="1000" kind="A1" lang="DE" date="20010105"><bibliographic-data>
+<technical-data><classification-ipcr>F04B  17/03        2006</classification-ipcr><invention-title lang="EN">Pump
+</invention-title><invention-title lang="DE">Pumpe</invention-title></technical-data><parties><inventors><inventor
+data-format="docdb"><addressbook><name>VANE ANN [GB]</name></addressbook></inventor></inventors></parties>
+</bibliographic-data><description lang="DE"><p>Die Pumpe.</p></description><claims lang="EN"><claim num="1">
+<claim-text>A pump.
+</claim-text></claim></claims></patent-document>"""
+_OPS = """<w:world-patent-data xmlns:w="w"><exchange-documents xmlns="x">
+<exchange-document country="EP" doc-number="1000"
+kind="A1"><bibliographic-data><publication-reference><document-id><date>20010105</date></document-id>
+</publication-reference>
+<invention-title lang="en">Pump</invention-title></bibliographic-data><abstract lang="en"><p>A pump.</p></abstract>
+</exchange-document></exchange-documents></w:world-patent-data>"""
+_GRANT = """<PATDOC><SDOBI><B110><DNUM><PDAT>06442728</PDAT></DNUM></B110><B130><PDAT>B1</PDAT></B130><B140><DATE>
+<PDAT>20020827
+</PDAT></DATE></B140><B190><PDAT>US</PDAT></B190><B540><STEXT><PDAT>Rotor pump</PDAT></STEXT></B540><B721><NAM><FNM>
+<PDAT>Ann
+</PDAT></FNM><SNM><PDAT>Vane</PDAT></SNM></NAM></B721></SDOBI><SDODE><BTEXT><H LVL="1"><PDAT>BACKGROUND</PDAT></H>
+<PARA><PDAT>
+Old H</PDAT><SB><PDAT>2</PDAT></SB><PDAT>O.</PDAT></PARA></BTEXT></SDODE><SDOCL><H><PDAT>What is claimed is:</PDAT>
+</H><CL><CLM>
+<PARA><PDAT>1. A pump.</PDAT></PARA></CLM></CL></SDOCL></PATDOC>"""
+_APPLICATION = """<patent-application-publication><subdoc-bibliographic-information><document-id>
+<doc-number>20010031492</doc-number>
+<kind-code>A1</kind-code><document-date>20011018</document-date></document-id>
+<title-of-invention>Assay</title-of-invention>
+<inventors><name><given-name>Ann</given-name><family-name>Vane</family-name></name></inventors>
+</subdoc-bibliographic-information><subdoc-description><section><heading lvl="1">DETAILS</heading><paragraph>
+<number>&lsqb;0001&rsqb;</number> It follows.</paragraph></section></subdoc-description><subdoc-claims>
+<heading lvl="1">Claimed:
+</heading><claim><claim-text>1. An assay.</claim-text></claim></subdoc-claims></patent-application-publication>"""
+_APS = """PATN
+WKU  057006474
+TTL  Taxol process of
+       interest
+ISD  19971223
+INVT
+NAM  Gabetta; Bruno
+CTY  Milan
+UREF
+PNO  4814470
+ABST
+PAL  Described is a process
+     of pumps.
+BSUM
+PAC  BACKGROUND
+PAR  Pumps are old.
+CLMS
+STM  What is claimed is:
+NUM  1.
+PAR  1. A process comprising:
+PA1  (a) a pump.
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "present", "fields"),
+    [
+        ("a.xml", _JUDGMENT, "Harbour Trust v Lime", ["1. The lease is void.\n\nA note on leases."],
+         {"date": "2021-07-09", "year": 2021}),
+        ("a.xml", _BILL, "Pumps Act", ["SECTION 1. Short title.\n\nThis is the Act.", "(1) pumps move water."], {}),
+        ("a.xml", _OLD_BILL, "To allow pumps.", ["1. Name\n\nCited as the Pumps Act."], {}),
+        ("a.xml", _RFC, "Telemetry", ["Flow\n\nWater MUST flow, see [RFC1].\n- one eel\n\na\n  b"],
+         {"authors": ["Ann Vane"], "year": 2021, "number": "9999", "left_out_references": 1}),
+        ("a.xml", _ST36, "Pumpe", ["Description\n\nDie Pumpe.", "Claims\n\n1. A pump."],
+         {"number": "EP1000A1", "date": "2001-01-05", "ipc": ["F04B 17/03"], "inventors": ["VANE ANN"]}),
+        ("a.xml", _OPS, "Pump", ["Abstract\n\nA pump."], {"number": "EP1000A1", "year": 2001}),
+        ("a.xml", _GRANT, "Rotor pump", ["BACKGROUND\n\nOld H2O.", "Claims\n\n1. A pump."],
+         {"number": "US06442728B1", "date": "2002-08-27", "inventors": ["Ann Vane"]}),
+        ("a.xml", _APPLICATION, "Assay", ["DETAILS\n\n[0001] It follows.", "Claims\n\n1. An assay."],
+         {"number": "US20010031492A1", "inventors": ["Ann Vane"]}),
+        ("a.txt", _APS, "Taxol process of interest",
+         ["Abstract\n\nDescribed is a process of pumps.", "BACKGROUND\n\nPumps are old.", "1. A process comprising:"],
+         {"number": "US5700647", "inventors": ["Bruno Gabetta"], "left_out_references": 1}),
+        ("a.xml", "<book><info><title>Eels</title></info><chapter><title>One</title><para>The eels <em>hide"
+                  "</em> in mud."
+                  "</para></chapter></book>", "Eels", ["One\n\nThe eels hide in mud."], {}),
+        ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
+         ["Die Aale leben hier gern.\n\nOtter auch."], {}),
+    ],
+    ids=["judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps", "book", "unknown"],
+)  # fmt: skip
+def test_formats_of_law_and_patents(
+    name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]
+) -> None:
+    (document,) = documents(name, data)
+    assert document.title == title
+    assert [words for words in present if words not in document.text] == []
+    assert {field: document.metadata.get(field) for field in fields} == fields
+
+
+def test_a_weekly_file_of_aps_is_several_documents() -> None:
+    found = documents("a.txt", f"HHHHHT        APS1\n{_APS}{_APS.replace('057006474', '057006482')}")
+    assert [document.doc_id for document in found] == ["a.txt#US5700647", "a.txt#US5700648"]
+
+
+def test_a_name_that_is_no_ncname_is_no_fault_of_the_text() -> None:
+    (document,) = documents("a.tei", tei('<div xml:id="1 a"><p>Eels hide.</p></div>'))
+    assert document.text == "Eels hide."
