@@ -26,6 +26,7 @@ from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Coverage, Span
 from engine.words.places import TermPlaces
+from engine.work import step
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty
@@ -35,6 +36,7 @@ VERSION = "longmatch-result/1"
 NOVELTY_VERSION = "longmatch-novelty/1"
 _SCHEMA_FILE = "result.schema.json"
 SIDES = ("query", "target")
+_LISTED_BYTES = 2_000  # of memory, for a section pair, or a section of the query, that is listed
 _NO_FILE = ("", "stdin")  # sources that are not files
 _COMPONENTS = {"chunks": "chunks", "words": "words", "pairs": "word_pairs"}
 
@@ -151,6 +153,7 @@ def _hit(
 ) -> dict[str, Any]:
     pairs = hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
+    step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
     n_quoted = N_MATCHES if n_pairs is None else n_listed
     quotes = Quotes(query, hit, language)
     parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]

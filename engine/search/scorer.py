@@ -17,6 +17,7 @@ from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.snapshot import Positions, Snapshot
 from engine.words.inverted import scores_of_many
+from engine.work import step
 
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
@@ -142,6 +143,7 @@ class Scorer:
             of_words = [one for row in rows if (one := queries[row].words) is not None]
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
             for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
+                step()
                 block = positions[first : first + SCAN_BLOCK_DOCUMENTS]
                 places, words_of_block, pairs_of_block = self._snapshot.target_words(block, skip)
                 at = np.ix_(np.array(rows), first + places)
@@ -210,6 +212,7 @@ class Scorer:
     def _targets(self, positions: Positions, skip: int) -> Iterator[tuple[NDArray[np.int64], TargetChunks]]:
         """The chunks to compare, some documents at a time: places in `positions`, and the chunks of these documents."""
         for at in self._blocks(positions):
+            step()
             targets = self._snapshot.target_chunks(positions[at], skip)
             if len(targets.places):
                 yield at[targets.places], targets

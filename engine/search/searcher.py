@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -262,7 +263,10 @@ class Searcher:
         if len(asked) < 2:
             return {number: ask(number) for number in asked}
         with ThreadPoolExecutor(min(len(asked), os.cpu_count() or 1)) as pool:
-            return dict(zip(asked, pool.map(ask, asked), strict=True))
+            contexts = [copy_context() for _ in asked]  # with the limits of this thread
+            return dict(
+                zip(asked, pool.map(lambda context, number: context.run(ask, number), contexts, asked), strict=True)
+            )
 
     def _hits(
         self,

@@ -23,6 +23,9 @@ from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.segmenter import Terms
 from engine.words.titles import repeats
+from engine.work import step
+
+_ENTRY_BYTES, _PAIR_BYTES = 80, 16  # of memory, for a term in a pair of sections, and for the pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ def align(
     first = np.cumsum(n_theirs) - n_theirs
     counts = n_theirs[mine.terms]
     ends = np.cumsum(counts)
+    n_pairs = (int(mine.sections.max(initial=0)) + 1) * (int(theirs.sections.max(initial=0)) + 1)
+    step(_ENTRY_BYTES * int(counts.sum()) + _PAIR_BYTES * n_pairs)
     left = np.repeat(np.arange(len(mine.terms)), counts)
     right = np.arange(len(left)) - np.repeat(ends - counts, counts) + first[mine.terms][left]
     term = mine.terms[left]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from indexer.serving.failures import Refusal
+from indexer.serving.failures import Refusal, too_busy, too_large
 from indexer.serving.metrics import Metrics
-from indexer.serving.settings import ASSETS, Settings, is_loopback
+from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
+from indexer.serving.work import BODY_BYTES
 
+_HELD_BODIES = 1  # as many of the largest size are in memory at one time
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the files of the page, without documents
 
 
@@ -23,6 +27,7 @@ class Access:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        self._n_held = 0  # bytes of all bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; see the class."""
@@ -34,16 +39,21 @@ class Access:
             async def observing(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     observed.status = message["status"]
+                    MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
                 await send(message)
 
+            held = _Held()
             try:
                 self._check(scope)
-                body = await self._body(Headers(scope=scope), receive)
+                body = await self._body(Headers(scope=scope), receive, held)
             except Refusal as refusal:
                 refusal.headers["Connection"] = "close"  # the rest of the body stays unread
                 await refusal.response()(scope, receive, observing)
             else:
+                BODY_BYTES.set(len(body))
                 await self._app(scope, _replayed(body, receive), observing)
+            finally:
+                self._n_held -= held.n_bytes
 
     def _check(self, scope: Scope) -> None:
         """Check the token; without one, check that no page of another site made a browser send the request.
@@ -66,11 +76,11 @@ class Access:
                     WWW_Authenticate="Bearer",
                 )
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, headers: Headers, receive: Receive, held: _Held) -> bytes:
         """The whole body.
 
         Raises:
-            Refusal: it is too large, arrives too slowly, or the client goes away.
+            Refusal: it is too large, arrives too slowly, there are too many others, or the client goes away.
         """
         limit, timeout = self._settings.max_bytes, self._settings.timeout
         length = headers.get("content-length", "0")
@@ -83,14 +93,41 @@ class Access:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(499, "disconnected", "the client closed the connection", "send it again")
-                    body += message.get("body", b"")
+                    part = message.get("body", b"")
+                    body += part
+                    held.n_bytes += len(part)
+                    self._n_held += len(part)
                     more = message.get("more_body", False)
                     if len(body) > limit:
                         raise _too_large(limit)
+                    if self._n_held > _HELD_BODIES * self._settings.max_bytes:
+                        raise too_busy("other requests send large bodies")
         except TimeoutError:
             reason = f"the body did not arrive within {timeout:g} s"
             raise Refusal(408, "slow_client", reason, "send it faster, or a smaller one") from None
+        if not headers.get("content-type", "").startswith("multipart/form-data"):
+            _check_values(body)
         return bytes(body)
+
+
+class _Held:
+    """The size of a body in memory."""
+
+    n_bytes = 0
+
+
+def _check_values(body: bytes | bytearray) -> None:
+    """Refuse JSON of too many values, before it is parsed: they take many times the memory of their text.
+
+    Raises:
+        Refusal: there are too many.
+    """
+    if _n_values(body) > MOST_VALUES and (n := _n_values(_STRING.sub(b"", body))) > MOST_VALUES:
+        raise too_large("too_many_values", "values of the body", n, MOST_VALUES, "send fewer sections")
+
+
+def _n_values(text: bytes | bytearray) -> int:
+    return sum(text.count(mark) for mark in (b"{", b"[", b","))
 
 
 def _check_local(headers: Headers) -> None:

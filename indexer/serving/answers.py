@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.index import Index
-from engine.report.contract import envelope
+from engine.report.contract import envelope, head_dict, hit_dicts
 from engine.result import Provenance
 from engine.search.request import Mode, Request
 from engine.store.lookup import check_fields
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
 from engine.views import Novelty, Result, SectionMatrix
-from indexer.serving.bodies import CompareParameters, Parameters
-from indexer.serving.failures import not_found
+from engine.work import step
+from indexer.serving.bodies import MOST_LISTED, CompareParameters, Parameters
+from indexer.serving.failures import not_found, too_large
+from indexer.serving.settings import MOST_CELLS, MOST_REPLY_BYTES
 
 _DIGITS = 4  # of a cosine
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8; a number that JSON does not have is an error."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    made = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    check_reply(len(made))
+    return made
 
 
 def search(index: Index, query: Document | str, parameters: Parameters) -> bytes:
@@ -39,13 +43,45 @@ def search(index: Index, query: Document | str, parameters: Parameters) -> bytes
     request = parameters.request()
     check_names(index, query, request)
     if request.mode is Mode.NOVELTY:
-        values = index.novelty(query, request).to_dict(n_pairs=parameters.sections)
+        values = index.novelty(query, request).to_dict(n_pairs=_n_listed(parameters))
         return as_json(envelope([_without_paths(values)]))
     result = index.search(query, request)
-    values = _without_paths(result.to_dict(n_pairs=parameters.sections))
-    if parameters.matrix:
-        _add_matrices(index, query, result, values)
-    return as_json(envelope([values]))
+    return _ranking(result, parameters, index.section_matrix if parameters.matrix else None, query)
+
+
+def _n_listed(parameters: Parameters | CompareParameters) -> int:
+    n_pairs: int | None = parameters.sections
+    return MOST_LISTED if n_pairs is None else n_pairs
+
+
+def _ranking(
+    result: Result,
+    parameters: Parameters | CompareParameters,
+    matrix: Callable[[Document | str, str], SectionMatrix] | None,
+    query: Document | str,
+) -> bytes:
+    """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values."""
+    head = as_json(envelope([_without_paths(head_dict(result) | {"hits": []})]))
+    hits, n_bytes = [], len(head)
+    for hit, values in zip(result.hits, hit_dicts(result, n_pairs=_n_listed(parameters)), strict=True):
+        values["source"] = _name(values["source"])
+        if matrix is not None:
+            values["section_matrix"] = _cosines(matrix(query, hit.doc_id))
+        hits.append(as_json(values))
+        check_reply(n_bytes := n_bytes + len(hits[-1]))
+    end = head.rindex(b"]}]}")
+    return head[:end] + b", ".join(hits) + head[end:]
+
+
+def check_reply(n_bytes: int) -> None:
+    """Refuse a reply that becomes too large.
+
+    Raises:
+        Refusal: it does.
+    """
+    if n_bytes > MOST_REPLY_BYTES:
+        next_step = "list fewer section pairs (sections), fewer hits (k) or no matrix, or use the command line"
+        raise too_large("reply_too_large", "bytes of the reply", n_bytes, MOST_REPLY_BYTES, next_step)
 
 
 def check_names(index: Index, query: Document | str, request: Request) -> None:
@@ -102,18 +138,15 @@ def _name(source: str) -> str:
     return source.rstrip("/").rpartition("/")[2]
 
 
-def _add_matrices(index: Index, query: Document | str, result: Result, values: dict[str, Any]) -> None:
-    for hit, shown in zip(result.hits, values["hits"], strict=True):
-        shown["section_matrix"] = _cosines(index.section_matrix(query, hit.doc_id))
-
-
 def compare(index: Index, query: Document | str, target: Document | str, asked: CompareParameters) -> bytes:
     """Score a target for a query, as a search would."""
     for one in (query, target):
         if isinstance(one, str):
             check_is_there(index, one)
+    if isinstance(query, Document) and isinstance(target, Document):
+        _check_cells(len(query.sections) * len(target.sections))
     compared = index.compare(query, target, asked.request())
-    return as_json(envelope([_without_paths(compared.to_dict(n_pairs=asked.sections))]))
+    return _ranking(compared.result, asked, lambda *_: compared.matrix, query)
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
@@ -126,7 +159,15 @@ def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
 
 
 def _cosines(found: SectionMatrix) -> list[list[float]]:
+    _check_cells(found.cosines.size)
+    step(40 * found.cosines.size)
     return [[round(float(one), _DIGITS) for one in row] for row in found.cosines]
+
+
+def _check_cells(n: int) -> None:
+    if n > MOST_CELLS:
+        next_step = "send shorter documents, or use the command line: longmatch compare A B"
+        raise too_large("too_many_pairs", "pairs of sections in a matrix", n, MOST_CELLS, next_step)
 
 
 def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes:

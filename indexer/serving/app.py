@@ -83,7 +83,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
     async def ready() -> dict[str, Any]:
         if not service.live.is_ready:
             raise Refusal(503, "loading", "the index is being loaded", "wait", Retry_After="1")
-        return {"status": "ready", "documents": service.live.n_documents}
+        return {"status": "ready"}
 
     @app.get("/metrics", summary="Numbers for Prometheus")
     async def metrics() -> Response:

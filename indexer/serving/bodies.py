@@ -12,13 +12,14 @@ from engine.errors import QueryError
 from engine.search.request import Request, parse_weights
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from indexer.request_fields import DocId, request_fields, served_parameters
+from indexer.serving.settings import MOST_SECTIONS
 
 MOST_LISTED, MOST_OFFSET, LONGEST_FIELD = 1_000, 1_000_000, 1_024
 
 # With a limit, pydantic refuses characters that are not Unicode, such as half of a surrogate pair.
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
 Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
-SECTIONS_TEXT = "Sections of the query, and section pairs, of each hit; null for all."
+SECTIONS_TEXT = f"Sections of the query, and section pairs, of each hit; null for all, up to {MOST_LISTED:,}."
 
 
 class SectionBody(BaseModel):
@@ -40,7 +41,7 @@ class DocumentBody(BaseModel):
     id: DocId | None = None
     title: Text | None = None
     text: Text | None = None
-    sections: list[SectionBody] | None = None
+    sections: Annotated[list[SectionBody], Field(max_length=MOST_SECTIONS)] | None = None
 
     @model_validator(mode="after")
     def _holds_text(self) -> DocumentBody:

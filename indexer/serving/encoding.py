@@ -9,15 +9,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from pathlib import Path
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.encoders.explanation import ModelExplanation
 from engine.errors import EncoderError
 from engine.text.document import Document
+from engine.work import step
 from indexer.serving.progress import Subject, followed_progress
 
+_LOOK_SECONDS = 0.2  # between two looks whether a request still waits for its vectors
 MOST_TOKENS = 200_000  # of the documents that are encoded together
 
 
@@ -114,7 +117,7 @@ class SharedEncoder(Encoder):
 
         Raises:
             EncoderError: the server is shutting down.
-            Refusal: the client has gone.
+            Refusal: the client has gone, or the time of the request is over.
         """
         job, progress = _Job(documents), followed_progress()
         if progress is None:
@@ -132,6 +135,13 @@ class SharedEncoder(Encoder):
                 raise EncoderError("the server is shutting down; send the request again later")
             self._waiting.append(job)
             self._arrival.notify()
+        while not wait([job.encoded], _LOOK_SECONDS).done:
+            try:
+                step()
+            except Exception:
+                with self._arrival, suppress(ValueError):
+                    self._waiting.remove(job)
+                raise
         return job.encoded.result()
 
     def close(self) -> None:

@@ -63,6 +63,11 @@ def not_found(doc_id: str) -> Refusal:
     )
 
 
+def too_large(code: str, what: str, n: int, most: int, next_step: str) -> Refusal:
+    """For a request over a limit: what there is too much of, how much, and the limit."""
+    return Refusal(413, code, f"{what}: {n:,}, the limit is {most:,}", next_step)
+
+
 def too_busy(message: str) -> Refusal:
     """For a request that is refused because of others."""
     return Refusal(503, "busy", message, f"send it again in {RETRY_SECONDS} s", Retry_After=str(RETRY_SECONDS))

@@ -140,10 +140,12 @@ def _search(index: Index, query: Document | str, asked: PageBody | PageForm, pro
     if asked.report:
         progress.pieces.append(_line({"piece": "report", "html": page()}))
         return
+    n_bytes = 0
     progress.pieces.append(_line({"piece": "facts", "left_out": list(result.copies), **facts}))
     for kind, html in pieces:
         progress.enter(Stage.ARRANGING)
         progress.pieces.append(_line({"piece": kind, "html": html}))
+        answers.check_reply(n_bytes := n_bytes + len(html))
 
 
 def _facts(result: Result) -> dict[str, Any]:

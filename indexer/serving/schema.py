@@ -70,11 +70,7 @@ def add_contract(description: dict[str, Any]) -> dict[str, Any]:
         "required": ["query", "target", "cosines"],
         "properties": {"query": _OUTLINE, "target": _OUTLINE, "cosines": own["hit"]["properties"]["section_matrix"]},
     }
-    ready = {
-        "type": "object",
-        "required": ["status", "documents"],
-        "properties": {"status": {"const": "ready"}, "documents": {"$ref": f"{_REF}count"}},
-    }
+    ready = _object(status={"const": "ready"})
     made = {"ready": ready, "listed_document": entry, "documents": listing, "document": whole, "matrix": matrix}
     schemas |= own | made | _catalog_schemas() | {"document_section": _SECTION, "error": _ERROR}
     for name in ("HTTPValidationError", "ValidationError"):

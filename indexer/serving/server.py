@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.encoders.encoder import Encoder
 from engine.errors import StorageError
@@ -20,8 +21,44 @@ from indexer.serving.settings import Settings, check_exposure
 
 _KEEP_ALIVE_SECONDS = 15
 _BACKLOG = 256
+_HEAD_SECONDS = 15  # for the head of a request to arrive
 _MOST_CONNECTIONS = 512
 _STILL_RUNNING = 1  # exit status
+
+
+class Connection(H11Protocol):
+    """A connection that is closed where no request arrives; of too many, the one that was idle longest."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the head of a request."""
+        super().connection_made(transport)
+        self._head = self.loop.call_later(_HEAD_SECONDS, self._close_idle)
+        self._opened = self.loop.time()
+        if len(self.connections) > _MOST_CONNECTIONS:
+            idle = [one for one in self.connections if isinstance(one, Connection) and one.is_idle]
+            if idle:
+                min(idle, key=lambda one: one._opened)._close_idle()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is worked on."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def handle_events(self) -> None:
+        """Handle what arrived; a complete head ends the wait."""
+        super().handle_events()
+        if not self.is_idle:
+            self._head.cancel()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._opened = self.loop.time()
+        self._head = self.loop.call_later(_HEAD_SECONDS, self._close_idle)
+
+    def _close_idle(self) -> None:
+        if self.is_idle:
+            self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -90,9 +127,9 @@ def configuration(service: Service, stop: Callable[[], None]) -> uvicorn.Config:
     """How uvicorn runs the application; `stop` is called where the index cannot be loaded."""
     return uvicorn.Config(
         create_app(service, stop),
-        http="h11",
+        http=Connection,
         ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=2 * _MOST_CONNECTIONS,
         loop="asyncio",
         lifespan="on",
         log_config=None,

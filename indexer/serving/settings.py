@@ -15,6 +15,12 @@ from indexer.reading.reader import ReadLimits
 TOKEN_VARIABLE = "LONGMATCH_TOKEN"
 ASSETS = "/assets/"  # where the files of the page are served
 MAX_BYTES = 32 * 2**20
+MOST_SECTIONS = 2_000  # of a document that a client sends
+MOST_CHARS = 4_000_000  # of its text: about a million tokens
+MOST_CELLS = 1_000_000  # of a matrix of sections
+MOST_REPLY_BYTES = 32 * 2**20
+MOST_WORK_BYTES = 64 * 2**20  # that one request may take for pairs of sections
+MOST_VALUES = 50_000  # in a body of JSON
 _LEAST_TOKEN = 16  # characters
 _TOKEN = re.compile(r"[\x21-\x7e]+")  # what a header can carry without quotes
 _MAKE_TOKEN = "make one: python -c 'import secrets; print(secrets.token_urlsafe(32))' > token.txt"

@@ -19,6 +19,8 @@ from engine.readers.detection import detected_suffix
 from engine.text.document import Document, text_id, text_title, without_gz
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.requests import Request
+from indexer.serving.failures import too_large
+from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS
 
 _FILE = "upload"
 _NO_NAME = "\0"  # of a record without an id
@@ -49,6 +51,7 @@ class Uploads:
 
         Raises:
             DocumentError: the file cannot be read, or holds no document or several.
+            Refusal: the document is over a limit.
         """
         shown = _shown(name)
         return self._read(data, _suffix(shown), without_gz(shown), shown)
@@ -97,6 +100,10 @@ class Uploads:
         (one,) = found
         if isinstance(one, Unreadable):
             raise DocumentError(f"{name}: {one.reason}".replace(str(path), name))
+        if (n := len(one.sections)) > MOST_SECTIONS:
+            raise too_large("too_many_sections", f"sections of {name}", n, MOST_SECTIONS, "join its sections")
+        if (n := len(one.text)) > MOST_CHARS:
+            raise too_large("too_much_text", f"characters of {name}", n, MOST_CHARS, "send a part of it")
         return replace(one, source=one.source.replace(str(path), name, 1))
 
     def close(self) -> None:

@@ -1,20 +1,61 @@
-"""Runs the work of requests in threads; limits running and waiting work, and refuses the rest at once."""
+"""Runs the work of requests in threads; limits running and waiting work and its memory, and ends it at a deadline."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TypeVar
 
-from indexer.serving.failures import Refusal, too_busy
+from engine.work import limited
+from indexer.serving.failures import Refusal, too_busy, too_large
+from indexer.serving.settings import MOST_WORK_BYTES
 
 AnswerT = TypeVar("AnswerT")
 
+BODY_BYTES: ContextVar[int] = ContextVar("body", default=0)  # of the request that is handled
+_LARGE_BODY = 256 * 2**10  # bytes; half of the threads work on larger ones
+_ALL_WORK_BYTES = 2 * MOST_WORK_BYTES  # of all requests at one time
+_SHORTER = "send shorter documents or fewer candidates, or use the command line"
+
+
+class Work:
+    """The memory of one request, and whether it is still waited for; called at each step (`engine.work`)."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.n_bytes = 0
+        self.is_stopped = False
+        self._workers = workers
+
+    def __call__(self, n_bytes: int) -> None:
+        """Begin a step that takes so much memory.
+
+        Raises:
+            Refusal: nobody waits any more, or the memory would be over a limit.
+        """
+        if self.is_stopped:
+            raise Refusal(499, "stopped", "nobody waits for the answer any more", "send the request again")
+        if not n_bytes:
+            return
+        with self._workers.lock:
+            if (n := self.n_bytes + n_bytes) > MOST_WORK_BYTES:
+                raise too_large("too_much_work", "bytes for pairs of sections", n, MOST_WORK_BYTES, _SHORTER)
+            if self._workers.n_bytes + n_bytes > _ALL_WORK_BYTES:
+                raise too_busy("other requests take the memory for pairs of sections")
+            self.n_bytes += n_bytes
+            self._workers.n_bytes += n_bytes
+
+    def end(self) -> None:
+        """Give the memory back."""
+        with self._workers.lock:
+            self._workers.n_bytes -= self.n_bytes
+
 
 class Workers:
-    """A pool of threads with a limit of admitted work. A thread cannot be stopped, so its place stays taken."""
+    """A pool of threads with a limit of admitted work."""
 
     def __init__(self, n_threads: int, n_admitted: int, timeout: float) -> None:
         """Start no thread yet.
@@ -22,34 +63,61 @@ class Workers:
         Args:
             n_threads: that work at the same time.
             n_admitted: pieces of work that run or wait for a thread.
-            timeout: seconds until a client gets an error instead.
+            timeout: seconds until a client gets an error instead, and the work ends at its next step.
         """
         self._threads = ThreadPoolExecutor(n_threads, thread_name_prefix="request")
         self._n_most = n_admitted
         self._timeout = timeout
+        self._large = asyncio.Semaphore(max(1, n_threads // 2))
+        self._n_large = 0
         self.n_admitted = 0
+        self.n_bytes = 0  # of memory, for the steps of all requests
+        self.lock = threading.Lock()
 
-    async def run(self, work: Callable[[], AnswerT]) -> AnswerT:
+    async def run(self, answer: Callable[[], AnswerT]) -> AnswerT:
         """Do work in a thread; work that has not begun at the end of the time is dropped.
 
         Raises:
             Refusal: too much is running, or it takes too long.
         """
-        if self.n_admitted >= self._n_most:
+        is_large = BODY_BYTES.get() > _LARGE_BODY
+        if self.n_admitted >= self._n_most or (is_large and self._n_large >= max(1, self._n_most // 2)):
             raise too_busy(f"{self.n_admitted} requests are running or waiting, the limit is {self._n_most}")
-        self.n_admitted += 1
-        loop = asyncio.get_running_loop()
-        running = self._threads.submit(work)
-        running.add_done_callback(lambda _: _in_loop(loop, self._release))
+        work = Work(self)
+        self._count(1, is_large=is_large)
+
+        def ended() -> None:
+            self._count(-1, is_large=is_large)
+            if is_large:
+                self._large.release()
+
+        def working() -> AnswerT:
+            try:
+                with limited(work):
+                    return answer()
+            finally:
+                work.end()
+
+        loop, running = asyncio.get_running_loop(), None
         try:
             async with asyncio.timeout(self._timeout):
+                if is_large:
+                    await self._large.acquire()
+                running = self._threads.submit(working)
+                running.add_done_callback(lambda _: _in_loop(loop, ended))
                 return await asyncio.wrap_future(running)
         except TimeoutError:
-            running.cancel()
             raise _too_slow(self._timeout) from None
+        finally:
+            work.is_stopped = True
+            if running is None:
+                self._count(-1, is_large=is_large)
+            else:
+                running.cancel()
 
-    def _release(self) -> None:
-        self.n_admitted -= 1
+    def _count(self, change: int, *, is_large: bool) -> None:
+        self.n_admitted += change
+        self._n_large += change if is_large else 0
 
     def close(self) -> None:
         """Start no further work."""

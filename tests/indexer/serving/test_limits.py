@@ -1,0 +1,190 @@
+"""Requests of too much work are refused by a stated limit, work ends at the deadline, and memory stays flat."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from engine.index import Index
+from engine.text.document import Document
+from engine.work import step
+from indexer.building.builder import build
+from indexer.serving import answers
+from indexer.serving.bodies import Parameters
+from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
+from tests.indexer.serving.clients import served, until
+from tests.indexer.serving.test_server import running
+
+WORDS = " ".join(f"topic{number % 12}word{number % 7} common{number % 9}" for number in range(100))
+
+
+def of_sections(n: int, text: str = WORDS) -> dict[str, Any]:
+    return {"sections": [{"heading": f"Part {number}", "text": text} for number in range(n)]}
+
+
+def of_own_words(n: int) -> dict[str, Any]:
+    """Sections that share few words."""
+    parts = [" ".join(f"own{number}word{at}" for at in range(60)) for number in range(n)]
+    return {"sections": [{"heading": f"Own{number}", "text": part} for number, part in enumerate(parts)]}
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], int, str, str]] = {
+    "sections of JSON": ("search", {"document": of_sections(MOST_SECTIONS + 1, "a")}, 422, "invalid_request", "2000"),
+    "text": ("search", {"text": "word " * (MOST_CHARS // 5 + 1)}, 413, "too_much_text", "the limit is 4,000,000"),
+    "values": ("search", {"document": {"sections": [{}] * 50_001}}, 413, "too_many_values", "the limit is 50,000"),
+    "a matrix": (
+        "compare",
+        {"query": {"document": of_own_words(1_100)}, "target": {"document": of_own_words(1_100)}},
+        413,
+        "too_many_pairs",
+        "1,210,000, the limit is 1,000,000",
+    ),
+    "words in pairs of sections": (
+        "compare",
+        {"query": {"document": of_sections(600)}, "target": {"document": of_sections(600)}},
+        413,
+        "too_much_work",
+        "the limit is 67,108,864",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_request_over_a_limit_names_it_and_the_next_step(client: TestClient, name: str) -> None:
+    path, body, status, code, limit = REFUSED[name]
+    response = client.post(f"/v1/{path}", json=body)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], limit in error["message"]) == (status, code, True), response.text[:400]
+    assert error["next"]
+
+
+def test_a_file_of_too_many_sections_is_refused(client: TestClient) -> None:
+    text = "".join(f"# {one['heading']}\n\n{one['text']}\n\n" for one in of_own_words(MOST_SECTIONS + 1)["sections"])
+    response = client.post("/v1/search/file", files={"file": ("a.md", text)})
+    message = "sections of a.md: 2,001, the limit is 2,000"
+    assert (response.status_code, response.json()["error"]["message"]) == (413, message)
+
+
+def test_a_reply_over_the_limit_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "MOST_REPLY_BYTES", 100_000)
+    response = client.post("/v1/search", json={"text": WORDS, "k": 50})
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "reply_too_large")
+    assert client.post("/v1/search", json={"text": WORDS, "k": 1}).status_code == 200
+
+
+def endless() -> bytes:
+    """Work that only a step can end."""
+    while True:
+        step()
+
+
+def post_all(client: TestClient, n: int, body: dict[str, Any]) -> Callable[[], list[int]]:
+    statuses: list[int] = []
+    posts = [
+        threading.Thread(target=lambda: statuses.append(client.post("/v1/search", json=body).status_code))
+        for _ in range(n)
+    ]
+    for post in posts:
+        post.start()
+
+    def joined() -> list[int]:
+        for post in posts:
+            post.join()
+        return statuses
+
+    return joined
+
+
+def test_work_ends_at_the_deadline_and_large_requests_leave_threads(
+    built_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = answers.search
+
+    def search(index: Index, query: Document, parameters: Parameters) -> bytes:
+        return endless() if len(query.text) > len(WORDS) else whole(index, query, parameters)
+
+    monkeypatch.setattr(answers, "search", search)
+    large = {"text": "word " * 60_000}
+    with served(built_folder, Settings(threads=4, concurrency=16, timeout=3)) as client:
+        joined = post_all(client, 6, large)
+        until(lambda: b"requests_admitted 6" in client.get("/metrics").content)
+        assert client.post("/v1/search", json={"text": WORDS}).status_code == 200
+        assert joined() == [504] * 6
+        until(lambda: b"requests_admitted 0" in client.get("/metrics").content)
+
+
+def test_no_type_is_guessed_and_readiness_says_nothing_of_documents(client: TestClient) -> None:
+    for path in ("/", "/ready", "/metrics", "/v1/documents", "/nothing", "/assets/icon.svg"):
+        assert client.get(path).headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    folder = tmp_path_factory.mktemp("limits") / "words.lm"
+    build(folder, corpus, encode="none")
+    return folder
+
+
+@pytest.mark.slow
+def test_idle_connections_do_not_block_others(words: Path) -> None:
+    with running(words) as (_, port):
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(600)]
+        try:
+            assert posted(port, {"text": WORDS, "k": 1}) == 200
+        finally:
+            for one in idle:
+                one.close()
+
+
+def posted(port: int, body: dict[str, Any], path: str = "/v1/search") -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    except ConnectionError:  # refused before the whole body was sent
+        return 503
+    finally:
+        connection.close()
+
+
+def memory(process_id: int, field: str) -> int:
+    """A value of the memory of a process, in kB."""
+    (line,) = (line for line in Path(f"/proc/{process_id}/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1])
+
+
+@pytest.mark.slow
+def test_thirty_hostile_clients_take_little_memory(words: Path) -> None:
+    bodies = [(name, f"/v1/{path}", body) for name, (path, body, *_) in REFUSED.items()]
+    bodies.append(("many pairs", "/v1/search", {"document": of_sections(2_000), "k": 50, "sections": None}))
+    bodies.append(("few", "/v1/compare", {"query": {"text": WORDS}, "target": {"text": WORDS}}))
+    statuses: set[tuple[str, int]] = set()
+    with running(words, "--threads", "4") as (process, port):
+        assert posted(port, {"text": WORDS}) == 200
+        idle = memory(process.pid, "VmRSS")
+
+        def client(number: int) -> None:
+            for turn in range(4):
+                name, path, body = bodies[(number + turn) % len(bodies)]
+                statuses.add((name, posted(port, body, path)))
+
+        clients = [threading.Thread(target=client, args=(number,)) for number in range(30)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join()
+        peak = memory(process.pid, "VmHWM")
+        expected = {(name, status) for name, (_, _, status, *_) in REFUSED.items()} | {("few", 200)}
+        assert {one for one in statuses if one[1] != 503} - {("many pairs", 413)} == expected
+        assert posted(port, {"text": WORDS}) == 200
+    assert peak - idle <= 450_000, (idle, peak)  # once it was 22 GB; less than the idle memory with an encoder
