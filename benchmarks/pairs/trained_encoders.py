@@ -24,7 +24,7 @@ from engine.training.card import CARD_FILE
 from engine.training.fine_tuning import FineTuningSettings
 from engine.training.section_contrast import ContrastSettings
 from engine.training.selection import spread_chunks
-from engine.training.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
+from engine.training.smith_pretraining import Objective, SmithPretraining, SmithSettings
 from engine.training.task import Task
 from engine.training.text_pairs import TextPairsSettings
 from engine.training.trainer import TrainerSettings
@@ -173,8 +173,8 @@ class TrainedEncoder:
             raise TrainingError(f"pretraining by hidden words and blocks is SMITH's, not that of {encoder.kind}")
         if budget.steps < 2:
             raise TrainingError(f"a budget of {budget.steps} steps has no half for pretraining; give at least 2")
-        config = SmithPretrainingConfig(
-            objectives=self._recipe.pretraining, batch_size=min(budget.pairs_per_step, len(texts)), seed=seed
+        config = SmithSettings(
+            tasks=self._recipe.pretraining, batch_size=min(budget.pairs_per_step, len(texts)), seed=seed
         )
         task = SmithPretraining(encoder, [encoder.segment(text) for text in texts.values()], config)
         return self._run(task, encoder, None, budget.steps // 2, seed)

@@ -25,16 +25,12 @@ _INITIAL_STD = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class ContrastiveConfig:
-    """Settings of the loss; the defaults are those of DocSplit.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+class ViewsSettings:
+    """Settings of the loss; DocSplit has a weight of 0.1 for masked words."""
 
     temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
-    symmetric: bool = setting(False, "also rank the queries for each target")
-    mlm_weight: float = setting(0.1, "weight of the masked-word loss; 0 leaves it out", FROM_ZERO)
+    symmetric: bool = setting(False, "use both views as queries")
+    mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
     mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
     seed: int = 0  # of the heads
@@ -57,15 +53,8 @@ class ContrastivePretraining:
     its first token; means, without the head, are our choice.
     """
 
-    def __init__(
-        self, encoder: TrainableEncoder, pairs: ViewPairs, config: ContrastiveConfig = ContrastiveConfig()
-    ) -> None:
+    def __init__(self, encoder: TrainableEncoder, pairs: ViewPairs, settings: ViewsSettings = ViewsSettings()) -> None:
         """Prepare the encoder and its heads.
-
-        Args:
-            encoder: its parameters are trained.
-            pairs: segmented by the same encoder.
-            config: of the loss.
 
         Raises:
             TrainingError: `mlm_weight` is above 0, but the encoder has no backbone to predict words.
@@ -73,18 +62,18 @@ class ContrastivePretraining:
         """
         self.encoder = encoder
         self.pairs = pairs
-        self.config = config
+        self.settings = settings
         self.module = nn.ModuleDict({"encoder": encoder.module})
         self._projection: ProjectionHead | None = None
         self._backbone, self._words = None, None
-        if config.mlp_head:
-            generator = torch.Generator().manual_seed(config.seed)
+        if settings.mlp_head:
+            generator = torch.Generator().manual_seed(settings.seed)
             device = next(encoder.module.parameters()).device
             self._projection = ProjectionHead(encoder.width, generator).to(device)
             self.module["projection"] = self._projection
-        if config.mlm_weight:
+        if settings.mlm_weight:
             self._backbone = _backbone_of(encoder)
-            self._words = MaskedWordLoss(self._backbone, seed=config.seed)
+            self._words = MaskedWordLoss(self._backbone, seed=settings.seed)
             self.module["words"] = self._words
 
     def batch(self, step: int) -> ViewBatch:
@@ -98,11 +87,11 @@ class ContrastivePretraining:
     def backward(self, batch: ViewBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the parts are "contrastive" and, if `mlm_weight` is above 0, "mlm"."""
         documents = [*batch.queries, *batch.targets]
-        if self.config.group_tokens is None:
+        if self.settings.group_tokens is None:
             loss = self._loss(self.encoder.embed(documents))
             backward(loss)
         else:
-            cache = GradientCache(self.encoder, group_tokens=self.config.group_tokens)
+            cache = GradientCache(self.encoder, group_tokens=self.settings.group_tokens)
             loss = cache.backward(documents, self._loss, backward)
         parts = {"contrastive": loss.item(), "loss": loss.item()}
         if self._words is not None and self._backbone is not None:
@@ -110,11 +99,11 @@ class ContrastivePretraining:
                 self._backbone,
                 [ids for document in documents for ids in document.token_ids],
                 backward,
-                weight=self.config.mlm_weight,
-                token_budget=self.config.group_tokens or TOKEN_BUDGET,
+                weight=self.settings.mlm_weight,
+                token_budget=self.settings.group_tokens or TOKEN_BUDGET,
                 seed=batch.seed,
             )
-            parts["loss"] += self.config.mlm_weight * parts["mlm"]
+            parts["loss"] += self.settings.mlm_weight * parts["mlm"]
         return parts
 
     def _loss(self, embedded: Embedded) -> Tensor:
@@ -127,8 +116,8 @@ class ContrastivePretraining:
                 queries,
                 targets,
                 torch.arange(len(queries), device=vectors.device),
-                temperature=self.config.temperature,
-                symmetric=self.config.symmetric,
+                temperature=self.settings.temperature,
+                symmetric=self.settings.symmetric,
             )
 
 
@@ -204,8 +193,6 @@ class MomentumContrast:
         """Hold an encoder and a copy of it.
 
         Args:
-            encoder: its parameters are trained.
-            pairs: segmented by the same encoder.
             queue_size: K, at least the batch size.
             momentum: m, in [0, 1).
             temperature: tau, above 0.
@@ -296,7 +283,6 @@ class ContrastiveTension:
         """Hold an encoder and a copy of it.
 
         Args:
-            encoder: its parameters are trained.
             pairs: segmented by the same encoder. Its batch size counts the pairs of texts, of which K in
                 K + 1 are of different texts. Its sampler is not used: both encoders read the same text.
             negatives: K, at least 1.

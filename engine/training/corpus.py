@@ -31,7 +31,6 @@ def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgme
     `relevance`; without that column every pair has relevance 1.
 
     Args:
-        path: the file, in UTF-8.
         queries: keep only these, in their order; the result has each of them, some perhaps without targets.
 
     Raises:
@@ -127,10 +126,6 @@ class Fellows(Mapping[str, int]):
 def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
     """Pair each document with all others that have one of its labels.
 
-    Args:
-        documents: those that can be in a pair.
-        label: a metadata field; each item of a list is a label, and null is none.
-
     Returns:
         The `Fellows` of each document that shares a label with another.
 
@@ -213,9 +208,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     be read is counted and left out, with its pairs.
 
     Args:
-        folder: where the files are.
         suffix: of the file names of one task, such as "_citation".
-        label: a metadata field; if there is no file of pairs, documents that share a value of it are pairs.
 
     Raises:
         TrainingError: no corpus, or files that do not fit together.

@@ -68,7 +68,6 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
     Args:
         values: (N,).
-        window: odd, at most N.
 
     Returns:
         (N,); NaN where the window holds a NaN.

@@ -56,8 +56,6 @@ class Towers:
         """Split the vectors of a batch.
 
         Args:
-            embedded: of its queries, followed by its targets.
-            pairs: the batch.
             teacher_scores: (B, T), on any device.
         """
         n, device = len(pairs.queries), embedded.documents.device
@@ -101,15 +99,7 @@ class PairLosses:
         softening: float,
         temperature: float,
     ) -> None:
-        """Set the constants.
-
-        Args:
-            scaled_cosine: of `bce`, learned with the encoder.
-            crowd: M of the thresholds taken in the batch.
-            evidence_temperature: of `evidence`.
-            softening: of the evidence, see `engine.training.losses.margin`.
-            temperature: of all losses over cosines.
-        """
+        """Set the constants."""
         self._scaled_cosine = scaled_cosine
         self._crowd = crowd
         self._evidence_temperature = evidence_temperature

@@ -39,7 +39,6 @@ class GradientCache:
         """Wrap an encoder.
 
         Args:
-            encoder: anything whose `embed` reads each document by itself.
             group_tokens: maximum tokens of documents encoded together with a graph, at
                 least 1; a longer document is a group by itself.
         """
@@ -66,7 +65,6 @@ class GradientCache:
             documents: the whole batch, at least one.
             loss: computes a scalar from the vectors of the batch, in its order; parameters
                 used in it get their gradients too.
-            backward: `Tensor.backward`, or a scaled one.
 
         Returns:
             The loss, without graph.

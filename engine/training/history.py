@@ -71,9 +71,6 @@ def step_values(
 
     Args:
         losses: parts by name, and their total as "loss".
-        rate: the learning rate.
-        tokens_per_second: read by the encoder in this step.
-        seconds: of updates in this run so far, including those before it was resumed.
     """
     parts = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in losses.items()}
     return {**parts, LEARNING_RATE: rate, TOKENS_PER_SECOND: tokens_per_second, SECONDS: seconds}

@@ -133,8 +133,6 @@ def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: T
     Args:
         cosine: (B,) in [-1, 1].
         labels: (B,) bool or 0 and 1; 1 is a match.
-        scale: scalar, 6 in SMITH's code; `ScaledCosine.scale` where it is learned.
-        bias: scalar, 0 in SMITH's code.
 
     Returns:
         The mean over pairs.
@@ -305,10 +303,8 @@ def margin(similarities: Tensor, theta: Tensor, power: float, softening: float =
     and similarities below the threshold still have a gradient.
 
     Args:
-        similarities: any shape, -inf where nothing can be found.
         theta: in [0, 1], of a shape that broadcasts.
         power: p, above 0; at least 1 with a softening.
-        softening: tau; 0 is the score of search.
     """
     above = similarities.clamp(max=1.0) - theta
     room = (1.0 - theta).clamp(min=1e-9)
@@ -342,9 +338,7 @@ def evidence_scores(
         weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
         theta: (Q, I) in [0, 1], of the corpus or from `batch_thresholds`.
         theta_document: (Q,) in [0, 1], of the document vectors.
-        power: p.
         document_weight: of the document vectors, in [0, 1].
-        softening: see `margin`; about a tenth of 1 - theta at the start of training.
 
     Returns:
         (Q, T) in [0, 1].

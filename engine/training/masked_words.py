@@ -39,7 +39,6 @@ def maskable(ids: Tensor, mask: Tensor, special_ids: Collection[int]) -> Tensor:
     Args:
         ids: (N, L) int64.
         mask: (N, L) bool, True where a token is real.
-        special_ids: of [CLS], [SEP], [PAD], [MASK].
 
     Returns:
         (N, L) bool.
@@ -62,9 +61,6 @@ def choose_by_count(
     Args:
         maskable: (N, L) bool.
         mask: (N, L) bool, True where a token is real; `length` counts these, special ones included.
-        generator: of the choice.
-        share: of the words.
-        most: maximum of one sequence.
 
     Returns:
         (N, L) bool; fewer where a sequence has fewer words.
@@ -82,9 +78,6 @@ def mask_words(
     Args:
         ids: (N, L) int64; not changed.
         chosen: (N, L) bool.
-        generator: of the draws.
-        mask_id: of [MASK].
-        vocabulary_size: V.
     """
     fate = torch.rand(ids.shape, generator=generator)
     other = torch.randint(vocabulary_size, ids.shape, generator=generator)
@@ -168,12 +161,7 @@ class MaskedWordLoss(nn.Module):
         """Add the gradients of `weight` times the loss.
 
         Args:
-            backbone: the one that the head was made for.
             sequences: N lists of ids, without special tokens.
-            backward: see `Task.backward`; called once per forward pass.
-            weight: of the loss.
-            token_budget: maximum tokens of one forward pass, padding included.
-            seed: of the masking.
 
         Returns:
             The mean cross-entropy over all masked words, without the weight; 0 where none was masked.
@@ -224,12 +212,6 @@ class WordPretraining:
         self, encoder: TrainableEncoder, pairs: ViewPairs, *, group_tokens: int | None = None, seed: int = 0
     ) -> None:
         """Prepare the backbone and its head.
-
-        Args:
-            encoder: only its backbone is trained.
-            pairs: of the same encoder; its sampler is not used, each document is read by itself.
-            group_tokens: maximum tokens of one forward pass.
-            seed: of the head.
 
         Raises:
             TrainingError: the encoder has no backbone to predict words.

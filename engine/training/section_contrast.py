@@ -160,9 +160,6 @@ class SectionContrast:
         """Train `encoder` on documents that it segmented.
 
         Args:
-            encoder: loaded in float32.
-            documents: the list that the positions of `relation` refer to.
-            relation: `Graph`, or `Classes`.
             settings: `ContrastSettings()` by default.
         """
         self.encoder = encoder

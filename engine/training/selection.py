@@ -117,8 +117,6 @@ class EvidenceChunks:
 
         Args:
             index: of the corpus; its chunks must be those of the encoder in training.
-            query_chunks: maximum number of chunks of a query.
-            target_chunks: maximum number of chunks of a target.
             crowd: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
 
         Raises:
@@ -230,8 +228,6 @@ def hard_negatives(
 
     Args:
         ranking: targets and scores, best first, without the query itself; scores at least 0.
-        related: targets that belong to the query.
-        held_out: targets that are never drawn.
         margin: above 0; 1 keeps all that rank below the best related one.
 
     Returns:

@@ -51,14 +51,12 @@ class WordReduction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SmithPretrainingConfig:
-    """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP.
+class SmithSettings:
+    """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP."""
 
-    Raises:
-        TrainingError: a number is out of its range.
-    """
-
-    objectives: frozenset[Objective] = frozenset(Objective)
+    tasks: frozenset[Objective] | None = setting(
+        None, "wp (masked words), sp (masked blocks) or wp,sp; by default all that the encoder can learn"
+    )
     batch_size: int = setting(32, "documents of a batch", COUNT)
     wp_reduction: WordReduction | None = setting(
         None, "mean or sum_blocks (means by block position, summed); sum_blocks in released, else mean"
@@ -70,6 +68,10 @@ class SmithPretrainingConfig:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+
+
+def _all_of(encoder: SmithEncoder) -> frozenset[Objective]:
+    return frozenset(Objective) if encoder.config.is_hierarchical else frozenset({Objective.WORDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,9 @@ class SmithBatch:
 class SmithPretrainingModule(nn.Module):
     """The encoder's parameters, and those that only the pretraining needs."""
 
-    def __init__(self, encoder: SmithEncoder, config: SmithPretrainingConfig) -> None:
+    def __init__(self, encoder: SmithEncoder, settings: SmithSettings) -> None:
         super().__init__()
-        width, generator = encoder.config.width, torch.Generator().manual_seed(config.seed)
+        width, generator = encoder.config.width, torch.Generator().manual_seed(settings.seed)
         self.encoder = encoder.module
         self.word_head = MaskedWordHead(width, encoder.tokenizer.vocabulary_size, generator)
         # The paper compares the contextual block itself with the true one.
@@ -96,8 +98,10 @@ class SmithPretrainingModule(nn.Module):
         self.hidden_block = nn.Parameter(torch.empty(width))
         nn.init.trunc_normal_(self.hidden_block, std=0.02, a=-0.04, b=0.04, generator=generator)
         is_released = encoder.config.variant is Variant.RELEASED
-        self.slot_bias = nn.Parameter(torch.zeros(config.batch_size * config.masked_blocks)) if is_released else None
-        learned = None if config.temperature is None else torch.tensor(math.log(config.temperature))
+        self.slot_bias = (
+            nn.Parameter(torch.zeros(settings.batch_size * settings.masked_blocks)) if is_released else None
+        )
+        learned = None if settings.temperature is None else torch.tensor(math.log(settings.temperature))
         self.log_temperature = None if learned is None else nn.Parameter(learned)
 
 
@@ -125,34 +129,30 @@ class SmithPretraining:
         self,
         encoder: SmithEncoder,
         documents: Sequence[SegmentedDocument],
-        config: SmithPretrainingConfig = SmithPretrainingConfig(),
+        settings: SmithSettings = SmithSettings(),
     ) -> None:
         """Prepare the encoder and the heads of the pretraining.
-
-        Args:
-            encoder: its parameters are trained.
-            documents: segmented by `encoder`.
-            config: of the pretraining.
 
         Raises:
             TrainingError: there are no documents or no objectives, or the encoder has no document layers to
                 predict blocks.
         """
-        if not documents or not config.objectives:
+        self.objectives = _all_of(encoder) if settings.tasks is None else settings.tasks
+        if not documents or not self.objectives:
             raise TrainingError(
-                f"{len(documents)} documents and {len(config.objectives)} objectives; give at least one of each"
+                f"{len(documents)} documents and {len(self.objectives)} objectives; give at least one of each"
             )
-        if Objective.BLOCKS in config.objectives and not encoder.config.is_hierarchical:
+        if Objective.BLOCKS in self.objectives and not encoder.config.is_hierarchical:
             raise TrainingError("an encoder of 0 document layers cannot guess blocks; leave out the objective 'sp'")
         self.encoder = encoder
         self.documents = documents
-        self.config = config
+        self.settings = settings
         is_released = encoder.config.variant is Variant.RELEASED
-        self._reduction = config.wp_reduction or (WordReduction.SUM_BLOCKS if is_released else WordReduction.MEAN)
+        self._reduction = settings.wp_reduction or (WordReduction.SUM_BLOCKS if is_released else WordReduction.MEAN)
         self._special = {*encoder.tokenizer.prefix, *encoder.tokenizer.suffix, encoder.tokenizer.pad_id}
-        if Objective.WORDS in config.objectives:
+        if Objective.WORDS in self.objectives:
             self._special.add(encoder.tokenizer.mask_id)
-        self._module = SmithPretrainingModule(encoder, config).to(encoder.device)
+        self._module = SmithPretrainingModule(encoder, settings).to(encoder.device)
 
     @property
     def module(self) -> SmithPretrainingModule:
@@ -161,10 +161,10 @@ class SmithPretraining:
 
     def batch(self, step: int) -> SmithBatch:
         """See `Task.batch`."""
-        rng = step_generator(self.config.seed, step)
+        rng = step_generator(self.settings.seed, step)
         drawn = [
             self.documents[position]
-            for position in epoch_slice(len(self.documents), self.config.batch_size, step, self.config.seed)
+            for position in epoch_slice(len(self.documents), self.settings.batch_size, step, self.settings.seed)
         ]
         read = [self._read(document, rng) for document in drawn]
         n_blocks = tuple(len(mask) for _, mask in read)
@@ -186,14 +186,14 @@ class SmithPretraining:
         is_fixed = encoder.config.variant is Variant.FIXED
         window = windows[int(rng.integers(len(windows)))] if is_fixed else windows[0]
         ids, mask = self._padded(document, window)
-        if Objective.WORDS not in self.config.objectives:
+        if Objective.WORDS not in self.objectives:
             return MaskedWords(ids, torch.full_like(ids, IGNORED)), mask
         free = maskable(ids, mask, self._special)
         if is_fixed:
             generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
             chosen = choose_by_chance(free, generator)
         else:
-            generator = torch.Generator().manual_seed(_document_seed(document, self.config.seed))
+            generator = torch.Generator().manual_seed(_document_seed(document, self.settings.seed))
             chosen = choose_by_count(free, mask, generator)
         tokenizer = encoder.tokenizer
         hidden = mask_words(
@@ -209,7 +209,7 @@ class SmithPretraining:
 
     def _hidden_blocks(self, n_blocks: Sequence[int], rng: np.random.Generator) -> Tensor:
         """(M, 2): the blocks to predict, by document."""
-        m, max_blocks = self.config.masked_blocks, self.encoder.config.max_blocks
+        m, max_blocks = self.settings.masked_blocks, self.encoder.config.max_blocks
         rows: list[tuple[int, int]] = []
         for document, n in enumerate(n_blocks):
             among, count = {
@@ -224,9 +224,9 @@ class SmithPretraining:
         """See `Task.backward`; the parts are "wp" and "sp"."""
         tokens, blocks = self.module.encoder.blocks(batch.words.ids, batch.mask)
         losses: dict[str, Tensor] = {}
-        if Objective.WORDS in self.config.objectives:
+        if Objective.WORDS in self.objectives:
             losses["wp"] = self._word_loss(tokens, batch)
-        if Objective.BLOCKS in self.config.objectives:
+        if Objective.BLOCKS in self.objectives:
             losses["sp"] = self._block_loss(blocks, batch)
         loss = torch.stack(list(losses.values())).sum()
         if loss.requires_grad:  # else nothing was masked in the whole batch
@@ -275,7 +275,7 @@ class SmithPretraining:
         if not is_real.all():
             padding = self.module.encoder.padding_block()
             truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
-        return truth.detach() if self.config.stop_gradient else truth
+        return truth.detach() if self.settings.stop_gradient else truth
 
 
 def _document_seed(document: SegmentedDocument, seed: int) -> int:

@@ -55,10 +55,7 @@ def epoch_slice(n: int, size: int, step: int, seed: int) -> list[int]:
     """The positions, out of n, that a step reads: each once per epoch, in a new order in every epoch.
 
     Args:
-        n: number of items.
         size: of a batch, at least 1; if n is smaller, all n are read.
-        step: from 0.
-        seed: of the shuffling.
 
     Returns:
         min(size, n) positions; an incomplete batch at the end of an epoch is left out.
@@ -75,9 +72,6 @@ def full_precision(device: torch.device) -> torch.autocast:
     A loss divides differences of cosines by a temperature of about 0.05. The three digits of
     bfloat16 are too few for these differences. Encoders return vectors in float32, but the
     caller may have to convert hidden states.
-
-    Args:
-        device: of the vectors.
 
     Returns:
         A context manager.

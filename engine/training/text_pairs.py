@@ -217,15 +217,6 @@ def pretrain_topics(
 ) -> list[float]:
     """Fit the topic model of an encoder by itself, with the settings of its authors' code.
 
-    Args:
-        encoder: with a topic model, the only part of it that changes.
-        texts: documents, and also their sentences if short texts matter.
-        epochs: passes over the texts.
-        batch_texts: texts per step.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
-        seed: of order and samples.
-
     Returns:
         The mean of `EmbeddedTopicModel.loss` in each epoch.
 

@@ -129,15 +129,9 @@ class Trainer(transformers.Trainer):
         """Prepare a run.
 
         Args:
-            task: draws batches and computes gradients.
-            encoder: the model to validate and save; its parameters are among the task's.
-            folder: of the run. A run that has checkpoints there is resumed.
-            settings: see `TrainerSettings`.
             validate: corpora whose mean decides which parameters are the best, or a function that
                 measures the current parameters, higher is better. Without, the last parameters are kept.
             rate: share of the learning rate at a step, by default `rate_share`.
-            log: called with a line about validations and resumption.
-            watch: called with every step.
 
         Raises:
             MissingExtra: accelerate is not installed.

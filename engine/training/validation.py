@@ -41,13 +41,10 @@ class Validation:
         """Prepare the corpus.
 
         Args:
-            corpus: with valid judgments.
-            encoder: the one in training.
             chunks: maximum number of chunks of a document to encode; all by default.
             queries: maximum number of queries, the first ones; all by default.
             documents: number of documents to rank: the queries, their judged targets, and
                 others drawn once; all by default.
-            scoring: the constants of the score.
 
         Raises:
             TrainingError: there are no valid judgments, or a number is below 1.
@@ -126,8 +123,6 @@ def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float
     """nDCG@depth of one ranking, with the gain 2^relevance - 1 of Burges et al. (2005).
 
     Args:
-        ranking: targets, best first.
-        judged: relevance by target; unlisted targets and negative values count as 0.
         depth: at least 1.
 
     Returns:

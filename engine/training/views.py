@@ -55,10 +55,6 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
 
     Each section keeps its heading and the kept part of its text; a section without text is
     dropped. Pages are dropped, since they point into the whole text.
-
-    Args:
-        document: any.
-        spans: in ascending order, not overlapping; all text outside of them is cut out.
     """
     text: list[str] = []
     kept: list[Section] = []
@@ -95,10 +91,6 @@ class PairSampler(Protocol):
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """Draw two views.
-
-        Args:
-            document: of any length.
-            rng: the only source of randomness.
 
         Returns:
             Two documents, each with a word if `document` has any. A document that is too
@@ -284,16 +276,13 @@ class ViewPairs:
         """Hold a corpus.
 
         Args:
-            encoder: segments the views.
             documents: at least two.
-            sampler: draws the two views.
             batch_size: documents of a batch, at least two.
             max_tokens: maximum tokens of a view, without special tokens. A window has at most
                 `sampler.room` times as many. Text of a view beyond `max_tokens` is not read.
             joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
                 beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
                 as they do when the encoder is used.
-            seed: of all draws.
 
         Raises:
             TrainingError: there are fewer than two documents, in all or in a batch, or `max_tokens` is below 1.

@@ -47,8 +47,6 @@ def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: b
     """Read folders in the layout of the benchmarks.
 
     Args:
-        given: folders, each with the suffix of its task.
-        label: a metadata field whose values make pairs, if there is no file of pairs.
         needs_pairs: refuse a corpus without pairs.
 
     Raises:

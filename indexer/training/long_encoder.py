@@ -74,13 +74,6 @@ def long_backbone(
     the window. BigBird has no other parameters than BERT. The authors then trained the model on masked words; so a
     model made here should be trained before use.
 
-    Args:
-        bert: the folder of a BERT.
-        attention: the kind of attention.
-        sizes: see `LongSizes`.
-        device: as in `load_trainable`.
-        pooling: of the backbone.
-
     Raises:
         EncoderError: the folder holds no BERT, or cannot be loaded.
     """

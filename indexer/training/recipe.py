@@ -16,10 +16,10 @@ from typing import Any, ClassVar, TypeAlias, get_type_hints
 from engine.encoders.encoder import Pooling
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
+from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import (
-    ABOVE_ZERO,
     COUNT,
     FROM_ZERO,
     SHARE,
@@ -29,7 +29,7 @@ from engine.training.settings import (
     setting,
     shown_value,
 )
-from engine.training.smith_pretraining import Objective as SmithLoss
+from engine.training.smith_pretraining import SmithSettings
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from engine.training.views import Sampling
@@ -124,18 +124,15 @@ class ViewsObjective:
     batch_size: int = setting(36, "documents of a batch", Range(least=2))
     view_tokens: int = setting(512, "most tokens of a view", COUNT)
     joined_views: bool = setting(False, "read a view as one chunk, across headings, as published")
-    temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
-    symmetric: bool = setting(False, "use both views as queries")
-    mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
-    mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
+    settings: ViewsSettings = field(default_factory=ViewsSettings)
     queue: int = setting(0, "earlier views that are negatives", FROM_ZERO)
     momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
-    group_tokens: int | None = setting(None, _GROUP, COUNT)
 
     def __post_init__(self) -> None:
         """Check that the settings of the loss fit the queue."""
         check_ranges(self)
-        if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
+        loss = self.settings
+        if self.queue and (loss.symmetric or loss.mlm_weight or loss.mlp_head or loss.group_tokens):
             raise TrainingError(
                 f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
                 "leave them out, or train with the negatives of the batch: --set queue=0"
@@ -176,13 +173,7 @@ class SmithObjective:
 
     name: ClassVar[str] = "smith"
     needs_pairs: ClassVar[bool] = False
-    tasks: frozenset[SmithLoss] | None = setting(
-        None, "wp (masked words), sp (masked blocks) or wp,sp; by default all that the encoder can learn"
-    )
-    batch_size: int = setting(32, "documents of a batch", COUNT)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    settings: SmithSettings = field(default_factory=SmithSettings)
 
 
 Objective: TypeAlias = (
@@ -243,7 +234,7 @@ OBJECTIVES: Mapping[str, Recipe] = {
     # As published: the first token of a view that is one chunk, a dense layer over it, and masked words.
     "docsplit-paper": Recipe(
         start=Start(pooling=Pooling.CLS, window_tokens=512),
-        objective=ViewsObjective(joined_views=True, mlp_head=True, mlm_weight=0.1),
+        objective=ViewsObjective(joined_views=True, settings=ViewsSettings(mlp_head=True, mlm_weight=0.1)),
         trainer=_ALONE,
     ),
     "ct": Recipe(objective=TensionObjective(), trainer=_ALONE),
@@ -258,10 +249,7 @@ def recipe_of(
     """The recipe of an objective in `OBJECTIVES`, with some settings as text.
 
     Args:
-        objective: its name.
         settings: by the names of fields; sizes of a new encoder as "size.width".
-        encoder: the encoder to start from, or the backbone of a new one.
-        new: the kind of a new encoder.
 
     Raises:
         TrainingError: a setting is unknown or does not apply, or its value is not valid.

@@ -139,18 +139,7 @@ def summarize(
     command: str,
     changes: Sequence[ValidationChange],
 ) -> RunSummary:
-    """Summarize a run for its model card.
-
-    Args:
-        out: the folder, whose name is that of the model.
-        recipe: of the run.
-        outcome: the result of the trainer.
-        corpora: the training data.
-        made: the trained encoder, and which of its parameters were those of the encoder in the recipe.
-        record: with the changes of settings during the run.
-        command: repeats the run; "" if it was run from Python.
-        changes: of the validations.
-    """
+    """Summarize a run for its model card."""
     seed = recipe.trainer.seed
     origin = describe_origin(command, seed)
     taken, encoder, needs_pairs = made.taken, made.encoder, recipe.objective.needs_pairs

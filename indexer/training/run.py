@@ -77,16 +77,11 @@ def train(
     If a corpus has valid judgments, they choose the best parameters; otherwise the last are kept.
 
     Args:
-        out: becomes a folder that `load_trainable` reads, with card, history and curves.
         corpora: folders in the layout of `engine.training.corpus`, as FOLDER or FOLDER:SUFFIX. If the
             objective needs no pairs, also files and folders of any format that `longmatch index` reads.
         recipe: the settings; by default those of `Recipe`.
         indexes: folder of the indexes of the corpora, by which negatives and chunks are
             chosen, as NAME.lm; built if missing. OUT/indexes by default.
-        device: where the encoder is trained.
-        command: the command line of the run, for its card.
-        log: called with a line of progress now and then.
-        watch: called with every step.
 
     Raises:
         TrainingError: the corpora hold no pairs or too few documents, encoder and objective do not fit, the

@@ -79,13 +79,6 @@ def make_encoder(
     with BERT-base in SMITH-Short and MatchBERT. CoLDE and TDE are built on the backbone.
     A Longformer or BigBird has the parameters of a BERT, and reads whole sections.
 
-    Args:
-        new: the encoder to make.
-        backbone: a folder, a hub name or the bundled encoder.
-        texts: for the vocabulary of a TDE; called only for a TDE.
-        seed: of the random parameters.
-        device: as in `load_trainable`.
-
     Raises:
         TrainingError: a size is unknown, or its value is not valid.
         EncoderError: sizes do not fit each other or the backbone, or there is no such variant.
@@ -208,14 +201,6 @@ def starting_encoder(
     log: Callable[[str], None],
 ) -> Made:
     """Load or make the encoder in float32.
-
-    Args:
-        start: the requested encoder.
-        documents: for the topics of a new TDE.
-        seed: of random parameters.
-        device: as in `load_trainable`.
-        is_resumed: all parameters will be loaded from a checkpoint, so topics are not fitted here.
-        log: called with a line before a slow step.
 
     Raises:
         EncoderError: it cannot be loaded or made, or has fewer layers than are to be frozen.

@@ -17,7 +17,6 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import DocumentError, TrainingError
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import (
-    ContrastiveConfig,
     ContrastivePretraining,
     ContrastiveTension,
     MomentumContrast,
@@ -27,8 +26,7 @@ from engine.training.fine_tuning import FineTuning, Loss, Source
 from engine.training.masked_words import WordPretraining
 from engine.training.section_contrast import Classes, Graph, SectionContrast
 from engine.training.selection import EvidenceChunks, IndexTeacher, Miner, RandomRuns, Selector
-from engine.training.smith_pretraining import Objective as SmithLoss
-from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.smith_pretraining import SmithPretraining
 from engine.training.task import Task
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.views import SAMPLERS, Sampling, ViewPairs
@@ -93,11 +91,8 @@ def _alone(
         case SmithObjective():
             if not isinstance(encoder, SmithEncoder):
                 raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
-            all_tasks = frozenset(SmithLoss) if encoder.config.is_hierarchical else frozenset({SmithLoss.WORDS})
-            config = SmithPretrainingConfig(
-                objectives=objective.tasks or all_tasks, batch_size=objective.batch_size, seed=seed
-            )
-            return SmithPretraining(encoder, list(_readable(encoder, documents)), config)
+            documents_read = list(_readable(encoder, documents))
+            return SmithPretraining(encoder, documents_read, replace(objective.settings, seed=seed))
 
 
 def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
@@ -224,17 +219,13 @@ def _views(encoder: TrainableEncoder, documents: Sequence[Document], objective: 
     pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
     if objective.queue:
         return MomentumContrast(
-            encoder, pairs, queue_size=objective.queue, momentum=objective.momentum, temperature=objective.temperature
+            encoder,
+            pairs,
+            queue_size=objective.queue,
+            momentum=objective.momentum,
+            temperature=objective.settings.temperature,
         )
-    config = ContrastiveConfig(
-        temperature=objective.temperature,
-        symmetric=objective.symmetric,
-        mlm_weight=objective.mlm_weight,
-        mlp_head=objective.mlp_head,
-        group_tokens=objective.group_tokens,
-        seed=seed,
-    )
-    return ContrastivePretraining(encoder, pairs, config)
+    return ContrastivePretraining(encoder, pairs, replace(objective.settings, seed=seed))
 
 
 def _readable(encoder: Encoder, documents: Sequence[Document]) -> Iterator[SegmentedDocument]:

@@ -15,11 +15,11 @@ from engine.encoders.encoder import Pooling
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
 from engine.training.contrastive_pretraining import (
-    ContrastiveConfig,
     ContrastivePretraining,
     ContrastiveTension,
     MomentumContrast,
     ProjectionHead,
+    ViewsSettings,
     raw_vectors,
 )
 from engine.training.losses import info_nce
@@ -53,7 +53,7 @@ def pretraining(
     **config: Any,  # noqa: ANN401
 ) -> ContrastivePretraining:
     pairs = ViewPairs(encoder, DOCUMENTS, SAMPLERS[sampling], batch_size=batch_size, max_tokens=48)
-    return ContrastivePretraining(encoder, pairs, ContrastiveConfig(**config))
+    return ContrastivePretraining(encoder, pairs, ViewsSettings(**{"mlm_weight": 0.1, **config}))
 
 
 def gradients(module: nn.Module) -> dict[str, Tensor]:
@@ -141,7 +141,7 @@ def test_an_encoder_without_a_backbone_cannot_guess_words(encoder: MeanEncoder) 
     with pytest.raises(
         TrainingError, match=r"^an encoder of kind 'mean' has no backbone that guesses words; set mlm_w"
     ):
-        ContrastivePretraining(encoder, task.pairs)
+        ContrastivePretraining(encoder, task.pairs, task.settings)
 
 
 def test_tokens_of_both_views_are_counted(encoder: MeanEncoder) -> None:

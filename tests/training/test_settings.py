@@ -8,11 +8,11 @@ from typing import Any, get_type_hints
 import pytest
 
 from engine.errors import TrainingError
-from engine.training.contrastive_pretraining import ContrastiveConfig
+from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import Range, Settings, parse, shown_value
-from engine.training.smith_pretraining import SmithPretrainingConfig
+from engine.training.smith_pretraining import SmithSettings
 from engine.training.text_pairs import TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
@@ -30,8 +30,8 @@ from indexer.training import (
 )
 
 SETTINGS = [
-    *(TrainerSettings(), FineTuningSettings(), ContrastSettings(), TextPairsSettings(), SmithPretrainingConfig()),
-    *(ContrastiveConfig(), PairsObjective(), SectionsObjective(), TextPairsObjective(), ViewsObjective()),
+    *(TrainerSettings(), FineTuningSettings(), ContrastSettings(), TextPairsSettings(), SmithSettings()),
+    *(ViewsSettings(), PairsObjective(), SectionsObjective(), TextPairsObjective(), ViewsObjective()),
     *(TensionObjective(), WordsObjective(), SmithObjective(), Start(), NewEncoder(Kind.TDE), Recipe()),
 ]
 FIELDS = [(settings, one) for settings in SETTINGS for one in fields(settings) if "meaning" in one.metadata]

@@ -23,7 +23,7 @@ from engine.training.smith_pretraining import (
     Objective,
     SmithBatch,
     SmithPretraining,
-    SmithPretrainingConfig,
+    SmithSettings,
     WordReduction,
 )
 from engine.training.task import Task
@@ -70,7 +70,7 @@ def make(bert_folder: Path) -> Make:
     ) -> SmithPretraining:
         encoder = SmithEncoder.create(bert_folder, BY_VARIANT[variant], device="cpu", seed=draw)
         documents = [encoder.segment(make_document(text[:9], text * repeats)) for text in texts]
-        task = SmithPretraining(encoder, documents, replace(SmithPretrainingConfig(batch_size=4), **changes))
+        task = SmithPretraining(encoder, documents, replace(SmithSettings(batch_size=4), **changes))
         task.module.eval()
         return task
 
@@ -159,7 +159,7 @@ def test_the_fixed_word_masks_are_new_at_each_step(make: Make) -> None:
 
 def test_the_released_pool_holds_blocks_that_do_not_exist_and_the_fixed_one_does_not(make: Make) -> None:
     short = [f"{word} fox." for word in ("The", "Old", "Red", "Dark")]  # one block each
-    released = make(Variant.RELEASED, repeats=1, texts=short, objectives=BLOCKS)
+    released = make(Variant.RELEASED, repeats=1, texts=short, tasks=BLOCKS)
     batches = [released.batch(step) for step in range(30)]
     assert {len(batch.hidden) for batch in batches} == {8}
     assert {int(block) for batch in batches for block in batch.hidden[:, 1]} == set(range(6))
@@ -177,7 +177,7 @@ def test_the_fixed_variant_leaves_a_block_to_guess_from(make: Make) -> None:
 
 
 def test_every_window_of_a_long_document_is_read_in_turn(make: Make) -> None:
-    task = make(texts=["".join(TEXTS)], objectives=BLOCKS)
+    task = make(texts=["".join(TEXTS)], tasks=BLOCKS)
     document = task.documents[0]
     windows = document_windows(document.chunks, 6)
     assert len(windows) > 2
@@ -190,7 +190,7 @@ def test_every_window_of_a_long_document_is_read_in_turn(make: Make) -> None:
 @pytest.mark.parametrize("variant", Variant)
 def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, variant: Variant) -> None:
     # Random weights of `released` already distinguish blocks, some rightly and some wrongly: take the mean of draws.
-    draws = [make(variant, objectives=BLOCKS, draw=draw) for draw in range(12 if variant is Variant.RELEASED else 1)]
+    draws = [make(variant, tasks=BLOCKS, draw=draw) for draw in range(12 if variant is Variant.RELEASED else 1)]
     for step in range(3):
         batches = [task.batch(step) for task in draws]
         candidates = {len(batch.hidden) for batch in batches}
@@ -200,7 +200,7 @@ def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, va
 
 
 def test_the_word_loss_starts_at_the_logarithm_of_the_vocabulary(make: Make) -> None:
-    task = make(objectives=WORDS)
+    task = make(tasks=WORDS)
     expected = math.log(task.encoder.tokenizer.vocabulary_size)
     assert task.backward(task.batch(0), ignore)["wp"] == pytest.approx(expected, abs=0.1)
 
@@ -271,7 +271,7 @@ def word_losses_by_hand(task: SmithPretraining, batch: SmithBatch) -> list[tuple
 
 @torch.no_grad()
 def test_words_are_reduced_by_mean_or_by_block_position(make: Make) -> None:
-    mean, summed = make(objectives=WORDS), make(Variant.RELEASED, objectives=WORDS)
+    mean, summed = make(tasks=WORDS), make(Variant.RELEASED, tasks=WORDS)
     batch = mean.batch(0)
     losses = [loss for _, loss in word_losses_by_hand(mean, batch)]
     assert mean.backward(batch, ignore)["wp"] == pytest.approx(sum(losses) / len(losses), abs=1e-4)
@@ -282,7 +282,7 @@ def test_words_are_reduced_by_mean_or_by_block_position(make: Make) -> None:
     expected = sum(sum(losses) / len(losses) for losses in by_place.values())
     assert len(by_place) > 2
     assert summed.backward(batch, ignore)["wp"] == pytest.approx(expected, abs=1e-3)
-    with_mean = make(Variant.RELEASED, objectives=WORDS, wp_reduction=WordReduction.MEAN)
+    with_mean = make(Variant.RELEASED, tasks=WORDS, wp_reduction=WordReduction.MEAN)
     assert with_mean.backward(batch, ignore)["wp"] < expected / 2
 
 
@@ -297,7 +297,7 @@ def starting(names: set[str], *parts: str) -> set[str]:
 
 
 def test_words_train_the_token_path_alone(make: Make) -> None:
-    trained = trained_by(make(objectives=WORDS))
+    trained = trained_by(make(tasks=WORDS))
     assert starting(trained, "encoder.sentence.bert.encoder.", "word_head.bias")
     assert not starting(
         trained, "encoder.sentence.bert.pooler", "encoder.sentence.dense", "encoder.document", "encoder.heads", "block"
@@ -305,7 +305,7 @@ def test_words_train_the_token_path_alone(make: Make) -> None:
 
 
 def test_blocks_train_all_but_the_last_layer(make: Make) -> None:
-    trained = trained_by(make(objectives=BLOCKS))
+    trained = trained_by(make(tasks=BLOCKS))
     for part in ("bert.encoder", "bert.pooler", "dense"):
         assert starting(trained, f"encoder.sentence.{part}")
     assert starting(trained, "encoder.document.encoder", "hidden_block")
@@ -315,7 +315,7 @@ def test_blocks_train_all_but_the_last_layer(make: Make) -> None:
 def test_stop_gradient_cuts_the_path_through_the_true_blocks(make: Make) -> None:
     losses, gradients = [], []
     for stops in (False, True):
-        task = make(objectives=BLOCKS, stop_gradient=stops)
+        task = make(tasks=BLOCKS, stop_gradient=stops)
         losses.append(task.backward(task.batch(0), Tensor.backward)["sp"])
         dense = task.module.encoder.sentence.dense
         assert dense is not None
@@ -327,8 +327,7 @@ def test_stop_gradient_cuts_the_path_through_the_true_blocks(make: Make) -> None
 
 def test_with_all_blocks_hidden_stop_gradient_leaves_the_sentences_alone(make: Make) -> None:
     trained = [
-        trained_by(make(Variant.PAPER, objectives=BLOCKS, masked_blocks=6, stop_gradient=stops))
-        for stops in (False, True)
+        trained_by(make(Variant.PAPER, tasks=BLOCKS, masked_blocks=6, stop_gradient=stops)) for stops in (False, True)
     ]
     assert starting(trained[0], "encoder.sentence")
     assert not starting(trained[1], "encoder.sentence")
@@ -336,7 +335,7 @@ def test_with_all_blocks_hidden_stop_gradient_leaves_the_sentences_alone(make: M
 
 
 def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) -> None:
-    task = make(repeats=1, texts=["Old fox.", "Red dog."], objectives=BLOCKS)
+    task = make(repeats=1, texts=["Old fox.", "Red dog."], tasks=BLOCKS)
     calls: list[Tensor] = []
     assert task.backward(task.batch(0), calls.append) == {"sp": 0.0, "loss": 0.0}
     assert calls == []
@@ -367,7 +366,7 @@ def test_training_changes_the_encoders_fingerprint(make: Make) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"objectives": frozenset()}, "4 documents and 0 objectives; give at least one of each"),
+        ({"tasks": frozenset()}, "4 documents and 0 objectives; give at least one of each"),
         ({"texts": []}, "0 documents and 2 objectives; give at least one of each"),
     ],
 )
@@ -381,6 +380,6 @@ def test_matchbert_has_no_blocks_to_guess(bert_folder: Path) -> None:
     encoder = SmithEncoder.create(bert_folder, replace(FIXED, max_blocks=1, document_layers=0), device="cpu")
     documents: list[SegmentedDocument] = [encoder.segment(make_document("d", TEXTS[0]))]
     with pytest.raises(TrainingError, match=r"^an encoder of 0 document layers cannot guess blocks"):
-        SmithPretraining(encoder, documents)
-    task = SmithPretraining(encoder, documents, SmithPretrainingConfig(objectives=WORDS))
+        SmithPretraining(encoder, documents, SmithSettings(tasks=frozenset(Objective)))
+    task = SmithPretraining(encoder, documents)
     assert task.backward(task.batch(0), Tensor.backward)["wp"] > 1

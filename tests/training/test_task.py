@@ -19,15 +19,15 @@ from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.training.contrastive_pretraining import (
-    ContrastiveConfig,
     ContrastivePretraining,
     ContrastiveTension,
     MomentumContrast,
+    ViewsSettings,
 )
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
 from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import PairBatch, RandomRuns, keep_chunks
-from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.smith_pretraining import SmithPretraining, SmithSettings
 from engine.training.task import Task, epoch_slice, full_precision, step_generator, tokens_read
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.views import SAMPLERS, Sampling, ViewPairs
@@ -121,7 +121,7 @@ def views(folder: Path, sampling: Sampling = Sampling.CONTRIEVER) -> ViewPairs:
 
 def contrastive(folder: Path, **config: Any) -> ContrastivePretraining:  # noqa: ANN401
     pairs = views(folder)
-    return ContrastivePretraining(pairs.encoder, pairs, ContrastiveConfig(**config))  # type: ignore[arg-type]
+    return ContrastivePretraining(pairs.encoder, pairs, ViewsSettings(**{"mlm_weight": 0.1, **config}))  # type: ignore[arg-type]
 
 
 def momentum(folder: Path) -> MomentumContrast:
@@ -136,9 +136,7 @@ def tension(folder: Path) -> ContrastiveTension:
 
 def smith(folder: Path) -> SmithPretraining:
     encoder = SmithEncoder.create(folder, SMITH, device="cpu")
-    return SmithPretraining(
-        encoder, [encoder.segment(document) for document in DOCUMENTS], SmithPretrainingConfig(batch_size=6)
-    )
+    return SmithPretraining(encoder, [encoder.segment(document) for document in DOCUMENTS], SmithSettings(batch_size=6))
 
 
 TASKS: Mapping[str, Callable[[Path], Task[Any]]] = {
