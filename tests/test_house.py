@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 40_750),
+        (False, 40_780),
         (True, 9_540),
     ],
     ids=["product", "benchmarks"],

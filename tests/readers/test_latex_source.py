@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -128,3 +129,16 @@ def test_included_files_are_those_that_are_read(tmp_path: Path) -> None:
     assert included_files(main) == (tmp_path / "a.tex", tmp_path / "c.tex")
     assert included_files(tmp_path / "c.tex") == ()
     assert included_files(tmp_path / "none.tex") == ()
+
+
+@pytest.mark.parametrize(
+    "unit", ["\\input ", "\\input" + " " * 50, "\\input{", " ", "\\includegraphics[", "\\import {a}", "{"]
+)
+def test_the_search_for_included_files_takes_time_linear_in_the_source(tmp_path: Path, unit: str) -> None:
+    seconds = []
+    for size in (20_000, 400_000):
+        main = folder_of(tmp_path, main=f"\\input{{x}}\\includegraphics{{y}}{unit * (size // len(unit))}")
+        started = process_time()
+        included_files(main)
+        seconds.append(process_time() - started)
+    assert seconds[1] < 0.05 + 100 * seconds[0]  # 400 times for a search by the square
