@@ -53,7 +53,7 @@ def build(
             string is a text, unless it names a file or folder, see `longmatch.naming`. A dict has "text"
             or "sections", and optionally "id", "title" and "metadata"; a text or dict without id gets one
             from its content, and is left out if it is repeated.
-        text: field of the dicts, or column of the table, that holds the text.
+        text: field of the dicts or of the records of JSON files, or column of the table, that holds the text.
         id: field or column that holds the id.
         title: field or column that holds the title.
         encode: which documents get vectors: "later", a sample now and others when queries need them; "all", every

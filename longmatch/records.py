@@ -32,6 +32,11 @@ class Columns:
     id: str | None = None  # usually "_id" or "id"
     title: str | None = None  # usually "title"
 
+    @property
+    def fields(self) -> jsonl.Fields:
+        """The same names for the records of files."""
+        return jsonl.Fields(self.text, self.title, self.id)
+
     def missing(self, names: list[str]) -> str | None:
         """The problem of a record or table with these field names; None if no needed field is missing."""
         if self.text is None and not {"text", "sections"} & set(names):

@@ -55,7 +55,7 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
             raise DocumentError(problem)
         found = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
     elif (paths := _paths(source)) is not None:
-        files = list_corpus(paths)
+        files = list_corpus(paths, columns.fields)
         stream.n_expected = files.n_documents
         found = read_corpus(files, ids=ids)
     else:
@@ -129,7 +129,7 @@ def _documents(item: object, number: int, columns: Columns) -> Iterator[Document
             raise DocumentError(problem)
         yield _readable(lambda: record_document(item, columns), number, record_id(item, columns))
     elif (path := _path(item)) is not None:
-        yield from read_corpus([path])
+        yield from read_corpus(list_corpus([path], columns.fields))
     elif isinstance(item, str):
         yield _readable(lambda: Document.from_text(item), number, None)
     elif isinstance(item, Unreadable):

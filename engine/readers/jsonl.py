@@ -25,6 +25,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
@@ -54,14 +55,43 @@ _MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
 _LARGEST_INT = 2**63 - 1
 
 
-def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a record that hold text, title and id; None is the usual name."""
+
+    text: str | None = None
+    title: str | None = None
+    id: str | None = None
+
+    def named(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record with these fields under the usual names.
+
+        Raises:
+            DocumentError: it has no such field.
+        """
+        names = {"text": self.text, "title": self.title, "id": self.id}
+        for usual, name in names.items():
+            if name is None:
+                continue
+            if name not in record:
+                found = ", ".join(map(str, [*record][:20])) or "none"
+                raise DocumentError(f'it has no field "{name}"; its fields are {found}')
+            others = ("sections",) if usual == "text" else ("_id",) if usual == "id" else ()
+            record = {key: value for key, value in record.items() if key not in (name, *others)} | {usual: record[name]}
+        return record
+
+
+USUAL = Fields()
+
+
+def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Document | Iterator[Document | Unreadable]:
     """Read one JSON object, whose own id is metadata, or a list of objects with ids.
 
     Raises:
         DocumentError: the data is not one object of the form that the module describes.
     """
     text = without_encoded(decode(data))[0]
-    records = _records(text)
+    records = [fields.named(record) for record in _records(text)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)
@@ -103,7 +133,7 @@ def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterato
             yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{own_id}")
 
 
-def stream(lines: BinaryIO, source: str) -> Iterator[Document | Unreadable]:
+def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Document | Unreadable]:
     """Read JSON lines in UTF-8; a bad line becomes `Unreadable`, the others are read."""
     reader: io.BufferedReader[Any] = (
         lines if isinstance(lines, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, lines), _BUFFER_BYTES)
@@ -117,7 +147,7 @@ def stream(lines: BinaryIO, source: str) -> Iterator[Document | Unreadable]:
                 _skip_line(reader, line)
                 yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
             elif line.strip():
-                yield _read_line(line, place)
+                yield _read_line(line, place, fields)
             else:
                 number += _skip_blank_lines(reader)
     finally:
@@ -139,10 +169,10 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
         line = lines.readline(2**20)
 
 
-def _read_line(line: bytes, place: str) -> Document | Unreadable:
+def _read_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable:
     doc_id = ""
     try:
-        record = _parse(without_encoded(line.decode("utf-8-sig"))[0])
+        record = fields.named(_parse(without_encoded(line.decode("utf-8-sig"))[0]))
         doc_id = _id_of(record)
         return _document(record, doc_id, place, {})
     except DocumentError as error:

@@ -215,6 +215,8 @@ def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:
         return True
     heights = sorted({round(other.y) for other in page}, reverse=True)
     drops = [above - below for above, below in pairwise(heights)]
+    if not drops:
+        return False
     place = heights.index(round(line.y))
     inner = drops[place] if place < len(drops) / 2 else drops[place - 1]
     return inner > 1.25 * median(drops)

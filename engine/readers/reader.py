@@ -7,6 +7,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path, PurePath
@@ -48,6 +49,7 @@ _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
+_JSON = Format("JSON", jsonl.read)
 _LINES = Format("JSON lines", None)
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -75,7 +77,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".docx": _DOCX,
         ".docm": _DOCX,
         ".dotx": _DOCX,
-        ".json": Format("JSON", jsonl.read),
+        ".json": _JSON,
         ".jsonl": _LINES,
         ".ndjson": _LINES,
     }
@@ -87,17 +89,17 @@ def is_readable(path: PurePath) -> bool:
     return _format_of(path.name) is not None
 
 
-def read_file(path: Path, doc_id: str | None = None) -> Results:
+def read_file(path: Path, doc_id: str | None = None, fields: jsonl.Fields = jsonl.USUAL) -> Results:
     """Read the document, or the documents, of a file.
 
     Never raises for a bad or missing file: it yields `Unreadable` for a document that cannot be read.
 
-    JSON lines have their own ids.
+    JSON lines have their own ids; `fields` names those of records.
     """
     source = str(path)
     try:
         with path.open("rb") as stream:
-            yield from _read(stream, source, doc_id, is_in_folder=True)
+            yield from _read(stream, source, doc_id, fields, is_in_folder=True)
     except OSError as error:
         yield Unreadable(source, error.strerror or str(error), doc_id or _default_id(source))
 
@@ -119,7 +121,7 @@ def read_document(path: str | Path, doc_id: str | None = None) -> Document:
 
 def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
     """Like `read_file`, for bytes in memory; the suffix of `name` determines the format ("stdin.txt")."""
-    yield from _read(io.BytesIO(data), name, doc_id)
+    yield from _read(io.BytesIO(data), name, doc_id, jsonl.USUAL)
 
 
 def included_files(path: Path) -> Iterable[Path]:
@@ -131,7 +133,9 @@ def included_files(path: Path) -> Iterable[Path]:
     return form.includes(path) if form is not None and form.includes is not None else ()
 
 
-def _read(stream: BinaryIO, source: str, doc_id: str | None, *, is_in_folder: bool = False) -> Results:
+def _read(
+    stream: BinaryIO, source: str, doc_id: str | None, fields: jsonl.Fields, *, is_in_folder: bool = False
+) -> Results:
     doc_id = doc_id or _default_id(source)
     form = _format_of(source)
     if form is None:
@@ -141,17 +145,21 @@ def _read(stream: BinaryIO, source: str, doc_id: str | None, *, is_in_folder: bo
     try:
         if source.lower().endswith(".gz"):
             with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
-                yield from _read_as(form, unpacked, source, doc_id, is_in_folder)
+                yield from _read_as(form, unpacked, source, doc_id, fields, is_in_folder)
         else:
-            yield from _read_as(form, stream, source, doc_id, is_in_folder)
+            yield from _read_as(form, stream, source, doc_id, fields, is_in_folder)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", doc_id)
 
 
-def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, is_in_folder: bool) -> Results:
+def _read_as(
+    form: Format, stream: BinaryIO, source: str, doc_id: str, fields: jsonl.Fields, is_in_folder: bool
+) -> Results:
     read = form.read_in_folder if is_in_folder and form.read_in_folder is not None else form.read
     if read is None:
-        yield from jsonl.stream(stream, source)
+        yield from jsonl.stream(stream, source, fields)
+    elif form is _JSON:
+        yield from _read_one(form, partial(jsonl.read, fields=fields), stream, source, doc_id)
     else:
         yield from _read_one(form, read, stream, source, doc_id)
 

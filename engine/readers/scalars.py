@@ -8,8 +8,10 @@ _BORDER = re.compile(r"\s*(?:;|\n|\s(?:and|und|et|y|&)\s)\s*|\s*,\s*(?:and|&)\s+
 _COMMA = re.compile(r"\s*,\s*")
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
 _ORGANISATION = re.compile(
-    r"\b(?:of|the|for|board|bureau|commission|company|consortium|council|department|group|institute|ministry|office"
-    r"|society|team|university)\b",
+    r"\b(?:of|the|for|agency|alliance|association|authority|bank|board|bureau|cent(?:er|re)|collaboration|college"
+    r"|commission|committee|company|consortium|cooperative|corp|corporation|council|court|department|federation"
+    r"|foundation|gmbh|group|hospital|inc|institute|institut|laborator(?:y|ies)|labs?|llc|ltd|ministry|network|office"
+    r"|organi[sz]ation|press|project|service|society|team|trust|union|universit(?:y|ät|é))\b",
     re.IGNORECASE,
 )
 
@@ -37,6 +39,11 @@ def split_names(text: str) -> list[str]:
     if len(parts) > 1 and _ORGANISATION.search(text) and not all(" " in part for part in parts):
         return [text]
     return _distinct(parts)
+
+
+def is_organisation(name: str) -> bool:
+    """Whether a name is that of an organisation, by its words."""
+    return "," not in name and _ORGANISATION.search(name) is not None
 
 
 def _commas(text: str) -> list[str]:

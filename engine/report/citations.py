@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.readers.scalars import is_organisation
 from engine.result import Hit, Result
 
 # Names of metadata fields in lower case; the first field that has a value is used.
@@ -164,9 +165,10 @@ def _entry(reference: Reference) -> str:
 
 
 def _bibtex_name(name: str) -> str:
-    """A name, in braces if BibTeX would split it into two names."""
+    """A name, in braces if it is that of an organisation, or if BibTeX would split it into two names."""
     escaped = name.translate(_ESCAPES)
-    return f"{{{escaped}}}" if re.search(r"\band\b", name, re.IGNORECASE) else escaped
+    is_whole = is_organisation(name) or re.search(r"\band\b", name, re.IGNORECASE)
+    return f"{{{escaped}}}" if is_whole else escaped
 
 
 def _ris_lines(reference: Reference) -> list[str]:

@@ -10,8 +10,8 @@
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
 it is not a plain word, and double a backtick in it. A value is 'text', "text", a number,
 true or false. Where the metadata value is a list, a comparison holds if it holds for
-an element; a missing key satisfies no comparison but `!=`.
-
+an element; a missing key satisfies no comparison but `!=`. A number is compared with a
+text that is a number as numbers; with any other text it is neither equal nor in an order.
 
 Filters given as a dict are converted to this language:
 
@@ -40,9 +40,9 @@ import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, Float, and_, cast, exists, false, func, literal, not_, or_, select
 
 from engine.errors import QueryError
 from engine.store.catalog import DocumentRow
@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
 _SPACE = re.compile(r"\s*")
-_MAX_DEPTH = 30  # nested brackets and nots; this parser and SQLite recurse through them
+_MAX_DEPTH = 26  # nested brackets and nots; this parser and SQLite recurse through them
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
 _LARGEST_INT = 2**63 - 1
@@ -64,6 +64,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_Test: TypeAlias = Callable[[Any, Any], Any]  # of the value and the type of an element
+_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 _COLUMNS = {"doc_id": DocumentRow.doc_id, "title": DocumentRow.title, "source": DocumentRow.source}
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
 
@@ -223,23 +225,56 @@ class _Parser:
             return _any_element(key, self._membership())
         if self._take_if("like"):
             pattern = self._value()
-            return _any_element(key, lambda column: column.like(str(pattern)))
+            return _any_element(key, lambda column, _: column.like(str(pattern)))
         if self._take_if("!=", "<>"):
             unwanted = self._value()
-            return not_(_any_element(key, lambda column: column == unwanted))
+            return not_(_any_element(key, _comparing("=", unwanted)))
         sign = self._take_if(*_COMPARE)
         if sign is None:
             raise self._error("one of = != < <= > >= in like exists")
         value = self._value()
-        return _any_element(key, lambda column: _COMPARE[sign](column, value))
+        return _any_element(key, _comparing(sign, value))
 
-    def _membership(self) -> Callable[[Any], Any]:
+    def _membership(self) -> _Test:
         self._expect("(")
         values = [self._value()]
         while self._take_if(","):
             values.append(self._value())
         self._expect(")")
-        return lambda column: column.in_(values)
+        texts = [value for value in values if isinstance(value, str)]
+        numbers = [value for value in (_as_number(value) for value in values) if value is not None]
+        return lambda column, kind: or_(
+            and_(kind == "text", or_(column.in_(texts), and_(_is_numeric(column), cast(column, Float).in_(numbers)))),
+            and_(kind != "text", column.in_(numbers)),
+        )
+
+
+def _comparing(sign: str, value: str | int | float) -> _Test:
+    """A comparison of an element with a value; a text and a number are compared as numbers, or not at all."""
+    compare, number = _COMPARE[sign], _as_number(value)
+
+    def test(column: Any, kind: Any) -> Any:  # noqa: ANN401
+        of_number = false() if number is None else and_(kind != "text", compare(column, number))
+        if isinstance(value, str):
+            return or_(and_(kind == "text", compare(column, value)), of_number)
+        return or_(of_number, and_(kind == "text", _is_numeric(column), compare(cast(column, Float), value)))
+
+    return test
+
+
+def _as_number(value: str | int | float) -> int | float | None:
+    if not isinstance(value, str):
+        return value
+    return _number(value) if _NUMERAL.fullmatch(value) else None
+
+
+def _is_numeric(column: Any) -> Any:  # noqa: ANN401
+    """Whether a text is a number, for SQLite."""
+    return and_(
+        column.bool_op("GLOB")("*[0-9]*"),
+        not_(column.bool_op("GLOB")("*[^0-9.]*")),
+        not_(column.bool_op("GLOB")("*.*.*")),
+    )
 
 
 def _number(text: str) -> int | float:
@@ -248,13 +283,13 @@ def _number(text: str) -> int | float:
     return int(text) if is_whole else float(text)
 
 
-def _any_element(key: str, test: Callable[[Any], Any] | None) -> ColumnElement[bool]:
+def _any_element(key: str, test: _Test | None) -> ColumnElement[bool]:
     """True where some element of the metadata value (a scalar is one element) passes the test."""
     if key in _COLUMNS:
-        return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key])
+        return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key], literal("text"))
     elements = func.json_each(DocumentRow.meta, json_path(key)).table_valued("value", "type", joins_implicitly=True)
     rows = select(1).select_from(elements).where(elements.c.type != "null")
-    return exists(rows if test is None else rows.where(test(elements.c.value)))
+    return exists(rows if test is None else rows.where(test(elements.c.value, elements.c.type)))
 
 
 _LARGE = 2**63  # integers from here on are floats, as the catalog reads them

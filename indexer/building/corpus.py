@@ -66,6 +66,7 @@ class CorpusFiles:
     roots: Mapping[Path, Path]  # absolute path of each readable file, and the folder that was passed
     unsupported: Mapping[str, int]  # other files of the folders by suffix, the most frequent suffix first
     reads_stdin: bool = False
+    fields: jsonl.Fields = jsonl.USUAL  # of records
 
     def named(self, ids: FileIds | None = None) -> list[tuple[Path, str]]:
         """Absolute path and doc_id of each readable file, sorted by doc_id; see `indexer.building.doc_ids`.
@@ -82,12 +83,13 @@ class CorpusFiles:
         return len(self.roots) if is_counted else None
 
 
-def list_corpus(paths: Sequence[str]) -> CorpusFiles:
+def list_corpus(paths: Sequence[str], fields: jsonl.Fields = jsonl.USUAL) -> CorpusFiles:
     """Find the files of a corpus.
 
     Args:
         paths: files, folders and glob patterns, and `-` for standard input. Folders are searched recursively, without
             hidden files and files that another file includes. A file that is named is read, whatever its suffix.
+        fields: the fields of records that hold text, title and id.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
@@ -108,7 +110,7 @@ def list_corpus(paths: Sequence[str]) -> CorpusFiles:
         raise DocumentError(
             f"no readable file in {', '.join(named)}, there is {there or 'none'}; formats: see longmatch index --help"
         )
-    return CorpusFiles(roots, dict(counts), STDIN in paths)
+    return CorpusFiles(roots, dict(counts), STDIN in paths, fields)
 
 
 def _files_below(folder: Path, unsupported: dict[Path, str]) -> list[Path]:
@@ -154,8 +156,8 @@ def read_corpus(
     ids = ids or FileIds()
     files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
     if files.reads_stdin:
-        yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin"))
-    requests = [Request(str(file), doc_id) for file, doc_id in files.named(ids)]
+        yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin", files.fields))
+    requests = [Request(str(file), doc_id, fields=files.fields) for file, doc_id in files.named(ids)]
     if reader is not None:
         yield from _read(requests, reader, ids.prefix)
     elif requests:

@@ -36,7 +36,17 @@ _WAYS = {  # logged before a run
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
 }
 _HEADINGS = {
-    "Documents": ("prune", "id_prefix", "replace", "retry_failures", "language", "partitions"),
+    "Documents": (
+        "text_field",
+        "title_field",
+        "id_field",
+        "prune",
+        "id_prefix",
+        "replace",
+        "retry_failures",
+        "language",
+        "partitions",
+    ),
     "Vectors": ("encode", "encoder", "reencode", "factory", "device", "ray_address", "n_workers"),
     "Limits": ("dry_run", "memory", "vram", "disk", "read_seconds", "read_memory"),
     "Output": ("as_json", "help"),
@@ -57,6 +67,9 @@ class _Options:
     encoder: str | None
     language: str | None
     partitions: int | None
+    text_field: str | None
+    title_field: str | None
+    id_field: str | None
     factory: str
     memory: int | None
     vram: int | None
@@ -79,6 +92,9 @@ class _Options:
 @click.command(cls=GroupedCommand, headings=_HEADINGS)
 @index_argument
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
+@option("--text-field", metavar="NAME", help="Field of JSON records that holds the text; by default known names.")
+@option("--title-field", metavar="NAME", help="Field of JSON records that holds the title.")
+@option("--id-field", metavar="NAME", help="Field of JSON records that holds the id.")
 @option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
 @option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/.")
 @option(
@@ -164,7 +180,7 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
     if options.reencode:
         _reencode(index, options)
         return
-    corpus = _failed_corpus(index) if options.retry_failures else _named_corpus(index, paths, options.id_prefix)
+    corpus = _failed_corpus(index) if options.retry_failures else _named_corpus(index, paths, options)
     if options.retry_failures and not corpus.requests:
         sys.exit(PARTLY if _echo_left_out(corpus) else 0)
     if options.language is not None:
@@ -255,15 +271,16 @@ class _Corpus:
         return iter(()) if reader is None else reader.read(self.requests)
 
 
-def _named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
+def _named_corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
     """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
+    from engine.readers.jsonl import Fields
     from indexer.building.corpus import list_corpus
     from indexer.building.doc_ids import FileIds
 
     if not paths:
         return _Corpus()
-    files = list_corpus(paths)
-    return _Corpus(paths, FileIds(id_prefix, index), files.n_documents, files=files)
+    files = list_corpus(paths, Fields(options.text_field, options.title_field, options.id_field))
+    return _Corpus(paths, FileIds(options.id_prefix, index), files.n_documents, files=files)
 
 
 def _failed_corpus(index: Path) -> _Corpus:

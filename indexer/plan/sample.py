@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from engine.readers import Unreadable
+from engine.readers.jsonl import USUAL, Fields
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
 from indexer.building.corpus import CorpusFiles, list_corpus
@@ -38,10 +39,11 @@ class Unit:
     doc_id: str  # "" of a line, which has to be parsed to know
     size_bytes: int
     line: bytes | None = None
+    fields: Fields = USUAL
 
     def read(self, reader: DocumentReader | None = None) -> Document | Unreadable:
         """Parse it, with the limits of a reader where one is given."""
-        request = Request(self.source, self.doc_id, self.line)
+        request = Request(self.source, self.doc_id, self.line, fields=self.fields)
         results = list(read_here(request) if reader is None else reader.read([request]))
         return results[0] if results else Unreadable(self.source, "the line is empty")
 
@@ -70,33 +72,33 @@ def units_of(paths: Sequence[str] | CorpusFiles, ids: FileIds | None = None) -> 
     """
     files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
     if files.reads_stdin:
-        yield from _lines(sys.stdin.buffer, "stdin")
+        yield from _lines(sys.stdin.buffer, "stdin", files.fields)
     for file, doc_id in files.named(ids):
         if is_json_lines(file.name):
-            yield from _lines_of(file)
+            yield from _lines_of(file, files.fields)
         else:
-            yield Unit(str(file), doc_id, file.stat().st_size)
+            yield Unit(str(file), doc_id, file.stat().st_size, fields=files.fields)
 
 
-def _lines_of(file: Path) -> Iterator[Unit]:
+def _lines_of(file: Path, fields: Fields) -> Iterator[Unit]:
     try:
         with file.open("rb") as stream:
             if file.name.lower().endswith(".gz"):
                 with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
-                    yield from _lines(unpacked, str(file))
+                    yield from _lines(unpacked, str(file), fields)
             else:
-                yield from _lines(stream, str(file))
+                yield from _lines(stream, str(file), fields)
     except (OSError, EOFError, zlib.error):
         return  # the run reports the failure
 
 
-def _lines(stream: BinaryIO, source: str) -> Iterator[Unit]:
+def _lines(stream: BinaryIO, source: str, fields: Fields) -> Iterator[Unit]:
     while line := stream.readline(_MAX_LINE_BYTES):
         size, part = len(line), line
         while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
             size += len(part)
         if line.strip():
-            yield Unit(source, "", size, line)
+            yield Unit(source, "", size, line, fields)
 
 
 def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> list[Drawn]:

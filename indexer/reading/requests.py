@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePath
@@ -31,6 +31,7 @@ class Request:
     line: bytes | None = None  # read instead of the file
     n_skipped: int = 0  # results of a file of JSON lines that are not wanted again
     is_unbatched: bool = False  # whether each result is sent alone
+    fields: jsonl.Fields = jsonl.USUAL  # of records
 
 
 def is_json_lines(source: str) -> bool:
@@ -54,11 +55,11 @@ def results_of(
         before_long_line: called before a long line of a file of JSON lines is parsed.
     """
     if request.line is not None:
-        yield from jsonl.stream(io.BytesIO(request.line), request.source)
+        yield from jsonl.stream(io.BytesIO(request.line), request.source, request.fields)
     elif is_json_lines(request.source):
         yield from _results_of_lines(request, before_long_line)
     else:
-        yield from islice(read_file(Path(request.source), request.doc_id), request.n_skipped, None)
+        yield from islice(read_file(Path(request.source), request.doc_id, request.fields), request.n_skipped, None)
 
 
 class _Lines(io.BufferedReader):
@@ -87,7 +88,7 @@ def _results_of_lines(request: Request, before_long_line: Callable[[], None]) ->
             if request.n_skipped:
                 n_lines = _skip_results(stream, request.n_skipped)
                 yield n_lines
-            for result in jsonl.stream(cast(BinaryIO, stream), source):
+            for result in jsonl.stream(cast(BinaryIO, stream), source, request.fields):
                 yield _moved(result, n_lines) if n_lines else result
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", _file_id(source))
@@ -165,15 +166,23 @@ def pack_requests(requests: Iterable[Request]) -> bytes:
     rows = []
     for request in requests:
         line = None if request.line is None else request.line.decode(_ONE_TO_ONE)
-        rows.append([request.source, request.doc_id, line, request.n_skipped, request.is_unbatched])
+        names = astuple(request.fields)
+        rows.append([request.source, request.doc_id, line, request.n_skipped, request.is_unbatched, names])
     return json.dumps(rows).encode()
 
 
 def unpack_requests(message: bytes) -> list[Request]:
     """The requests that were packed."""
     return [
-        Request(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), *rest)
-        for source, doc_id, line, *rest in json.loads(message)
+        Request(
+            source,
+            doc_id,
+            None if line is None else line.encode(_ONE_TO_ONE),
+            n_skipped,
+            is_unbatched,
+            jsonl.Fields(*names),
+        )
+        for source, doc_id, line, n_skipped, is_unbatched, names in json.loads(message)
     ]
 
 

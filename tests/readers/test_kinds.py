@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from engine.readers import Unreadable, read_bytes
+from engine.readers import Unreadable, read_bytes, read_file
+from engine.readers.jsonl import Fields
 from engine.text.document import Document
+from indexer.reading.requests import Request, pack_requests, unpack_requests
 from tests.readers.test_docx_parts import word_of
 from tests.readers.zipped import epub_bytes, zip_bytes
 
@@ -318,3 +321,18 @@ def test_a_weekly_file_of_aps_is_several_documents() -> None:
 def test_a_name_that_is_no_ncname_is_no_fault_of_the_text() -> None:
     (document,) = documents("a.tei", tei('<div xml:id="1 a"><p>Eels hide.</p></div>'))
     assert document.text == "Eels hide."
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_the_fields_of_records_can_be_named(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text('{"key": "k", "label": "Eels", "prose": "Eels hide.", "text": "Other."}\n')
+    (document,) = read_file(path, fields=Fields("prose", "label", "key"))
+    assert isinstance(document, Document)
+    assert (document.title, document.text) == ("Eels", "Eels\n\nEels hide.")
+    assert document.doc_id == ("k" if name == "a.jsonl" else name)
+    (failure,) = read_file(path, fields=Fields("verse"))
+    assert isinstance(failure, Unreadable)
+    assert failure.reason == 'it has no field "verse"; its fields are key, label, prose, text'
+    (packed,) = unpack_requests(pack_requests([Request("a", fields=Fields("prose"))]))
+    assert packed.fields == Fields("prose")

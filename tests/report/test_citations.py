@@ -106,9 +106,10 @@ def test_authors_are_lists_or_texts(metadata: Mapping[str, MetadataValue], autho
     assert references([result(("d", "T", metadata))])[0].authors == authors
 
 
-def test_an_organisation_is_not_divided_at_its_and() -> None:
-    assert "author = {{Barnes and Noble} and Ada Lovelace}" in bibtex(
-        [result(("d", "T", {"authors": ["Barnes and Noble", "Ada Lovelace"]}))]
+@pytest.mark.parametrize("name", ["Barnes and Noble", "The Weir Consortium", "World Bank"])
+def test_the_name_of_an_organisation_is_in_braces(name: str) -> None:
+    assert f"author = {{{{{name}}} and Ada Lovelace}}" in bibtex(
+        [result(("d", "T", {"authors": [name, "Ada Lovelace"]}))]
     )
 
 

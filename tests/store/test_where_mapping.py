@@ -99,7 +99,7 @@ def matching(snapshot: Snapshot) -> Matching:
         ({"ключ": "значение"}, ["odd"]),
         ({"publisher name": 'say "hi"'}, ["old"]),
         ({"venue": "O'Reilly"}, ["old"]),
-        ({"year": "2019"}, []),
+        ({"year": "2019"}, ["acl"]),
         ({}, ALL),
     ],
 )
