@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -24,10 +24,11 @@ from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Span
-from engine.words.alignment import SectionTerms, align, occurrences, section_starts
+from engine.words.alignment import occurrences, section_shares, section_starts
 from engine.words.apart import Sections
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
+from engine.words.mixture import Mixture, SectionShares, joined_shares
 from engine.words.places import PAIR, QueryText, TermPlaces, nowhere
 from engine.words.segmenter import Terms, segmenter_of
 from engine.words.titles import title_span
@@ -278,41 +279,27 @@ class _SectionPairs(LazyParts[SectionPair]):
 class _SharedTerms:
     """The terms, words and pairs of words, that one target shares with the query."""
 
-    def __init__(self, target: Document, parts: Sequence[_TermsOfKind]) -> None:
+    def __init__(
+        self, target: Document, words: _TermsOfKind, pairs: _TermsOfKind, passages: NDArray[np.float64]
+    ) -> None:
+        """Distribute the terms over pairs of sections; `passages` (A, B) is what the passages of each contribute."""
         self._text = target.text
-        self._n_columns = len(target.sections) + 1
-        n_terms = np.cumsum([0, *(len(part.contributions) for part in parts)])
-        self._keys = np.concatenate([part.keys for part in parts])  # (T,)
-        self._spans = np.concatenate([part.spans for part in parts])  # (T, 2) of their first places
-        self._all = np.concatenate([part.contributions for part in parts])  # (T,)
-        self._terms = np.concatenate([part.aligned.terms + n for part, n in zip(parts, n_terms[:-1], strict=True)])
-        self._contributions = np.concatenate([part.aligned.contributions for part in parts])
-        self._pairs = np.concatenate(  # (n,) number of the section pair
-            [part.aligned.query_sections * self._n_columns + part.aligned.target_sections for part in parts]
+        self._keys = np.concatenate([words.keys, pairs.keys])  # (T,)
+        self._spans = np.concatenate([words.spans, pairs.spans])  # (T, 2) of their first places
+        self._all = np.concatenate([words.contributions, pairs.contributions])  # (T,)
+        mine, theirs = (
+            joined_shares(*sides, len(words.keys)) for sides in zip(words.shares, pairs.shares, strict=True)
         )
+        self._mixture = Mixture(mine, theirs, self._all, passages)
 
-    def sums(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Section of the query, section of the target and contribution of each pair of sections with shared terms."""
-        sums = np.asarray(np.bincount(self._pairs, self._contributions), np.float64)
-        pairs = np.flatnonzero(np.bincount(self._pairs))
-        return pairs // self._n_columns, pairs % self._n_columns, sums[pairs]
+    @property
+    def masses(self) -> NDArray[np.float64]:
+        """(A, B) contribution of all terms to each pair of sections."""
+        return self._mixture.masses
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[TermPart, ...]:
         """The strongest terms of a pair of sections, strongest first."""
-        order, firsts = self._by_pair
-        pair = query_section * self._n_columns + target_section
-        if pair + 1 >= len(firsts):
-            return ()
-        places = order[firsts[pair] : firsts[pair + 1]]
-        return self._strongest(self._terms[places], self._contributions[places], N_TERMS)
-
-    @cached_property
-    def _by_pair(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The places of terms sorted by pair, and the first of each pair."""
-        # A sort of 16-bit integers takes linear time.
-        narrow = self._pairs.astype(np.uint16) if self._pairs.max(initial=0) < 1 << 16 else self._pairs
-        firsts = np.cumsum(np.concatenate([[0], np.bincount(self._pairs)]))
-        return np.argsort(narrow, kind="stable"), firsts
+        return self._strongest(*self._mixture.of_pair(query_section, target_section), N_TERMS)
 
     def ranked(self) -> Sequence[TermPart]:
         """All terms, strongest first."""
@@ -372,7 +359,7 @@ class _TermsOfKind:
     keys: NDArray[np.int64]  # (T,)
     spans: NDArray[np.int64]  # (T, 2) of their first places in the target
     contributions: NDArray[np.float64]  # (T,)
-    aligned: SectionTerms
+    shares: tuple[SectionShares, SectionShares]  # in the sections of the query, and of the target
 
 
 def _parts(
@@ -383,15 +370,19 @@ def _parts(
     scored: Scored,
 ) -> Mapping[str, Any]:
     passages = _passages(query_chunks, chunks, scored.limits)
+    by_passages = _by_pair(passages, scored.text.document, target)
     words, places = None, (nowhere(scored.text.document), nowhere(target))
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
         found = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
             found = Sections.of_kinds(target).kept(found, scored.skip)
         kinds = (("words", scored.words), ("pairs", scored.pairs))
-        shared = [_shared_terms(target, found, kind, of_kind, components[kind], scored) for kind, of_kind in kinds]
-        words, places = _SharedTerms(target, shared), (scored.text.places, TermPlaces(target, found))
-    columns = _columns(passages, words)
+        of_words, of_pairs = (
+            _shared_terms(target, found, kind, of_kind, components[kind], scored) for kind, of_kind in kinds
+        )
+        words = _SharedTerms(target, of_words, of_pairs, by_passages)
+        places = scored.text.places, TermPlaces(target, found)
+    columns = _columns(by_passages, np.zeros_like(by_passages) if words is None else words.masses)
     is_beside = np.isin(columns.query_sections, _besides(scored.text.kinds))
     is_beside |= np.isin(columns.target_sections, _besides(section_kinds(target)))
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
@@ -404,21 +395,22 @@ def _parts(
     }
 
 
-def _columns(passages: Mapping[tuple[int, int], list[ChunkPart]], words: _SharedTerms | None) -> PairColumns:
-    """All section pairs, those with passages and those with shared terms, in any order."""
-    rows = np.array(list(passages), np.int64).reshape(-1, 2)
-    added = np.array([sum(part.contribution for part in parts) for parts in passages.values()], np.float64)
-    if words is None:
-        return PairColumns(rows[:, 0], rows[:, 1], added, np.zeros(len(added)))
-    queries, targets, of_words = words.sums()
-    n_columns = max(rows[:, 1].max(initial=0), targets.max(initial=0)) + 1
-    keys = np.concatenate([rows[:, 0] * n_columns + rows[:, 1], queries * n_columns + targets])
-    pairs, at = np.unique(keys, return_inverse=True)
-    by_passages, by_words = (
-        np.asarray(np.bincount(places, sums, minlength=len(pairs)), np.float64)
-        for places, sums in ((at[: len(added)], added), (at[len(added) :], of_words))
-    )
-    return PairColumns(pairs // n_columns, pairs % n_columns, by_passages + by_words, by_words)
+def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairColumns:
+    """The section pairs with a contribution, in reading order, from what passages and terms (A, B) contribute."""
+    total = passages + words
+    rows, columns = np.nonzero(total)
+    return PairColumns(rows, columns, total[rows, columns], words[rows, columns])
+
+
+def _by_pair(
+    passages: Mapping[tuple[int, int], list[ChunkPart]], query: Document, target: Document
+) -> NDArray[np.float64]:
+    """(A, B) the contribution of the passages of each pair of sections."""
+    sizes = [(len(query.sections) - 1, len(target.sections) - 1), *passages]
+    found = np.zeros(np.max(sizes, axis=0).clip(0) + 1)
+    for pair, parts in passages.items():
+        found[pair] = sum(part.contribution for part in parts)
+    return found
 
 
 def _besides(kinds: Sequence[SectionKind]) -> list[int]:
@@ -472,4 +464,5 @@ def _shared_terms(
     seen, first = np.unique(theirs.terms, return_index=True)
     spans = theirs.spans[first[np.searchsorted(seen, names)]] if len(names) else np.empty((0, 2), np.int64)
     keys = names.astype(np.int64) + (PAIR if kind == "pairs" else 0)
-    return _TermsOfKind(keys, spans, contributions, align(mine, theirs, names, contributions, scored.section_weights))
+    shares = section_shares(mine, names, scored.section_weights), section_shares(theirs, names)
+    return _TermsOfKind(keys, spans, contributions, shares)

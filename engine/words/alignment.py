@@ -1,15 +1,10 @@
-"""Where the words of a score occur: the terms that two texts share, by section of both. Pure functions of texts.
+"""Where the words of a score occur: the terms of a text by section. Pure functions of texts.
 
-A term t that adds x to a score adds to the pair of section i of the query and section j of the
-target
+Counts are those of the score: an occurrence in a title counts several times, and adds to the section that contains
+the title. Where the sections of a query have weights, an occurrence counts as often as the weight of its section.
+`engine.words.mixture` distributes contributions by these shares.
 
-    x  tf_qi(t) / tf_q(t)  tf_dj(t) / tf_d(t)
-
-so that the shares of all pairs of sections sum to x. Where the sections of the query have weights,
-tf_qi(t) counts as often as the weight of section i, in the sum tf_q(t) too. Counts are those of the
-score: an occurrence in a title counts several times, and adds to the section that contains the title.
-
-Letters in shapes: T shared terms, A query sections, B target sections.
+Letters in shapes: T shared terms, A sections of the text, n occurrences.
 """
 
 from __future__ import annotations
@@ -21,11 +16,9 @@ from numpy.typing import NDArray
 
 from engine.text.document import Document
 from engine.text.spans import Span
+from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms
 from engine.words.titles import repeats
-from engine.work import step
-
-_ENTRY_BYTES, _PAIR_BYTES = 80, 16  # of memory, for a term in a pair of sections, and for the pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +45,6 @@ def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64], titl
     return Occurrences(terms, spans, sections, repeats(spans, title))
 
 
-@dataclass(frozen=True, slots=True)
-class SectionTerms:
-    """The contributions of shared terms to each pair of sections."""
-
-    query_sections: NDArray[np.int64]  # (n,)
-    target_sections: NDArray[np.int64]  # (n,)
-    terms: NDArray[np.int64]  # (n,) places among the shared terms
-    contributions: NDArray[np.float64]  # (n,)
-
-
 def section_starts(document: Document) -> NDArray[np.int64]:
     """(A,) offsets of the sections of a document, rising; [0] for one without sections."""
     return np.array([section.start for section in document.sections] or [0], np.int64)
@@ -80,49 +63,16 @@ def mean_weights(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray
     return np.asarray(summed / np.bincount(at, found.repeats, minlength=len(terms)))
 
 
-def align(
-    query: Occurrences,
-    target: Occurrences,
-    terms: NDArray[np.uint32],
-    contributions: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-) -> SectionTerms:
-    """Distribute the contributions of terms over pairs of sections.
+def section_shares(
+    found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64] | None = None
+) -> SectionShares:
+    """The share of the occurrences of each term that is in each section.
 
     Args:
-        query: terms of the query's text.
-        target: terms of the target's text.
-        terms: (T,) that both have, rising.
-        contributions: (T,) of each.
-        weights: (A,) of the sections of the query; 1 by default.
+        found: terms of one text.
+        terms: (T,) that count, rising.
+        weights: (A,) of the sections, by which occurrences count; 1 by default.
     """
-    mine, theirs = _by_section(query, terms, weights), _by_section(target, terms)
-    # For each term, each section of the query that has it is paired with each section of the target that has it.
-    n_theirs = np.bincount(theirs.terms, minlength=len(terms))
-    first = np.cumsum(n_theirs) - n_theirs
-    counts = n_theirs[mine.terms]
-    ends = np.cumsum(counts)
-    n_pairs = (int(mine.sections.max(initial=0)) + 1) * (int(theirs.sections.max(initial=0)) + 1)
-    step(_ENTRY_BYTES * int(counts.sum()) + _PAIR_BYTES * n_pairs)
-    left = np.repeat(np.arange(len(mine.terms)), counts)
-    right = np.arange(len(left)) - np.repeat(ends - counts, counts) + first[mine.terms][left]
-    term = mine.terms[left]
-    return SectionTerms(
-        mine.sections[left],
-        theirs.sections[right],
-        term,
-        contributions[term] * mine.shares[left] * theirs.shares[right],
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Shares:
-    terms: NDArray[np.int64]  # (n,) places among the shared terms, rising
-    sections: NDArray[np.int64]  # (n,)
-    shares: NDArray[np.float64]  # (n,) share of the term's occurrences that is in the section
-
-
-def _by_section(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64] | None = None) -> _Shares:
     at = np.minimum(np.searchsorted(terms, found.terms), max(0, len(terms) - 1))
     stands = terms[at] == found.terms if len(terms) else np.zeros(len(found.terms), bool)
     n_sections = int(found.sections.max(initial=0)) + 1
@@ -130,4 +80,4 @@ def _by_section(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[
     counts = np.bincount(of_key, found.repeats[stands], minlength=len(keys))
     place, sections = keys // n_sections, keys % n_sections
     counted = counts if weights is None else counts * weights[sections]
-    return _Shares(place, sections, counted / np.bincount(place, counted, minlength=len(terms))[place])
+    return SectionShares(place, sections, counted / np.bincount(place, counted, minlength=len(terms))[place])

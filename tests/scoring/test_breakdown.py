@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from engine.text.document import Document
 from engine.text.spans import Chunk, Section, Span
 from engine.words.counts import count_documents
 from engine.words.likelihood import query_terms, scores
+from engine.words.mixture import Mixture
 from engine.words.places import QueryText
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import collect
@@ -165,7 +167,8 @@ def test_terms_and_section_pairs_both_sum_to_the_words_of_the_score(root: float)
         assert sum(part.contribution for part in pair.terms) == pytest.approx(pair.words, abs=1e-12)
 
 
-def test_a_term_is_divided_among_sections_by_its_occurrences() -> None:
+def test_a_term_is_divided_among_sections_by_its_occurrences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.scoring.breakdown.Mixture", partial(Mixture, rounds=0))
     breakdown = by_words()
     apples = {
         (pair.query_section, pair.target_section): part.contribution
@@ -179,7 +182,8 @@ def test_a_term_is_divided_among_sections_by_its_occurrences() -> None:
     assert {key: value / total for key, value in apples.items()} == pytest.approx(expected)
 
 
-def test_a_term_of_a_title_is_divided_among_sections_by_its_count_in_the_title_too() -> None:
+def test_a_title_divides_a_term_among_sections_by_its_count_in_the_title_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.scoring.breakdown.Mixture", partial(Mixture, rounds=0))
     breakdown = by_words(target=TITLED)
     apples = [
         (pair.target_section, part.contribution)
