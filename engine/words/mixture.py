@@ -29,7 +29,8 @@ from engine.work import step
 
 ROUNDS = 5  # more change little: the best five pairs have .49 of a score after 5 rounds, .50 after 20
 _ROWS_AT_ONCE = 1 << 20  # of terms in pairs of sections, in memory at one time
-_PAIR_BYTES = 64  # of memory for a pair of sections, here and in the breakdown
+# For the limits of a server: memory of a pair of sections, and of a term in a pair, if all were there at one time.
+_PAIR_BYTES, _ROW_BYTES = 64, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ class Mixture:
             passages: (A, B) g_p.
             rounds: how often the shares are updated; with 0 they are a0.
         """
-        step(_PAIR_BYTES * passages.size)
         self._query, self._target, self._contributions = query, target, contributions
         self._n_target = np.bincount(target.terms, minlength=len(contributions))
         self._first = np.cumsum(self._n_target) - self._n_target
+        step(_PAIR_BYTES * passages.size + _ROW_BYTES * int(self._n_target[query.terms].sum()))
         total = np.ones_like(passages)
         for _ in range(rounds + 1):
             self._weights = total  # (A, B) by which a0 was multiplied
