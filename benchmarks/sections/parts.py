@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.explanation import ModelExplanation
-from engine.scoring.breakdown import Breakdown, TermPart
+from engine.scoring.breakdown import Breakdown, TermPart, pair_columns
 from engine.search.query import Query
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span
@@ -147,9 +147,25 @@ def parts_of(
     own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))
     segmenter = segmenter_of(language)
     contributions = _of_passages(breakdown, side, own.vectors)
-    contributions += ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms)
+    spread = ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms)
+    contributions += _scaled_to_sections(spread, breakdown, side, own.vectors.chunk_spans)
     by_model = None if model is None else _of_model(model, side, own.vectors.chunk_spans)
     return _parts(own.vectors.chunk_spans, contributions, cosine, by_model, unit)
+
+
+def _scaled_to_sections(
+    spread: NDArray[np.float64], breakdown: Breakdown, side: Side, chunks: Sequence[Chunk]
+) -> NDArray[np.float64]:
+    """The contributions of terms (C,), scaled so that the chunks of a section sum to its words in the breakdown."""
+    if not len(breakdown.pairs):
+        return spread
+    section_of, columns = np.array([chunk.section for chunk in chunks]), pair_columns(breakdown.pairs)
+    numbers = columns.query_sections if side is Side.QUERY else columns.target_sections
+    n_sections = max(section_of.max(), numbers.max()) + 1
+    wanted = np.bincount(numbers, columns.words, minlength=n_sections)
+    there = np.bincount(section_of, spread, minlength=n_sections)
+    scale = np.divide(wanted, there, out=np.zeros_like(there), where=there > 0)
+    return np.asarray(spread * scale[section_of])
 
 
 def _of_model(model: ModelExplanation, side: Side, chunks: Sequence[Chunk]) -> NDArray[np.float64]:

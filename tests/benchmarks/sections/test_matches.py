@@ -79,7 +79,7 @@ def test_a_document_scores_the_same_outside_of_the_index(
     for column in (0, 20, 40):
         target = index.stored_query(index.snapshot.doc_ids_of(targets[[column]])[0])
         vectors = target.vectors
-        score = corpus_of_index.score_target(prepared, vectors.chunks, vectors.document, target.words)
+        score = corpus_of_index.score_target(prepared, vectors.chunks, target.words)
         assert score == pytest.approx(scores[column], abs=1e-6)
 
 

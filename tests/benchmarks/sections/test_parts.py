@@ -66,7 +66,7 @@ def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(query: Query, 
     model = explanation(query.document, query.vectors, target.document, target.vectors)
     pooled = replace(query, vectors=pool_long(query.vectors, 4))
     assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
-    parts = parts_of(Breakdown((), None, (), {}), Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
+    parts = parts_of(Breakdown((), (), {}), Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
     assert parts.model is not None
     for weight, run in zip(parts.model, pooled.vectors.chunk_spans, strict=True):
         inside = [run.start <= chunk.start < run.stop for chunk in model.query_chunks]
