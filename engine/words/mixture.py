@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from engine.work import step
 
-ROUNDS = 5  # more change little: the best five pairs have .49 of a score after 5 rounds, .50 after 20
+ROUNDS = 5  # in 440 proposals the best five pairs have 0.63 of a score after 5 rounds, 0.64 after 20
 _ROWS_AT_ONCE = 1 << 20  # of terms in pairs of sections, in memory at one time
 # For the limits of a server: memory of a pair of sections, and of a term in a pair, if all were there at one time.
 _PAIR_BYTES, _ROW_BYTES = 64, 80
