@@ -4,7 +4,7 @@ A document has two checksums, one of its row and one of its text and sections; e
 is read. The other tables have one checksum each. All are written in the transaction that changes the rows.
 
 A reader compares the tables that it needs when it opens the catalog, and all rows before an operation that reads all
-of them, such as a filter. A writer compares all rows when it opens.
+of them, such as a filter. A writer compares the tables when it opens, and the rows of a block before it changes one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.store.catalog import (
     TextRow,
     all_rows,
 )
-from engine.store.locations import LocationBlockRow, check_blocks, write_blocks
+from engine.store.locations import BLOCK_IDS, LocationBlockRow, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
 _TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, LocationBlockRow, StagedShardRow)
@@ -104,7 +104,11 @@ def record_documents(connection: Connection, document_ids: Iterable[int] | None 
     for first in range(0, len(chosen), _IDS_PER_STATEMENT):
         block = chosen[first : first + _IDS_PER_STATEMENT]
         marks = ",".join("?" * len(block))
-        contents = _content_checks(connection, marks, block)
+        statement = f"SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
+        # Texts never change, so damage of one must not get a new checksum.
+        known = {} if document_ids is None else dict(_driver(connection).execute(statement, block))
+        new = [one for one in block if one not in known]
+        contents = known | _content_checks(connection, ",".join("?" * len(new)), new)
         rows = [
             {"document_id": one, "row_check": check, "content_check": contents.get(one, 0)}
             for one, check in _row_checks(connection, f"WHERE id IN ({marks})", block)
@@ -160,14 +164,35 @@ def check_catalog(connection: Connection, place: str) -> None:
     Raises:
         IndexDamaged: a row is not what was written, is missing, or should not exist.
     """
-    if (table := damaged_table(connection)) is not None:
-        raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
+    check_tables(connection, place)
     if damaged := damaged_documents(connection):
         raise IndexDamaged(
             f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written; "
             "check it: longmatch upkeep verify INDEX"
         )
     check_blocks(connection, place)
+    check_names(connection, place)
+
+
+def check_tables(connection: Connection, place: str) -> None:
+    """Compare the tables that do not grow with the documents with their checksums; errors as in `check_catalog`."""
+    if (table := damaged_table(connection)) is not None:
+        raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
+
+
+def check_block_rows(connection: Connection, block: int, place: str) -> None:
+    """Compare the rows of one block of documents with their checksums; errors as in `check_catalog`."""
+    between = f"BETWEEN {block * BLOCK_IDS} AND {(block + 1) * BLOCK_IDS - 1}"
+    statement = f"SELECT document_id, row_check FROM document_checks WHERE document_id {between}"
+    if dict(_driver(connection).execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
+        raise IndexDamaged(
+            f"documents {block * BLOCK_IDS} to {(block + 1) * BLOCK_IDS - 1} of {place} are not what was written; "
+            "check it: longmatch upkeep verify INDEX"
+        )
+
+
+def check_names(connection: Connection, place: str) -> None:
+    """Check that documents can be looked up by name; errors as in `check_catalog`."""
     for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")

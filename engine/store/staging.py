@@ -21,7 +21,7 @@ from engine.store.catalog import (
     WordPostingsRow,
     write_meta,
 )
-from engine.store.checks import record_documents
+from engine.store.checks import check_catalog, record_documents
 from engine.store.documents import places
 from engine.store.shards import shard_arrays
 from engine.store.writer import Writer
@@ -115,6 +115,7 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
     counters = writer._counters()
     next_chunk = counters["chunk"]
     with writer._transaction() as connection:
+        check_catalog(connection, str(writer.catalog))
         there = set(connection.execute(select(DocumentRow.id)).scalars())
         moves: list[dict[str, int]] = []
         for number, documents in _staged(connection, str(encoder["fingerprint"])):
@@ -131,7 +132,7 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
         for table in (StagedShardRow, GenerationRow, WordPostingsRow, ReferenceRow):
             connection.execute(delete(table))
         connection.execute(delete(ShardRow).where(ShardRow.id.not_in({move["shard_id"] for move in moves})))
-        record_documents(connection)
+        record_documents(connection, there)
         next_ids = {**counters, "chunk": next_chunk}
         values = {"encoder": dict(encoder), "counters": next_ids, "factory_before": factory}
         write_meta(connection, values)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +33,18 @@ from engine.store.catalog import (
     connect,
     write_meta,
 )
-from engine.store.checks import check_catalog, committed_state, read_meta, record_documents, record_tables
+from engine.store.checks import (
+    check_block_rows,
+    check_names,
+    check_tables,
+    committed_state,
+    read_meta,
+    record_documents,
+    record_tables,
+)
 from engine.store.commits import COMMITS, CommitLog, check_commits, commits_of, reported_commits
 from engine.store.durable import fsync_folder
+from engine.store.locations import BLOCK_IDS
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
 
@@ -138,6 +147,8 @@ class WritableIndex:
         folder.mkdir(parents=True, exist_ok=True)
         # The lock comes first: its file distinguishes an index whose run is killed here from any other folder.
         self._lock = FileLock(folder / LOCK_FILE)
+        self._sound_blocks: set[int] = set()  # blocks of documents whose rows were compared, or written here
+        self._has_sound_names = False
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -169,7 +180,7 @@ class WritableIndex:
                 self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
                 if is_begun and not trust_catalog:
-                    check_catalog(connection, str(self.catalog))
+                    check_tables(connection, str(self.catalog))
                     check_commits(self.meta, reported_commits(self.folder), str(self.catalog))
                 if newest > (next_shard(self.meta) if is_begun else 0):
                     raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is older than the shards beside it"))
@@ -184,6 +195,26 @@ class WritableIndex:
             reason = f"{self.catalog} cannot be read ({error.orig})"
             raise IndexDamaged(f"{reason}; check it: longmatch upkeep verify INDEX") from error
         self._sweep()
+
+    def _check_rows(self, connection: Connection, document_ids: Iterable[int]) -> None:
+        """Compare the rows of documents, and of those whose places are stored with theirs, before they are changed.
+
+        Raises:
+            IndexDamaged: a row is not what was written.
+        """
+        for block in sorted({int(one) // BLOCK_IDS for one in document_ids} - self._sound_blocks):
+            check_block_rows(connection, block, str(self.catalog))
+            self._sound_blocks.add(block)
+
+    def _check_names(self, connection: Connection) -> None:
+        """Check once that documents can be looked up by name.
+
+        Raises:
+            IndexDamaged: they cannot.
+        """
+        if not self._has_sound_names:
+            check_names(connection, str(self.catalog))
+            self._has_sound_names = True
 
     def _check_place(self) -> None:
         """Check that the folder is still the one that was opened: files of another index must not be changed.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.encoders.encoder import EncodedDocument
@@ -162,7 +162,9 @@ class Writer(Publisher):
             DocumentRow.source,
         )
         with self.read() as connection:
-            rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids)))
+            self._check_names(connection)
+            rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids))).all()
+            self._check_rows(connection, [row.id for row in rows])
             return {row[0]: Indexed(*row[1:]) for row in rows}
 
     @property
@@ -227,9 +229,11 @@ class Writer(Publisher):
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         with self._transaction() as connection:
             names = [document.doc_id for document, _ in encoded]
+            self._check_names(connection)
+            self._check_rows(connection, ids)
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
-                delete_documents(connection, replaced.scalars().all())
+                self._delete(connection, replaced.scalars().all())
             connection.execute(insert(ShardRow).values(written))
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
@@ -275,6 +279,7 @@ class Writer(Publisher):
         n_ids = sum(map(chunk_ids, chosen))
         counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
         with self._transaction() as connection:
+            self._check_rows(connection, ids)
             connection.execute(insert(ShardRow).values(written))
             connection.execute(
                 update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
@@ -301,6 +306,7 @@ class Writer(Publisher):
         counters = {**counters, "shard": number + 1}
         with self._transaction() as connection:
             if row is not None:
+                self._check_rows(connection, replacement.document_ids)
                 connection.execute(insert(ShardRow).values(row))
                 connection.execute(_MOVE, replacement.moves(number))
                 record_documents(connection, replacement.document_ids)
@@ -364,6 +370,7 @@ class Writer(Publisher):
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
         with self._transaction() as connection:
+            self._check_rows(connection, [document_id for document_id, _ in documents])
             for document_id, document in documents:
                 values = {"metadata": dict(document.metadata), "source": document.source}
                 connection.execute(update(DocumentRow).where(DocumentRow.id == document_id).values(values))
@@ -372,7 +379,11 @@ class Writer(Publisher):
     def remove(self, document_ids: Sequence[int]) -> None:
         """Remove documents; when this returns, they can no longer be found."""
         with self._transaction() as connection:
-            delete_documents(connection, document_ids)
+            self._delete(connection, document_ids)
+
+    def _delete(self, connection: Connection, document_ids: Sequence[int]) -> None:
+        self._check_rows(connection, document_ids)
+        delete_documents(connection, document_ids)
 
     def sources(self) -> list[tuple[int, str]]:
         """Catalog id and source of every document, by rising id."""

@@ -21,7 +21,7 @@ from engine.store.lookup import stored_meta
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.upkeep.verify import verify
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit
 
 N_FLIPS = 40
@@ -116,8 +116,8 @@ def test_changed_rows_are_refused_and_found_by_verify(copy: Path, statement: str
     change(copy, statement)
     with pytest.raises(IndexDamaged, match="not what was written; check it: longmatch upkeep verify INDEX"):
         everything(copy)
-    with pytest.raises(IndexDamaged, match="not what was written"):
-        Writer(copy)
+    with pytest.raises(IndexDamaged, match="not what was written"), Writer(copy) as writer:
+        commit(writer, make_document("new", "some words"))
     assert any("not what was written" in finding.what for finding in verify(copy))
 
 
@@ -188,6 +188,19 @@ def test_changed_text_and_sections_are_refused_when_they_are_read(copy: Path, st
 def writer(copy: Path) -> Iterator[Writer]:
     with Writer(copy) as opened:
         yield opened
+
+
+def test_damage_gets_no_new_checksum_by_a_change_of_its_document_or_a_neighbour(copy: Path) -> None:
+    change(copy, "UPDATE texts SET deflated = x'00' WHERE document_id = 5")
+    with Writer(copy) as writer:
+        (document,) = writer.documents([6])
+        writer.update_metadata([(5, document), (6, document)])
+    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match="text or sections of 'doc004' are not"):
+        snapshot.documents(np.array([snapshot.position("doc004")]))
+    change(copy, "UPDATE documents SET chunk_row = chunk_row + 1 WHERE id = 7")
+    for act in (lambda one: one.remove([6]), lambda one: one.update_metadata([(6, document)])):
+        with pytest.raises(IndexDamaged, match="not what was written"), Writer(copy) as writer:
+            act(writer)
 
 
 def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:

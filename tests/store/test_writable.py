@@ -101,8 +101,8 @@ def test_a_damaged_catalog_is_refused_and_the_lock_given_back(
 ) -> None:
     at = (folder / "catalog.sqlite").read_bytes().index(b"doc001")
     flip_byte(folder / "catalog.sqlite", at)
-    with pytest.raises(IndexDamaged, match=r"what was written|cannot be read"):
-        Writer(folder)
+    with pytest.raises(IndexDamaged, match=r"what was written|cannot be read"), Writer(folder) as writer:
+        writer.indexed(["doc000", "doc001"])
     flip_byte(folder / "catalog.sqlite", at)
     Writer(folder).close()
 
