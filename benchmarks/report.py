@@ -79,7 +79,7 @@ def is_partial(run: Run) -> bool:
 
 _OF_CASES = (
     *("search", "stability", "boilerplate", "load", "demand", "samples", "positions", "contained", "duplicates"),
-    *("throughput", "timed", "scale"),
+    *("throughput", "timed", "scale", "board"),
 )
 TABLES: Mapping[str, Table] = {
     "headline": Table(("retrieval",), headline_table),

@@ -116,12 +116,3 @@ def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tok
     BertModel(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
-
-
-def tiny_encoder(corpus: Path, work: Path, seed: int) -> Path:
-    """A random encoder with the words of a corpus as its vocabulary, in a folder of `work`."""
-    from engine.text.document import Document
-    from indexer import read_corpus
-
-    texts = [document.text for document in read_corpus([str(corpus)]) if isinstance(document, Document)]
-    return save_tiny_bert(work / "encoder", frequent_words(texts), seed=seed)

@@ -68,7 +68,7 @@ def module_name(file: Path) -> str:
     ("packages", "max_lines", "max_files"),
     [
         (PRODUCT, 54_670, 327),
-        (("benchmarks",), 15_660, 97),
+        (("benchmarks",), 15_650, 97),
     ],
     ids=["product", "benchmarks"],
 )
