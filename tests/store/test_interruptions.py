@@ -39,7 +39,7 @@ DOCUMENTS = make_corpus(20)
 CHANGED = [replace(document, text=f"{document.text}!") for document in DOCUMENTS[:8]]
 REMOVED = [document.doc_id for document in DOCUMENTS[2:12:3]]
 CHANGES = ("replace", "rename", "fsync", "unlink", "mkdir", "rmdir")  # functions of os
-N_MOMENTS = 3  # of each operation and fault
+N_MOMENTS = int(os.environ.get("MOMENTS", "3"))  # of each operation and fault; every one where it has no more
 
 
 def index(folder: Path, documents: Sequence[Document], factory: str = "Flat", **options: Any) -> None:  # noqa: ANN401
@@ -164,8 +164,8 @@ def test_an_interrupted_operation_is_finished_by_the_same_command(name: str, fau
     assert in_a_process(name, "none", -1, clean, tmp_path / "told") == 0
     n_changes, expected = int((tmp_path / "told").read_text()), contents_of(clean / place)
     known = [*documents_of(tmp_path / "before" / place).items(), *documents_of(clean / place).items()]
-    parts = np.linspace(0, n_changes, N_MOMENTS, endpoint=False).astype(int)
-    for at in parts + np.random.default_rng(len(name)).integers(0, max(1, n_changes // N_MOMENTS), N_MOMENTS):
+    parts = np.unique(np.linspace(0, n_changes, N_MOMENTS, endpoint=False).astype(int))
+    for at in parts + np.random.default_rng(len(name)).integers(0, max(1, n_changes // N_MOMENTS), len(parts)):
         work = copytree(tmp_path / "before", tmp_path / "work")
         exit_code = in_a_process(name, fault, int(at), work, tmp_path / "told")
         assert exit_code == (-signal.SIGKILL if fault == "kill" else 0), at
