@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import POINTER, c_ushort, cast, create_string_buffer
-from dataclasses import dataclass, field
+from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import without_line_numbers, without_running_heads
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_values
+from engine.readers.text import case_fields, case_name
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 
@@ -31,6 +32,9 @@ _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
 _WRITTEN = frozenset([pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX])
+_COLUMN = 3.0  # times its width, at least, is the height of a column of vertical writing
+_SHARE_OF_COLUMNS = 0.6  # of the texts of a page
+_BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
 _STAMP = re.compile(
@@ -51,6 +55,7 @@ class _Extract:
     n_pictures: int = 0
     has_pictures: bool = False  # checked only where there is hardly any text
     damaged_pages: list[int] = field(default_factory=list)  # from 1
+    values: set[str] = field(default_factory=set)  # that were typed into forms and onto pages
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -77,17 +82,23 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         reasons.PAGES: len(extract.damaged_pages),
     }
     title, headings = by_type(lines)
+    if title in extract.values:
+        title = ""
     if outlined := by_outline(lines, extract.outline):
         headings = with_unnumbered(outlined, headings, lines)
     flow = Flow(lines, {heading.first: heading for heading in headings})
     declared = extract.properties.get("Title", "").strip()
+    first_page = "\n".join(line.text for line in extract.lines if line.page == 0 and not _STAMP.match(line.text))
+    case = case_name(first_page)
+    if case:
+        declared = case
     return assemble(
         flow.text,
         flow.headings,
         doc_id=doc_id,
         source=source,
         title=title if is_made_up_title(declared) or _NO_TITLE.match(declared) else declared,
-        metadata=_metadata(extract),
+        metadata=_metadata(extract) | (case_fields(first_page) if case else {}),
         pages=flow.pages(extract.n_pages),
         left_out=left_out,
     )
@@ -174,6 +185,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
     """The lines of a page; its pictures are added to the count of the file."""
     page = pdf[number]
     try:
+        is_vertical = _lay_columns_down(page)
         text_page = page.get_textpage()
         try:
             n_chars = text_page.count_chars()
@@ -185,12 +197,42 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown))
             extract.n_pictures += sum(pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_IMAGE for one in shown)
             found = lines_of(text_page, number)
-            found.lines[:] = with_values(found.lines, _values(pdf, page, number))
+            if is_vertical:
+                found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
+            values = list(_values(pdf, page, number))
+            extract.values.update(value.text for value in values)
+            found.lines[:] = with_values(found.lines, values)
             return found
         finally:
             text_page.close()
     finally:
         page.close()
+
+
+def _lay_columns_down(page: _Pdf) -> bool:
+    """Turn the columns of vertical writing into lines, the right column first; whether the page has such columns.
+
+    pdfium reads no characters of columns whose font is not embedded, since they have no width, and the others from
+    left to right.
+    """
+    n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
+    shown = [pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown)]
+    texts = [one for one in shown if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
+    if not texts or sum(map(_is_column, texts)) < _SHARE_OF_COLUMNS * len(texts):
+        return False
+    for one in texts:
+        pdfium.FPDFPageObj_Transform(one, 0, 1, -1, 0, page.get_height(), 0)
+    return True
+
+
+def _is_column(text: _Pdf) -> bool:
+    """Whether a text that is not turned is far higher than wide."""
+    matrix, (left, bottom, right, top) = pdfium.FS_MATRIX(), (c_float(), c_float(), c_float(), c_float())
+    if not pdfium.FPDFPageObj_GetMatrix(text, matrix) or abs(matrix.b) > abs(matrix.a):
+        return False
+    if not pdfium.FPDFPageObj_GetBounds(text, left, bottom, right, top):
+        return False
+    return bool(top.value - bottom.value > _COLUMN * max(1.0, right.value - left.value))
 
 
 def _values(pdf: _Pdf, page: _Pdf, number: int) -> Iterator[Line]:

@@ -29,9 +29,15 @@ _WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff\uac00-\ud7a3]")  # in scripts w
 _UNNUMBERED = re.compile(
     r"(?:abstract|references|bibliography|acknowledge?ments?|appendix|appendices)[ :.]*", re.IGNORECASE
 )  # headings that outlines leave out, and that are often set like the body
+_FILED = re.compile(
+    r"(?:filed|received|entered|lodged|copy|original|draft|confidential|sealed|certified|(?:un)?published"
+    r"|(?:not )?for publication|approved|do not (?:cite|publish))\b.{0,40}$",
+    re.IGNORECASE,
+)  # stamps
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
+_MAX_CENTRED = 80  # characters of a heading that only its place and its capitals show
 _MAX_COMPARISONS = 200_000  # of entries with lines; a real outline needs a few thousand
 _OUTLINE_SHARE = 0.6  # of the outline must be found in the text; otherwise it is of another document
 
@@ -113,7 +119,11 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
     size = body_size(lines)
     groups = _without_labels(lines, list(_groups(lines, size)), size)
     title = _title(lines, groups, size)
-    groups = [group for group in groups if group is not title]
+    groups = [
+        group
+        for group in groups
+        if group is not title and not (group.start < _TOP_LINES and _FILED.match(_text(lines, group)))
+    ]
     levels = _levels(lines, groups)
     headings = [HeadingLines(group.start, group.stop, level) for group, level in zip(groups, levels, strict=True)]
     return (without_note_marks(_text(lines, title)) if title else ""), headings
@@ -123,6 +133,7 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
     """Groups of neighbouring lines, each a heading."""
     pitch = pitch_of(lines, size)
     is_bold_rare = _share_of_bold(lines, size) < 0.25
+    centred = _centred_capitals(lines, size, pitch)
     start = 0
     while start < len(lines):
         stop = start + 1
@@ -132,7 +143,33 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
             group = range(start, stop)
             if stop - start <= _MAX_LINES and _is_heading(lines, group, size, pitch):
                 yield group
+        elif start in centred:
+            yield range(start, stop)
         start = stop
+
+
+def _centred_capitals(lines: Sequence[Line], size: float, pitch: float) -> set[int]:
+    """Short lines of capitals in the middle of the column, apart from the line above and over a full line of text."""
+    width = body_width(lines, size)
+    found: set[int] = set()
+    for number in range(1, len(lines) - 1):
+        before, line, after = lines[number - 1 : number + 2]
+        is_short = line.right - line.left < _NARROW * width and line.text.isupper() and len(line.text) <= _MAX_CENTRED
+        if not is_short or _WORD.search(line.text) is None or line.page != after.page or _FILED.match(line.text):
+            continue
+        is_over_text = after.right - after.left > _NARROW * width and not after.text.isupper()
+        middle, of_text = (line.left + line.right) / 2, (after.left + after.right) / 2
+        is_apart = before.page != line.page or before.y - line.y > 1.2 * pitch or before.y < line.y
+        is_inside = line.left > after.left + 0.1 * width
+        if (
+            is_over_text
+            and is_apart
+            and is_inside
+            and abs(middle - of_text) < 0.06 * width
+            and line.text[-1] not in ",;"
+        ):
+            found.add(number)
+    return found
 
 
 def _without_labels(lines: Sequence[Line], groups: Sequence[range], size: float) -> list[range]:
@@ -242,6 +279,8 @@ def _style(line: Line) -> _Style:
 def _may_be_title(lines: Sequence[Line], group: range) -> bool:
     """Whether a group can be the title: a numbered heading or one such as "Abstract" only at the very top."""
     text = _text(lines, group)
+    if _FILED.match(text):
+        return False
     return group.start < _TOP_LINES or (parse(text) is None and not _is_unnumbered(text))
 
 

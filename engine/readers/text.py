@@ -12,7 +12,7 @@ from engine.readers import left_out as reasons
 from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode, without_encoded
 from engine.readers.scalars import typed_scalar
-from engine.text.document import Document, Unreadable, assemble
+from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import find_headings
 from engine.text.numbering import could_be_title
 
@@ -68,8 +68,13 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
     running = running_text(decoded)
     text = running.text
     fields = header_fields(text)
-    metadata = {name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject")}
-    title = fields.get("title") or fields.get("subject") or case_name(text) or _title(text)
+    metadata: dict[str, MetadataValue] = {
+        name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject")
+    }
+    case = case_name(text)
+    title = fields.get("title") or fields.get("subject") or case or _title(text)
+    if case:
+        metadata = case_fields(text) | metadata
     return assemble(
         text,
         find_headings(text),
@@ -347,6 +352,38 @@ def case_name(text: str) -> str:
         if first and second and (is_opinion or match.start() < 200):
             return f"{first} v. {second}"
     return ""
+
+
+def case_fields(text: str) -> dict[str, MetadataValue]:
+    """Docket number, court and date of an opinion, from its first page."""
+    head = text[:_HEAD_CHARS]
+    docket, court = _DOCKET.search(head), _COURT_LINE.search(head)
+    date = _DECIDED.search(head) or _DATE.search(head)
+    fields: dict[str, MetadataValue] = {}
+    if docket is not None:
+        fields["docket"] = docket[1].strip(".,")
+    if court is not None:
+        fields["court"] = " ".join(court.group().split())
+    if date is not None:
+        month = _MONTHS.index(date["month"].lower()) + 1
+        fields |= {"date": f"{date['year']}-{month:02}-{int(date['day']):02}", "year": int(date["year"])}
+    return fields
+
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+           "november", "december")  # fmt: skip
+_DATE = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
+_DOCKET = re.compile(
+    r"\b(?:case|docket|civil|cause|criminal|action)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
+    r"([A-Z0-9]{0,5}[:-]?\d[\w:.\u2010-\u2013-]{1,30})",
+    re.IGNORECASE,
+)
+_COURT_LINE = re.compile(
+    r"^[ \t]*(?:(?:in )?the )?[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
+    r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def _party(text: str) -> str:

@@ -12,6 +12,8 @@ from engine.readers import Unreadable, read_bytes, read_file
 from engine.readers.jsonl import Fields
 from engine.text.document import Document
 from indexer.reading.requests import Request, pack_requests, unpack_requests
+from tests.readers.made import Print, pdf_bytes
+from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
 from tests.readers.zipped import epub_bytes, zip_bytes
 
@@ -336,3 +338,56 @@ def test_the_fields_of_records_can_be_named(name: str, tmp_path: Path) -> None:
     assert failure.reason == 'it has no field "verse"; its fields are key, label, prose, text'
     (packed,) = unpack_requests(pack_requests([Request("a", fields=Fields("prose"))]))
     assert packed.fields == Fields("prose")
+
+
+def prose(y: int) -> list[Print]:
+    line = "The court weighs the lease of the quay and the keeper stands before the gate."
+    return [(line, 72, y - 14 * row, 11, False) for row in range(16)]
+
+
+_CAPTIONS: list[tuple[list[Print], str, dict[str, object]]] = [
+    (
+        [("FILED", 480, 760, 18, True), ("UNITED STATES DISTRICT COURT", 200, 720, 14, True),
+         ("NORTHERN DISTRICT OF GOOLE", 210, 704, 12, True), ("HARBOUR TRUST, INC.,", 72, 670, 11, False),
+         ("Plaintiff,", 150, 656, 11, False), ("v.", 100, 642, 11, False), ("LIME QUARRIES LLC,", 72, 628, 11, False),
+         ("Defendant.", 150, 614, 11, False), ("Case No. 21-cv-0123", 330, 600, 11, False)],
+        "HARBOUR TRUST, INC. v. LIME QUARRIES LLC",
+        {"docket": "21-cv-0123", "court": "UNITED STATES DISTRICT COURT NORTHERN DISTRICT OF GOOLE"},
+    ),
+    (
+        [("United States Court of Appeals", 170, 720, 18, True), ("FOR THE GOOLE CIRCUIT", 210, 700, 12, True),
+         ("No. 21-1234", 260, 680, 11, False), ("HARBOUR TRUST,", 72, 650, 11, False),
+         ("Plaintiff-Appellant,", 120, 636, 11, False), ("v.", 72, 622, 11, False),
+         ("LIME QUARRIES, ET AL.,", 72, 608, 11, False), ("Decided July 9, 2021", 220, 570, 11, False)],
+        "HARBOUR TRUST v. LIME QUARRIES",
+        {"docket": "21-1234", "date": "2021-07-09", "year": 2021},
+    ),
+    ([("RECEIVED", 480, 760, 18, True), ("On the Keeping of Locks", 150, 720, 14, True)],
+     "On the Keeping of Locks", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("caption", "title", "fields"), _CAPTIONS, ids=["district", "appeals", "stamp"])
+def test_the_title_of_a_court_paper_is_its_parties(caption: list[Print], title: str, fields: dict[str, object]) -> None:
+    opinion: list[Print] = [("II. FINDINGS OF FACT", 220, 740, 11, False), *prose(715)]
+    ruling: list[Print] = [("OPINION", 245, 740, 11, False), *prose(715)]
+    (document,) = documents("a.pdf", pdf_bytes([[*caption, *prose(550)], opinion, ruling]))
+    assert document.title == title
+    assert {field: document.metadata.get(field) for field in fields} == fields
+    assert [section.heading for section in document.sections][-2:] == ["II. FINDINGS OF FACT", "OPINION"]
+
+
+def test_columns_of_vertical_writing_go_from_right_to_left() -> None:
+    font = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3 /Encoding /UniJIS-UCS2-V /DescendantFonts [<< /Type "
+        b"/Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) "
+        b"/Supplement 2 >> /FontDescriptor << /Type /FontDescriptor /FontName /HeiseiMin-W3 /Flags 6 /FontBBox [0 0 "
+        b"1000 1000] /ItalicAngle 0 /Ascent 709 /Descent -241 /CapHeight 709 /StemV 69 >> >>] >>"
+    )
+    columns = ["水門は古く石で造られ", "堤防の上を人が歩く", "船は毎朝ここを通る"]
+    content = b"".join(
+        b"BT /F1 14 Tf 1 0 0 1 %d 700 Tm <%s> Tj ET\n" % (500 - 24 * place, column.encode("utf-16-be").hex().encode())
+        for place, column in enumerate(columns)
+    )
+    (document,) = documents("a.pdf", pdf_of_contents([content], font))
+    assert document.text == "".join(columns)
