@@ -88,5 +88,5 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     left_out = tuple(name for name in request.without if index.snapshot.position(name) is not None)
     found = index.search(recorded["query"]["id"] if query is None else query, replace(request, without=left_out))
     return compare_results(
-        recorded, found.to_dict(), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
+        recorded, found.to_dict(n_pairs=None), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
     )

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
 from engine import comparison as comparisons
 from engine import novelty as novelties
 from engine import pairs as overlaps
@@ -132,14 +134,14 @@ class Result(results.Result):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
-    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
         """The result as plain values, ready for JSON, as in a line of `longmatch query --format jsonl`.
 
         `engine/report/result.schema.json` describes all fields (`longmatch.result_schema()`). The
         contributions of the parts of a hit sum to its score, to 1e-5.
 
         Args:
-            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
         """
         # Loads the word segmenter, which a result that is only ranked does not need.
         from engine.report.contract import result_dict
@@ -174,11 +176,11 @@ class Result(results.Result):
 
         return hit_frame(self)
 
-    def parts_to_pandas(self, *, n_pairs: int | None = None) -> pandas.DataFrame:
+    def parts_to_pandas(self, *, n_pairs: int | None = N_MATCHES) -> pandas.DataFrame:
         """A row for each part of each hit: the table that `longmatch query --format csv` prints.
 
         Args:
-            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -187,11 +189,11 @@ class Result(results.Result):
 
         return part_frame(self, n_pairs=n_pairs)
 
-    def parts_to_arrow(self, *, n_pairs: int | None = None) -> pyarrow.Table:
+    def parts_to_arrow(self, *, n_pairs: int | None = N_MATCHES) -> pyarrow.Table:
         """The table of `parts_to_pandas` as an Arrow table.
 
         Args:
-            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
 
         Raises:
             MissingExtra: pyarrow is not installed.
@@ -257,11 +259,11 @@ class Novelty(novelties.Novelty):
 
     __slots__ = ()
 
-    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
         """The plain values, ready for JSON, that `longmatch query --mode novelty --format jsonl` prints.
 
         Args:
-            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
         """
         from engine.report.contract import novelty_dict
 
@@ -302,10 +304,11 @@ class Comparison(comparisons.Comparison):
         """The sentences behind the strongest section pairs; see `Hit.snippets`."""
         return self.result.hits[0].snippets(n_pairs)
 
-    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """A result with one hit as plain values, see `Result.to_dict`; the cosines are its `section_matrix`."""
+    def to_dict(self, *, n_pairs: int | None = N_MATCHES, matrix: bool = False) -> dict[str, Any]:
+        """A result with one hit as plain values, see `Result.to_dict`; with `matrix` the cosines too."""
         values = self.result.to_dict(n_pairs=n_pairs)
-        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in self.matrix.cosines]
+        if matrix:
+            values["hits"][0]["section_matrix"] = np.round(self.matrix.cosines.astype(float), 4).tolist()
         return values
 
     def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:

@@ -56,7 +56,6 @@ def test_a_result_as_plain_values_holds_everything() -> None:
     query_section = {"index": 0, "heading": "A", "label": "A", **_place(0, 10)}
     delta = {**_place(6, 11, 2), "text": "delta"}
     quote = {**_place(0, 10), "text": "alpha beta", "marks": []}
-    marks: dict[str, Any] = {"query": [], "target": []}
     strongest = {
         "kind": "section_pair",
         "contribution": 0.4,
@@ -79,7 +78,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
             },
         ],
-        "marks": marks,
+        "marks": None,
         "quotes": {"query": quote, "target": {**_place(6, 11, 2), "text": "delta", "marks": []}},
     }
     other = {
@@ -97,7 +96,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(0, 5), "text": "alpha"}, "target": {**_place(0, 5, 1), "text": "gamma"}},
             }
         ],
-        "marks": marks,
+        "marks": None,
         "quotes": {"query": quote, "target": {**_place(0, 5, 1), "text": "gamma", "marks": []}},
     }
     hit = {
@@ -126,7 +125,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                     "word_contribution": 0.1,
                     "share": pytest.approx(1.0),
                     "n_pairs": 2,
-                    "best": strongest,
+                    "best": {**strongest, "marks": {"query": [], "target": []}},
                 }
             ],
             "rest": [],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.errors import IndexMismatch, QueryError
 from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
-from engine.result import Result
+from engine.result import N_MATCHES, Result
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_types
 from engine.store.snapshot import Positions, Snapshot
@@ -91,12 +91,12 @@ class Export:
         return pa.Table.from_batches(self.batches, self.schema)
 
 
-def part_export(results: Iterable[Result], *, n_pairs: int | None = None) -> Export:
+def part_export(results: Iterable[Result], *, n_pairs: int | None = N_MATCHES) -> Export:
     """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results.
 
     Args:
         results: of searches.
-        n_pairs: section pairs listed for each hit; all by default.
+        n_pairs: section pairs listed for each hit; None for all.
     """
     types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])

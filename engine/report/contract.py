@@ -62,12 +62,12 @@ def envelope(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"schema": VERSION, "results": list(results)}
 
 
-def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]:
+def result_dict(result: Result, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
     """A result as plain values; the contributions of the parts of a hit sum to its score, to 1e-5.
 
     Args:
         result: of a search.
-        n_pairs: section pairs listed for each hit, strongest first; all by default. The part `rest` sums the others.
+        n_pairs: section pairs, and sections of the query, listed for each hit; None for all. `rest` sums the others.
     """
     return head_dict(result) | {"hits": list(hit_dicts(result, n_pairs=n_pairs))}
 
@@ -90,14 +90,14 @@ def head_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
+def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
     kinds = section_kinds(result.query)
     for hit in result.hits:
         yield _hit(result.query, hit, result.language, n_pairs, kinds)
 
 
-def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:
+def novelty_dict(found: Novelty, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
     """The novelty of sections as plain values; the parts of the hit of a section sum to 1 - novelty, to 1e-5.
 
     Args:
@@ -243,10 +243,11 @@ def _by_section(
     listed = dict(enumerate(part for part in parts if part["kind"] == "section_pair"))
 
     def best(row: SectionShare, at: int) -> Mapping[str, Any]:
-        part, is_quoted = listed.get(row.best), at < N_MATCHES or n_listed < len(shares.rows)
-        if part is not None and (part["quotes"] is not None or not is_quoted):
-            return part
-        return _pair(hit.breakdown.pairs[row.best], query, hit, quotes, is_quoted=is_quoted)
+        pair, is_quoted = hit.breakdown.pairs[row.best], at < N_MATCHES or n_listed < len(shares.rows)
+        part = listed.get(row.best)
+        if part is None or (part["quotes"] is None and is_quoted):
+            part = _pair(pair, query, hit, quotes, is_quoted=is_quoted)
+        return {**part, "marks": _both(map(_offsets, quotes.marks(pair))) if is_quoted else None}
 
     rows = [
         {
@@ -302,7 +303,6 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_qu
         "target_section": _section(hit.document, pair.target_section),
         "words": [_word(term, pair, hit.places) for term in quotes.listed(pair.terms)],
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
-        "marks": _both(map(_offsets, quotes.marks(pair))) if is_quoted else None,
         "quotes": _both(map(_quote, (query, hit.document), quotes.of(pair))) if is_quoted else None,
     }
 

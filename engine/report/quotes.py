@@ -21,7 +21,7 @@ from engine.result import Hit, shown_spans
 from engine.scoring.breakdown import SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
-from engine.words.function_words import words_of
+from engine.words.function_words import content_of
 from engine.words.places import TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
@@ -107,22 +107,19 @@ class Quotes:
         terms = term_columns(hit.breakdown.terms)
         order = np.argsort(terms.keys)
         self._keys, self._weights = terms.keys[order], terms.contributions[order]
-        self._least = LEAST_MARKED * float(self._weights.max(initial=0.0))
+        self._is_strong = self._weights >= LEAST_MARKED * float(self._weights.max(initial=0.0))
+        self._sides = [self._shared(query.text, hit.places[0]), self._shared(hit.document.text, hit.places[1])]
 
     def of(self, pair: SectionPair) -> tuple[Quote, Quote]:
         """A sentence of the query and one of the target, of their best passages or, if words add more, sections."""
-        documents = self._query, self._hit.document
         numbers = pair.query_section, pair.target_section
-        spans = shown_spans(pair, *documents)
-        sides = [
-            self._sentences(places, number, span)
-            for places, number, span in zip(self._hit.places, numbers, spans, strict=True)
-        ]
+        spans = shown_spans(pair, self._query, self._hit.document)
+        sides = [side.sentences(number, span) for side, number, span in zip(self._sides, numbers, spans, strict=True)]
         common, *chosen = _best_pair(sides[0], sides[1], self._weights)
         is_marked = self._is_marked(common)
         mine, theirs = (
-            self._quote(document.text, side, at, is_marked)
-            for document, side, at in zip(documents, sides, chosen, strict=True)
+            self._quote(side.text, sentences, at, is_marked)
+            for side, sentences, at in zip(self._sides, sides, chosen, strict=True)
         )
         return mine, theirs
 
@@ -130,39 +127,29 @@ class Quotes:
         """The words of the two sections that carry the match: places in the texts, rising and apart."""
         documents = self._query, self._hit.document
         sections = documents[0].sections[pair.query_section], documents[1].sections[pair.target_section]
-        sides = []
-        for places, section in zip(self._hit.places, sections, strict=True):
-            keys, spans, _ = places.within(Span(section.start, section.stop))
-            terms, is_shared = self._terms(keys)
-            sides.append((terms[is_shared], spans[is_shared]))
-        is_marked = self._is_marked(np.intersect1d(sides[0][0], sides[1][0]))
+        own = [side.within(section.start, section.stop) for side, section in zip(self._sides, sections, strict=True)]
+        is_marked = self._is_marked(np.intersect1d(own[0][0], own[1][0]))
         mine, theirs = (
-            self._marks(document.text, spans[is_marked[terms]])
-            for document, (terms, spans) in zip(documents, sides, strict=True)
+            self._marks(side.text, spans[is_marked[terms]])
+            for side, (terms, spans) in zip(self._sides, own, strict=True)
         )
         return mine, theirs
 
     def listed(self, terms: Iterable[TermPart]) -> Iterator[TermPart]:
         """The terms with a content word."""
-        return (term for term in terms if any(is_content for _, is_content in words_of(term.term, self._language)))
+        return (term for term in terms if content_of(term.term, self._language) is not None)
 
     def _is_marked(self, terms: NDArray[np.int64]) -> NDArray[np.bool_]:
         is_marked = np.zeros(len(self._keys) + 1, bool)
-        is_marked[terms] = self._weights[terms] >= self._least
+        is_marked[terms] = self._is_strong[terms]
         return is_marked
 
-    def _terms(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The places of keys among the terms of the hit, and which of them are there."""
+    def _shared(self, text: str, places: TermPlaces) -> _Shared:
+        keys, spans = places.in_order
         at = np.minimum(np.searchsorted(self._keys, keys), max(0, len(self._keys) - 1))
-        return at, self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), bool)
-
-    def _sentences(self, places: TermPlaces, section: int, within: Span) -> _Sentences:
-        sentences = _inside(places.sentences(section), within)
-        keys, spans, n_words = places.within(Span(sentences[0].start, sentences[-1].stop))
-        terms, is_shared = self._terms(keys)
-        owners = np.searchsorted([sentence.start for sentence in sentences], spans[:, 0], side="right") - 1
-        sizes = np.bincount(owners[:n_words], minlength=len(sentences))
-        return _Sentences(sentences, terms[is_shared], spans[is_shared], owners[is_shared], sizes)
+        is_shared = self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), bool)
+        spans = spans[is_shared]
+        return _Shared(text, places, at[is_shared], spans, np.ascontiguousarray(spans[:, 0]))
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
@@ -172,12 +159,35 @@ class Quotes:
         """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
         marks = []
         for mark in _merged([Span(start, stop) for start, stop in sorted(places.tolist())]):
-            words = list(words_of(text[mark.start : mark.stop], self._language))
-            content = [word for word, is_content in words if is_content]
-            if content:
-                is_whole = len(content) == len(words)
-                marks.append(mark if is_whole else Span(mark.start + content[0].start, mark.start + content[-1].stop))
+            content = content_of(text[mark.start : mark.stop], self._language)
+            if content is not None:
+                marks.append(Span(mark.start + content.start, mark.start + content.stop))
         return marks
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The terms of one side that the other side has too, in reading order."""
+
+    text: str
+    places: TermPlaces
+    terms: NDArray[np.int64]  # (n,) places among the terms of the hit
+    spans: NDArray[np.int64]  # (n, 2)
+    starts: NDArray[np.int64]  # (n,)
+
+    def within(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Terms and spans that begin in a stretch of the text."""
+        first, last = np.searchsorted(self.starts, (start, stop)).tolist()
+        return self.terms[first:last], self.spans[first:last]
+
+    def sentences(self, section: int, within: Span) -> _Sentences:
+        """The sentences of a section that are in a stretch of the text."""
+        sentences = _inside(self.places.sentences(section), within)
+        starts = np.array([sentence.start for sentence in sentences])
+        terms, spans = self.within(sentences[0].start, sentences[-1].stop)
+        owners = np.searchsorted(starts, spans[:, 0], side="right") - 1
+        edges = np.searchsorted(self.places.terms.word_spans[:, 0], [*starts, sentences[-1].stop])
+        return _Sentences(sentences, terms, spans, owners, np.diff(edges))
 
 
 @dataclass(frozen=True, slots=True)

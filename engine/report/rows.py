@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.extras import check_extra
 from engine.pairs import PAIR_COLUMNS
 from engine.report.contract import result_dict
+from engine.result import N_MATCHES
 from engine.text.document import section_label
 from engine.text.outside import safe
 
@@ -151,12 +152,12 @@ def hit_frame(result: Result) -> pandas.DataFrame:
     return frame
 
 
-def part_frame(result: Result, *, n_pairs: int | None = None) -> pandas.DataFrame:
+def part_frame(result: Result, *, n_pairs: int | None = N_MATCHES) -> pandas.DataFrame:
     """A row for each part, see `engine.report.rows`.
 
     Args:
         result: of a search.
-        n_pairs: section pairs listed for each hit; all by default.
+        n_pairs: section pairs listed for each hit; None for all.
 
     Raises:
         MissingExtra: pandas is not installed.

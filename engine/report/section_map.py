@@ -17,6 +17,7 @@ from engine.text.document import Document, section_label
 
 SHADES = 8
 MOST_CELLS = 4_000  # cells whose contribution is shown under the pointer; the strongest
+MOST_DRAWN = 20_000  # cells that are drawn; the strongest
 _SIDE = 620  # pixels of the longer side, about
 _SMALLEST, _LARGEST = 3, 24  # pixels of a cell
 _LINE = 13  # pixels that a label needs
@@ -91,7 +92,8 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
     n_rows, n_columns = max(1, len(names[0])), max(1, len(names[1]))
     cell = max(_SMALLEST, min(_LARGEST, _SIDE // max(n_rows, n_columns)))
     rows, columns = _labels(names[0], cell), _labels(names[1], cell)
-    strongest = pairs.of(np.argsort(-pairs.contributions, kind="stable")[:MOST_CELLS])
+    drawn = pairs.of(np.argsort(-pairs.contributions, kind="stable")[:MOST_DRAWN])
+    strongest = drawn.of(slice(MOST_CELLS))
     cells = tuple(
         zip(
             *(one.tolist() for one in (strongest.query_sections, strongest.target_sections, strongest.contributions)),
@@ -107,7 +109,7 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
         n_columns=n_columns,
         rows=rows,
         columns=columns,
-        shades=_shades(pairs, n_rows, n_columns, cell),
+        shades=_shades(drawn, n_rows, n_columns, cell),
         shown=tuple(
             Shown(
                 column * cell,
@@ -146,7 +148,7 @@ def _room(labels: Sequence[Label]) -> int:
 def _shades(pairs: PairColumns, n_rows: int, n_columns: int, cell: int) -> tuple[tuple[int, str], ...]:
     """Paths by shade; neighbouring cells of a row with the same shade are one rectangle."""
     values = np.zeros((n_rows, n_columns))
-    np.add.at(values, (pairs.query_sections, pairs.target_sections), pairs.contributions)
+    values[pairs.query_sections, pairs.target_sections] = pairs.contributions
     # Square roots, since one strong pair would otherwise leave all others white.
     levels = np.ceil(SHADES * np.sqrt(values / max(float(values.max()), 1e-12))).astype(np.int64)
     return tuple((int(level), _path(levels == level, cell)) for level in np.unique(levels) if level)

@@ -240,7 +240,7 @@ class PairColumns:
     contributions: NDArray[np.float64]
     words: NDArray[np.float64]
 
-    def of(self, at: NDArray[np.int64] | NDArray[np.bool_]) -> PairColumns:
+    def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> PairColumns:
         """Some of the pairs."""
         return PairColumns(self.query_sections[at], self.target_sections[at], self.contributions[at], self.words[at])
 

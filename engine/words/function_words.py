@@ -8,8 +8,7 @@ bare numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import stop_words
 
@@ -91,7 +90,11 @@ def is_content_word(word: str, language: str) -> bool:
     return not is_function_word(word, language)
 
 
-def words_of(text: str, language: str) -> Iterator[tuple[Span, bool]]:
-    """The places of the words of a text, and whether each is a content word."""
-    for word in _WORD.finditer(text):
-        yield Span(word.start(), word.end()), is_content_word(word[0], language)
+@lru_cache(maxsize=1 << 16)
+def content_of(text: str, language: str) -> Span | None:
+    """A short text without the other words before the first content word and after the last; None if there is none."""
+    words = [(Span(*word.span()), is_content_word(word[0], language)) for word in _WORD.finditer(text)]
+    content = [word for word, is_content in words if is_content]
+    if len(content) == len(words):
+        return Span(0, len(text)) if words else None
+    return Span(content[0].start, content[-1].stop) if content else None

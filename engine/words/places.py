@@ -44,15 +44,6 @@ class TermPlaces:
         found: list[list[int]] = spans[first : bisect_right(keys, name, first)].tolist()
         return found
 
-    def within(self, span: Span) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """The terms that begin in a span of the text: keys (n,) and spans (n, 2), words first; number of words."""
-        found = []
-        for starts, keys, spans in self._kinds:
-            first, last = np.searchsorted(starts, [span.start, span.stop]).tolist()
-            found.append((keys[first:last], spans[first:last]))
-        (words, word_spans), (pairs, pair_spans) = found
-        return np.concatenate([words, pairs]), np.concatenate([word_spans, pair_spans]), len(words)
-
     def sentences(self, section: int) -> Sequence[Span]:
         """The sentences of a section without its heading; at least one."""
         if section not in self._sentences:
@@ -67,11 +58,11 @@ class TermPlaces:
         return self._sentences[section]
 
     @cached_property
-    def _kinds(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], ...]:
-        """For words and for pairs: starts, keys and spans, in reading order."""
-        terms, n_words = self.terms, len(self.terms.words)
-        spans = (terms.word_spans, self.keys[:n_words]), (terms.pair_spans, self.keys[n_words:])
-        return tuple((np.ascontiguousarray(own[:, 0]), keys, own) for own, keys in spans)
+    def in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys (n,) and spans (n, 2) of words and pairs together, in reading order."""
+        spans = np.concatenate([self.terms.word_spans, self.terms.pair_spans])
+        order = np.argsort(spans[:, 0], kind="stable")
+        return self.keys[order], spans[order]
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:

@@ -138,9 +138,7 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
     from indexer.cli.terminal import PIPE_WIDTH, show, width
 
     if form == "json":
-        values = comparison.to_dict(n_pairs=n_pairs)
-        if not matrix:
-            del values["hits"][0]["section_matrix"]
+        values = comparison.to_dict(n_pairs=n_pairs, matrix=matrix)
         _write(json_text(envelope([values]), indent=1) + "\n", output)
         return
     if form == "html":

@@ -168,7 +168,7 @@ def diff(
 def _difference(old: Index, new: Index, query: Document | str, request: Request) -> Differences:
     from engine.report.differences import compare_results
 
-    before, after = (one.search(query, request).to_dict() for one in (old, new))
+    before, after = (one.search(query, request).to_dict(n_pairs=None) for one in (old, new))
     was_there, is_there = ((lambda doc_id, one=one: one.snapshot.position(doc_id) is not None) for one in (old, new))
     return compare_results(before, after, was_there=was_there, is_there=is_there)
 

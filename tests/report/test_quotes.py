@@ -158,7 +158,7 @@ def test_all_views_show_the_same_sentences(index: Index) -> None:
     table, notebook = result_table(result, width=100), result_html(result)
     report = " ".join(re.sub("<[^>]*>", "", result.to_html()).split())
     (snippet,) = result.hits[0].snippets(1)
-    part = result.to_dict()["hits"][0]["parts"][0]
+    part = result.to_dict()["hits"][0]["by_section"]["rows"][0]["best"]
     quotes = part["quotes"]
     for side, quote in (("query", snippet.query), ("target", snippet.target)):
         assert quotes[side]["text"] == quote.text and quote.text in table and quote.text in report

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.shares import rest_note, section_shares, summary
 from engine.scoring.breakdown import SectionPair
 from engine.search.request import Request
 from engine.text.document import Document
+from engine.text.outside import json_text
 from engine.text.section_kinds import SectionKind
-from tests.fakes import make_document
+from engine.views import comparison_view
+from tests.fakes import FakeEncoder, make_document
 
 SENTENCE = "The heron waits for trout at the weir of the mill. "
 QUERY = make_document("q", [("A", SENTENCE * 4), ("B", SENTENCE * 4), ("C", SENTENCE * 2), ("References", SENTENCE)])
@@ -60,3 +63,13 @@ def test_rows_and_rest_of_a_result_sum_to_the_score(index: Index, corpus: list[D
         entries = [*hit["by_section"]["rows"], *hit["by_section"]["rest"]]
         assert sum(one["contribution"] for one in entries) == pytest.approx(hit["score"], abs=1e-5)
         assert sum(one["share"] for one in entries) == pytest.approx(1, abs=1e-4)
+
+
+def test_long_lists_of_sections_give_a_short_json() -> None:
+    sections = [(f"S{n}", f"Heron {n % 90} waits for trout {n % 70} at the weir {n}.") for n in range(300)]
+    documents = make_document("q", sections), make_document("t", sections)
+    comparison = comparison_view(compare_alone(*documents, FakeEncoder()))
+    (hit,) = comparison.to_dict()["hits"]
+    assert hit["n_pairs"] > 10_000 and len(json_text(hit)) < 100_000
+    assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"], abs=1e-5)
+    assert len(comparison.to_dict(n_pairs=40)["hits"][0]["by_section"]["rows"]) == 40

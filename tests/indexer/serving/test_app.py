@@ -46,8 +46,8 @@ def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[st
     return timeless(answer)
 
 
-def of_python(result: Any, n_pairs: int | None = 3) -> dict[str, Any]:  # noqa: ANN401
-    values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs)))
+def of_python(result: Any, n_pairs: int | None = 3, **options: bool) -> dict[str, Any]:  # noqa: ANN401
+    values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs, **options)))
     for one in (values["query"], *values["hits"]):
         one["source"] = Path(one["source"]).name
     values["provenance"]["index"]["path"] = Path(values["provenance"]["index"]["path"]).name
@@ -105,13 +105,13 @@ def test_a_search_with_a_file_gives_the_result_of_python(
 
 def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> None:
     answer = found(client, {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}}, "/v1/compare")
-    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None)
+    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None, matrix=True)
 
 
 def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
     body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
     compared = index.compare(Document.from_text(TEXT), "doc003", Request(weights={"1": 0.5}, skip=["appendix"]))
-    assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None)
+    assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None, matrix=True)
 
 
 def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, t
     for name, text in files.values():
         (tmp_path / name).write_text(text)
         documents.append(replace(read_document(tmp_path / name), source=name))
-    assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None)
+    assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None, matrix=True)
 
 
 def test_a_matrix_is_that_of_python(client: TestClient, index: Index) -> None:
