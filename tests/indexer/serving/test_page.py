@@ -76,8 +76,10 @@ def test_the_pieces_have_the_numbers_of_python_and_of_the_report(client: TestCli
     assert facts["hits"] == [hit.doc_id for hit in expected]
     for html, hit in zip(shown, expected.to_dict(n_pairs=10)["hits"], strict=True):
         element = lxml.html.fragment_fromstring(html)
-        contributions = element.xpath(".//table[@class='contributions']//tbody//tr/td[2]/data/@value")
-        assert [float(one) for one in contributions] == [part["contribution"] for part in hit["parts"]]
+        contributions = element.xpath(".//table[@class='contributions']//tbody//tr/td[4]/data/@value")
+        shares = hit["by_section"]
+        rest = [sum(one["contribution"] for one in shares["rest"])] if shares["rest"] else []
+        assert [float(one) for one in contributions] == [*(row["contribution"] for row in shares["rows"]), *rest]
         assert numbers(html)[0] == hit["score"]
     (report,) = pieces(lines(client, options | {"report": True}), "report")
     articles = lxml.html.document_fromstring(report["html"]).xpath("//article")

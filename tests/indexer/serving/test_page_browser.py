@@ -104,8 +104,10 @@ def test_page_report_json_and_python_show_the_same_numbers(page: Page, folder: P
     assert [contributions(hit) for hit in answer["hits"]] == [contributions(hit) for hit in python["hits"]]
     articles = lxml.html.document_fromstring(shown).xpath("//article[@class='hit']")
     for hit, article in zip(python["hits"], articles, strict=True):
-        cells = article.xpath(".//table[@class='contributions']/tbody/tr/td[2]/data/@value")
-        assert [float(one) for one in cells] == contributions(hit)
+        cells = article.xpath(".//table[@class='contributions']/tbody/tr/td[4]/data/@value")
+        shares = hit["by_section"]
+        rest = [sum(one["contribution"] for one in shares["rest"])] if shares["rest"] else []
+        assert [float(one) for one in cells] == [*(row["contribution"] for row in shares["rows"]), *rest]
         assert sum(contributions(hit)) == pytest.approx(hit["score"], abs=1e-5)
 
 
