@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
 
 from engine.errors import QueryError
 from engine.search.query import Query
@@ -19,6 +18,7 @@ from engine.search.section_names import KINDS, key_of, names_of_sections
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 
+MOST_WEIGHT = 1_000_000
 _N_NAMED = 5  # headings that an error lists
 
 
@@ -79,8 +79,8 @@ def _check(name: object, weight: object) -> None:
     if not isinstance(name, str) or not name.strip():
         raise QueryError(f"the section {name!r:.40} is no name; name a heading, a kind or a number as text")
     is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-    if not is_number or not isfinite(weight) or weight < 0:  # type: ignore[arg-type, operator]
-        raise QueryError(f"the weight of {name!r} is {weight!r:.40}; it must be a number of at least 0")
+    if not is_number or not 0 <= weight <= MOST_WEIGHT:  # type: ignore[operator]
+        raise QueryError(f"the weight of {name!r} is {weight!r:.40}; it must be a number from 0 to {MOST_WEIGHT:,}")
 
 
 def _hint(document: Document, name: str) -> str:
