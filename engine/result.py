@@ -11,6 +11,7 @@ from engine.encoders.encoder import Vectors
 from engine.encoders.explanation import ModelExplanation
 from engine.errors import QueryError
 from engine.scoring.breakdown import Breakdown, SectionPair
+from engine.scoring.floor import Floor
 from engine.text.document import Document, MetadataValue
 from engine.text.spans import Coverage, Span
 from engine.words.places import TermPlaces, nowhere
@@ -155,6 +156,7 @@ class Result(Sequence[Hit]):
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
     copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
+    floor: Floor | None = None  # scores of unrelated documents; None where they are not known
 
     def __post_init__(self) -> None:
         if self.hits:
@@ -163,6 +165,12 @@ class Result(Sequence[Hit]):
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    @property
+    def nothing_stands_out(self) -> bool:
+        """Whether even the best hit scores no higher than unrelated documents do; False where that is not known."""
+        is_first = bool(self.hits) and self.hits[0].rank == 1
+        return self.floor is not None and is_first and max(hit.score for hit in self.hits) <= self.floor.p99
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...

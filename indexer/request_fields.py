@@ -39,9 +39,11 @@ def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, A
         kind = Filter
     elif about.choices:
         kind = Literal[about.choices]
+        if parameter.kind is float:
+            kind = Annotated[float, Field(ge=about.least, le=most)] | kind
     if parameter.kind is tuple:
         kind, default = (list[kind] if about.choices else list[DocId]), list(default)
-    elif parameter.kind in (int, float):
+    elif parameter.kind in (int, float) and not about.choices:
         kind = Annotated[kind, Field(ge=about.least, le=most)]
     elif parameter.kind is Mapping:
         kind = dict[str, float]

@@ -56,6 +56,7 @@ class SearchOptions(NoveltyOptions, total=False):
     mode: str
     diversify: bool
     min_pair: float
+    least: float | str | None
     exact: bool
     explain: str
 
@@ -233,6 +234,8 @@ class Index:
             diversify: order the first 50 hits so that each adds sections of the query that the hits before it
                 lack, see `engine.search.diversity`. Scores do not change.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
+            least: least score of a hit; "auto": the score that unrelated documents of the index reach, see
+                `engine.scoring.floor`.
             exact: score every document, even if there is a FAISS index.
             candidates: how many of the best documents by words are encoded before they are scored, if they have no
                 vectors yet; 20 by default. Documents without vectors are scored by words alone.

@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 54_800, 327),
+        (PRODUCT, 55_010, 328),
         (("benchmarks",), 15_650, 97),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 40_970),
+        (False, 41_080),
         (True, 9_540),
     ],
     ids=["product", "benchmarks"],

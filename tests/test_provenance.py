@@ -41,7 +41,7 @@ def origin_of(result: Result) -> Provenance:
 def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document]) -> None:
     options = {
         **{"k": 2, "offset": 1, "where": "year > 2001", "without": "doc004", "skip": ["references"], "exact": True},
-        **{"weights": {"part one": 2.0}, "mode": "similar", "diversify": True, "min_pair": 0.01},
+        **{"weights": {"part one": 2.0}, "mode": "similar", "diversify": True, "min_pair": 0.01, "least": 0.0},
     }
     result = index.search(corpus[3], Request.of(candidates=5, encode_tokens=900, **options))  # type: ignore[arg-type]
     assert origin_of(result).parameters == {

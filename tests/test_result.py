@@ -101,6 +101,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
     }
     hit = {
         "rank": 1,
+        "above": None,
         "score": pytest.approx(0.45),
         "id": "t",
         "title": "Target",
@@ -149,6 +150,8 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "seconds": 0.012346,
         "language": "english",
         "copies": [],
+        "floor": None,
+        "nothing_stands_out": False,
         "reference": 2,
         "encoding": None,
         "provenance": None,

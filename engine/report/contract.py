@@ -87,6 +87,8 @@ def head_dict(result: Result) -> dict[str, Any]:
         "encoding": None if result.encoding is None else asdict(result.encoding),
         "provenance": None if result.provenance is None else asdict(result.provenance),
         "copies": list(result.copies),
+        "floor": None if result.floor is None else asdict(result.floor),
+        "nothing_stands_out": result.nothing_stands_out,
     }
 
 
@@ -94,7 +96,8 @@ def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[di
     """The hits of `result_dict`, generated one at a time."""
     kinds = section_kinds(result.query)
     for hit in result.hits:
-        yield _hit(result.query, hit, result.language, n_pairs, kinds)
+        values = _hit(result.query, hit, result.language, n_pairs, kinds)
+        yield values | {"above": None if result.floor is None else result.floor.level(hit.score)}
 
 
 def novelty_dict(found: Novelty, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:

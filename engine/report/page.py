@@ -25,7 +25,7 @@ from engine.report.evidence import (
 )
 from engine.report.lines import pages_label
 from engine.report.shares import percent, rest_note, summary
-from engine.report.table import coverage_note, encoding_lines, no_hits
+from engine.report.table import coverage_note, encoding_lines, floor_note, no_hits
 from engine.result import N_MATCHES, Result, Status
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
@@ -101,6 +101,7 @@ def _environment() -> Environment:
         "rest_note": rest_note,
         "summary": summary,
         "no_hits": no_hits,
+        "floor_note": floor_note,
         "query_sections": _query_sections,
         "status_note": lambda status: _STATUS[status],
     }

@@ -89,7 +89,9 @@ def summary(hit: Mapping[str, Any]) -> str:
     n_sections = values["n_sections"]
     counts = f"covers {values['n_covered']} of {n_sections} {'section' if n_sections == 1 else 'sections'}"
     names = " and ".join(values["strongest"])
-    return f"{counts}; strongest in {names}" if names else counts
+    above = hit.get("above")
+    place = "" if above is None else f"; above {above} % of unrelated pairs" if above else "; like unrelated documents"
+    return (f"{counts}; strongest in {names}" if names else counts) + place
 
 
 def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:

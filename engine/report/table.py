@@ -69,11 +69,22 @@ def _head(result: Result, width: int) -> list[Line]:
     counts = f"{n_hits} of {result.n_found:,} matching"
     if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
-    notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts]
+    notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts, floor_note(result)]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
     title = line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE))
     return [cut(title, width), *(cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes)]
+
+
+def floor_note(result: Result) -> str:
+    """What the scores of unrelated documents are, and whether any hit stands out from them."""
+    if result.floor is None:
+        return "the scores of unrelated documents are not known: too few documents, or another kind of score"
+    reach = f"unrelated documents of this index reach {result.floor.p99:.2f}"
+    if result.nothing_stands_out:
+        return f"nothing stands out: {reach}"
+    n_above = sum(hit.score > result.floor.p99 for hit in result.hits)
+    return f"{reach}; {n_above} of {len(result.hits)} hits shown are above" if result.hits else reach
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:
@@ -107,6 +118,9 @@ def no_hits(result: Result) -> str:
     """Why a result has no hits."""
     if result.n_searched == 0:
         return "no document was searched: the index is empty, or the filter leaves none"
+    least = None if result.provenance is None else result.provenance.parameters.get("least")
+    if result.n_found and least is not None:
+        return "no hit on this page reaches the least score of the search"
     if result.n_found:
         return f"past the end: {result.n_found:,} documents match; take a smaller offset"
     return "no document matches: none shares a word or a passage with the query"

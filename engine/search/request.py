@@ -20,6 +20,7 @@ from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.text.section_kinds import SectionKind
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
+AUTO = "auto"  # of `Request.least`
 _SKIPPED = tuple(kind.value for kind in SectionKind if kind is not SectionKind.BODY)
 
 
@@ -122,6 +123,16 @@ class Request:
             "List section pairs that contribute at least X to the score, and the sum of the others.",
             least=0,
             most=1,
+            value="X",
+        ),
+    )
+    least: float | str | None = field(
+        default=None,
+        metadata=_about(
+            "List hits with a score of at least X; auto: of at least the score that unrelated documents reach.",
+            least=0,
+            most=1,
+            choices=(AUTO,),
             value="X",
         ),
     )
@@ -235,7 +246,7 @@ class Parameter:
 
             return filter_text(value)
         if self.kind in (int, float):
-            return self._number(value)
+            return value if value in self.about.choices else self._number(value)
         if self.kind is tuple:
             return self._names(value)
         if issubclass(self.kind, StrEnum):
@@ -260,6 +271,13 @@ class Parameter:
         return asdict(value) if self.kind is Scoring else value
 
     def _number(self, value: object) -> int | float:
+        if self.about.choices and isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                raise QueryError(
+                    f"{self.name} is {value!r:.40}; it must be a number or {' or '.join(self.about.choices)}"
+                ) from None
         is_number = isinstance(value, int if self.kind is int else int | float) and not isinstance(value, bool)
         if not is_number:
             wanted = "a whole number" if self.kind is int else "a number"

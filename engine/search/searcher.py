@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
+from engine.scoring.floor import Floor
 from engine.scoring.similarity import Multiply, products
 from engine.search.local_partition import LocalPartition, allowed_documents
 from engine.search.partition import (
@@ -37,7 +38,7 @@ from engine.search.partition import (
     merged_ranks,
 )
 from engine.search.query import Prepared, Query, prepare
-from engine.search.request import Request
+from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
@@ -103,9 +104,11 @@ class Searcher:
         """
         request = request or Request()
         started = time.perf_counter()
-        prepared = self.prepare(query)
+        prepared, floor = self.prepare(query), self.floor(query)
         page = slice(request.offset, request.offset + request.k)
         ranks, hits = self._ranks_and_hits(query, prepared, Selection.of(request), page, request.min_pair)
+        least = (0.0 if floor is None else floor.p99) if request.least == AUTO else float(request.least or 0.0)
+        hits = tuple(hit for hit in hits if hit.score >= least)
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
         return Result(
@@ -119,7 +122,16 @@ class Searcher:
             seconds=time.perf_counter() - started,
             language=self.snapshot.language,
             reference=self.snapshot.reference.version,
+            floor=floor,
         )
+
+    def floor(self, query: Query) -> Floor | None:
+        """The scores of unrelated documents for a query of this length; None where they are not known.
+
+        They are known for the constants of the score that searches for similar documents use by default.
+        """
+        table = self.snapshot.reference.floor
+        return None if table is None or self.scoring != Scoring() else table.at(len(query.document.text))
 
     def _ranks_and_hits(
         self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
+from engine.scoring.floor import FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.precision import CoarseRows
 from engine.store.tensors import map_file, mapped_tensors, save_file
@@ -48,6 +49,7 @@ class Reference:
     starts: NDArray[np.int64]  # (R,) first row of each document
     statistics: Statistics
     common: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # keys of common sentences
+    floor: FloorTable | None = None  # the scores of unrelated documents; None where there are too few documents
 
     @property
     def n_documents(self) -> int:
@@ -111,6 +113,8 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
         "common": reference.common.view(np.int64),
         "numbers": np.array([reference.version, reference.n_corpus, words.total, pairs.total], np.int64),
     }
+    if reference.floor is not None:
+        tensors |= {"floor_lengths": reference.floor.lengths, "floor_scores": reference.floor.scores}
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 
@@ -141,6 +145,7 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
                 TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
             ),
             tensors["common"].view(np.uint64),
+            FloorTable(tensors["floor_lengths"], tensors["floor_scores"]) if "floor_lengths" in tensors else None,
         )
     except (KeyError, ValueError) as error:
         raise IndexDamaged(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.search.request import Mode, Request
+from engine.search.request import Mode, Request, parameters
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
@@ -19,6 +19,10 @@ from indexer.cli.terminal import echo_text
 if TYPE_CHECKING:
     from engine import Document, Index
     from engine.report.chart import Chart
+
+
+# `--least` of a chart is about its cells.
+_SEARCH = [one.name for one in parameters() if one.name != "least" and not one.about.is_constant]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class _Wanted:
     metavar="X",
     help="Leave a cell empty that adds less than X to the score.",
 )
-@request_options(k=5)
+@request_options(*_SEARCH, k=5)
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option

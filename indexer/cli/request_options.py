@@ -56,10 +56,11 @@ def _option(parameter: Parameter, default: object) -> Callable[[CommandT], Comma
         settings |= {"multiple": True, "metavar": about.value, "callback": _weights}
     else:
         settings |= {"metavar": about.value, "default": default, "show_default": default is not None}
-    if about.choices:
+    is_number = parameter.kind in (int, float)
+    if about.choices and not is_number:
         settings["type"] = click.Choice([*map(str, about.choices)])
         settings["default"] = str(default) if isinstance(default, StrEnum) else default
-    elif parameter.kind in (int, float):
+    elif is_number and not about.choices:  # `Request` reads a number or a choice
         number: Any = click.IntRange if parameter.kind is int else click.FloatRange
         settings |= {"type": number(about.least, about.most), "metavar": about.value or "N"}
     return click.option(option, parameter.name, help=text, **settings)

@@ -1,24 +1,39 @@
-"""Pins the reference of an index. Encodes nothing."""
+"""Pins the reference of an index, with the floor of its scores. Encodes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.errors import IndexMismatch
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexMismatch, QueryError
 from engine.faults import named_faults
+from engine.scoring.evidence import Scoring
+from engine.scoring.floor import LEVELS, FloorTable
+from engine.scoring.similarity import products
+from engine.search.query import Prepared, Query, prepare
+from engine.search.scorer import Scorer
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
+from engine.text.document import Document
+from engine.text.spans import Coverage, Section
 
 FIRST_DOCUMENTS = 100  # most documents of the sample that `later` encodes before the first query
 FIRST_TOKENS = 300_000  # most tokens of these documents; half a minute on two cores
 FEWEST_FIRST = 20  # fewest of these documents, whatever their tokens
 ALL_TOKENS = 600_000  # with at most this number of tokens, all documents are encoded at once
+FLOOR_QUERIES = 50  # documents of the sample that are queries for the floor
+FLOOR_TARGETS = 200  # documents of the sample that these are scored against
+FEWEST_TARGETS = 20  # with fewer documents the floor is unknown
+FLOOR_LENGTHS = (60, 250, 1_000, 4_000, 16_000)  # characters of excerpts that are queries
+_NEAR_COPY = 0.5  # score of whole documents that are left out as versions of one another
 
 
 @named_faults
@@ -86,9 +101,89 @@ def refresh_reference(writer: Writer | PartitionWriters, log: Callable[[str], No
 def pin_reference(writer: Writer | PartitionWriters, snapshot: Snapshot, log: Callable[[str], None]) -> Reference:
     """Draw a reference from the newest snapshot and pin it, in place of the one before."""
     reference = snapshot.draw_reference(writer.next_reference())
+    reference = replace(reference, floor=measure_floor(snapshot, reference))
     writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
     log(
         f"reference {reference.version}: {reference.n_documents:,} of {reference.n_corpus:,} documents, "
         f"{len(reference.rows):,} chunks"
     )
     return reference
+
+
+@dataclass(frozen=True, slots=True)
+class _Background:
+    """A reference that is not pinned yet."""
+
+    reference: Reference
+    language: str | None
+
+
+def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None:
+    """The percentiles of the scores of unrelated documents; None where the sample is too small.
+
+    Documents of the sample, and excerpts of them of several lengths, are queries against the sample. A document, and
+    each that it matches as a near-copy, are left out. Vectors of an excerpt are those of the chunks that it touches.
+    """
+    order = sample_order(snapshot.doc_ids())
+    sample = order[: min(reference.n_documents or FLOOR_TARGETS, FLOOR_TARGETS)]
+    if len(sample) < FEWEST_TARGETS:
+        return None
+    background, scorer = _Background(reference, snapshot.language), Scorer(snapshot, Scoring(), products)
+    queries = _stored_queries(snapshot, sample[:FLOOR_QUERIES], with_vectors=reference.width > 0)
+    near = np.zeros((len(queries), len(sample)), bool)
+    rows = list[tuple[int, NDArray[np.float64]]]()
+    for length in (None, *reversed(FLOOR_LENGTHS)):
+        shortened = [query if length is None else _excerpt(query, length, at) for at, query in enumerate(queries)]
+        prepared = [(at, one) for at, query in enumerate(shortened) if (one := _prepared(query, background))]
+        found = np.full(near.shape, np.nan)
+        for (at, _), pool in zip(prepared, scorer.pools([one for _, one in prepared], sample), strict=True):
+            found[at] = pool.scores
+        if length is None:
+            near = (found >= _NEAR_COPY) | (sample[:FLOOR_QUERIES, None] == sample)
+        scores = found[~near & ~np.isnan(found)]
+        if len(scores):
+            n_characters = int(np.median([len(query.document.text) for query in shortened if query is not None]))
+            rows.append((n_characters, np.percentile(scores, LEVELS)))
+    by_length = dict(sorted(rows, key=lambda row: row[0]))
+    if not by_length:
+        return None
+    return FloorTable(np.array([*by_length], np.int64), np.array([*by_length.values()], np.float32))
+
+
+def _stored_queries(snapshot: Snapshot, positions: Positions, *, with_vectors: bool) -> list[Query]:
+    words, keys = snapshot.words(positions), snapshot.content_keys(positions).tolist()
+    return [
+        Query(
+            document,
+            snapshot.encoded(int(positions[row]), coverage) if with_vectors else EncodedDocument.unencoded(0),
+            words.of(np.array([row])),
+            keys[row],
+            keeps_common=True,
+        )
+        for row, (document, coverage) in enumerate(snapshot.documents(positions))
+    ]
+
+
+def _excerpt(query: Query, length: int, number: int) -> Query | None:
+    """Some characters of a document as a query, from a place that differs by document; None if it has no more."""
+    text = query.document.text
+    if len(text) <= length:
+        return None
+    start = (number * 7_919) % (len(text) - length)
+    stop = start + length
+    vectors = query.vectors
+    touched = [at for at, span in enumerate(vectors.chunk_spans) if span.start < stop and span.stop > start]
+    spans = [replace(vectors.chunk_spans[at], section=0, start=0, stop=length) for at in touched]
+    encoded = replace(vectors, chunks=vectors.chunks[touched], chunk_spans=tuple(spans), coverage=Coverage(0, 0))
+    excerpt = Document(query.document.doc_id, "", text[start:stop], (Section("", (), 0, length),))
+    return Query(excerpt, encoded, key=query.key, keeps_common=True)
+
+
+def _prepared(query: Query | None, background: _Background) -> Prepared | None:
+    """A query that is ready to score; None where there is nothing of it to compare."""
+    if query is None:
+        return None
+    try:
+        return prepare(query, background, Scoring(), products)
+    except QueryError:
+        return None

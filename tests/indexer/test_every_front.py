@@ -44,6 +44,7 @@ VALUES: dict[str, Any] = {
     "mode": "containment",
     "diversify": True,
     "min_pair": 0.02,
+    "least": 0.01,
     "exact": True,
     "candidates": 3,
     "encode_tokens": 50,

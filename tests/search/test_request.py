@@ -28,6 +28,8 @@ def test_values_are_normalised() -> None:
     [
         {},
         {"k": 3, "weights": {"claims": 3}, "without": ["a", "b"], "scoring": Scoring(power=1.0)},
+        {"least": "auto"},
+        {"least": "0.25"},
         {"mode": "novelty", "skip": ["references", "appendix"], "encode_tokens": 9},
     ],
 )
@@ -52,6 +54,8 @@ def test_a_comparison_records_what_it_reads() -> None:
         ({"offset": -1}, "offset is -1; it must be at least 0"),
         ({"min_pair": 2}, "min_pair is 2; it must be from 0 to 1"),
         ({"min_pair": float("nan")}, "min_pair is nan; it must be from 0 to 1"),
+        ({"least": "high"}, "least is 'high'; it must be a number or auto"),
+        ({"least": "1.5"}, "least is 1.5; it must be from 0 to 1"),
         ({"exact": 1}, "exact is 1; it must be bool"),
         ({"mode": "near"}, "mode is 'near'; it must be one of: similar, containment, novelty"),
         ({"explain": "attention"}, "explain is 'attention'; it must be one of: evidence, model"),
