@@ -112,13 +112,13 @@ FORMATS = MappingProxyType(dict(reader.FORMATS) | {suffix: reader.Format(suffix,
 _read_line = jsonl._read_line
 
 
-def _read_harmful_line(line: bytes, place: str) -> Document | Unreadable:
+def _read_harmful_line(line: bytes, place: str, fields: jsonl.Fields) -> Document | Unreadable:
     for suffix, harm in HARM.items():
         if (MARK + suffix).encode() in line:
             harm()
     if (MARK + ".once").encode() in line:
         _die_once(place)
-    return _read_line(line, place)
+    return _read_line(line, place, fields)
 
 
 def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
