@@ -43,7 +43,8 @@ def _imported(path: Path) -> list[Path]:
 
 def _file(module: str) -> Path:
     path = CHECKOUT.joinpath(*module.split("."))
-    return path if path.is_dir() else path.with_suffix(".py")
+    file = path.with_suffix(".py")  # beside which the folder of a package that became a file can be left
+    return file if file.is_file() else path
 
 
 def _is_module(module: str) -> bool:

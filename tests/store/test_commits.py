@@ -1,4 +1,4 @@
-"""A catalog that lost commits is refused, found by `verify`, and told apart from a killed run."""
+"""A catalog that lost commits is refused and found by `verify`; a killed run is no such loss."""
 
 from __future__ import annotations
 
