@@ -47,7 +47,7 @@ def part_of(document: Document, part: str) -> Document:
     if part == "lead":
         return first_words(document, LEAD_WORDS)
     text = document.title.strip() or first_words(document, 10).text
-    return replace(document, text=text, sections=divide(text), pages=())
+    return replace(document, text=text, sections=divide(text), pages=(), pins=())
 
 
 def first_words(document: Document, n_words: int) -> Document:
@@ -64,7 +64,7 @@ def first_words(document: Document, n_words: int) -> Document:
         replace(section, stop=min(section.stop, stop)) for section in document.sections if section.start < stop
     )
     pages = tuple(page for page in document.pages if page < stop)
-    return replace(document, text=document.text[:stop], sections=sections, pages=pages)
+    return replace(document, text=document.text[:stop], sections=sections, pages=pages, pins=())
 
 
 SUFFIX = "_quick"  # of the part's name, and so of the names of its records

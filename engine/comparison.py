@@ -160,6 +160,7 @@ def compare(
         language=background.language,
         reference=background.reference.version,
         provenance=origin,
+        floor=background.reference.floor_of(len(query.document.text), scoring),
     )
     matrix = SectionMatrix(query.document, target.document, query.vectors.sections @ target.vectors.sections.T)
     return Comparison(result, matrix, folder)

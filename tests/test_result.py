@@ -49,7 +49,7 @@ MATRIX = SectionMatrix(QUERY, TARGET, np.array([[0.25, 0.75]], np.float32))
 
 
 def _place(start: int, end: int, page: int | None = None) -> dict[str, Any]:
-    return {"start": start, "end": end, "page": page, "last_page": page}
+    return {"start": start, "end": end, "page": page, "last_page": page, "pin": ""}
 
 
 def test_a_result_as_plain_values_holds_everything() -> None:
@@ -115,13 +115,13 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "n_pairs": 2,
         "by_section": {
             "n_sections": 1,
-            "n_covered": 1,
+            "n_covered": None,
             "strongest": ["A"],
             "rows": [
                 {
                     "query_section": query_section,
                     "kind": "body",
-                    "is_covered": True,
+                    "is_covered": None,
                     "contribution": pytest.approx(0.45),
                     "word_contribution": 0.1,
                     "share": pytest.approx(1.0),

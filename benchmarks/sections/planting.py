@@ -117,7 +117,7 @@ def plant(host: Document, passage: Passage, position: Position, form: Form) -> P
     else:
         number = sum(section.start <= at for section in host.sections) - 1
         sections[number] = replace(host.sections[number], stop=host.sections[number].stop + len(block))
-    document = replace(host, text=host.text[:at] + block + host.text[at:], sections=tuple(sections), pages=())
+    document = replace(host, text=host.text[:at] + block + host.text[at:], sections=tuple(sections), pages=(), pins=())
     return Planted(document, Span(at + len(lead), at + len(lead) + len(body)), number)
 
 

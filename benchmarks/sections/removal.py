@@ -143,7 +143,7 @@ def kept_document(document: Document, chunks: Sequence[Chunk], kept: Kept) -> Do
             start = len(text)
             text += _joined(document.text, own)
             sections.append(replace(section, start=start, stop=len(text)))
-    return replace(document, text=text, sections=tuple(sections), pages=())
+    return replace(document, text=text, sections=tuple(sections), pages=(), pins=())
 
 
 def _joined(text: str, chunks: Sequence[Chunk]) -> str:

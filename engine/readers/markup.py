@@ -53,6 +53,7 @@ class Grammar:
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
     is_inside_word: Callable[[Element], bool] = _is_never  # a break of a line or a page that a word runs across
+    pin: Callable[[Element], str] | None = field(default=None)  # the number of a block outside of its text, or ""
     tex: Callable[[Element], str] | None = field(default=None)  # the text of an element in the notation of TeX
 
 
@@ -124,7 +125,7 @@ class _Walk:
         self._blocks = blocks
         self._counts = left_out
         self._buffer: list[str] = []
-        self._prefix = ""
+        self._prefix = self._pin = ""
         self._separator = "\n\n"
         self._heading: HeadingMark | None = None
         self._row: Element | None = None
@@ -212,6 +213,7 @@ class _Walk:
         elif tag in grammar.blocks or tag in grammar.verbatim:
             self._border()
             self._verbatim += tag in grammar.verbatim
+            self._pin = (grammar.pin(node) if grammar.pin else "") or self._pin
         elif grammar.is_raised(node):
             self._raised.append(len(self._buffer))
         elif tag in grammar.words:
@@ -226,6 +228,9 @@ class _Walk:
             self._row = None
         elif tag in grammar.blocks or tag in grammar.items or tag in grammar.verbatim:
             self._border()
+            if grammar.pin is not None and grammar.pin(node):
+                self._pin = ""
+                self._blocks.pins.append((self._blocks.size, ""))
             self._verbatim -= tag in grammar.verbatim
             if tag in grammar.items:
                 self._prefix = ""
@@ -297,8 +302,10 @@ class _Walk:
         else:
             text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
         if text.strip():
-            self._blocks.add(self._prefix + text.rstrip(), self._separator)
-            self._prefix, self._separator = "", "\n\n"
+            start = self._blocks.add(self._prefix + text.rstrip(), self._separator)
+            if self._pin:
+                self._blocks.pins.append((start, self._pin))
+            self._prefix, self._separator, self._pin = "", "\n\n", ""
 
 
 def _is_simple(row: Element, grammar: Grammar) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
@@ -49,7 +50,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         blocks.add_heading(heading, 1)
         write(part, _GRAMMAR, blocks, left_out)
     _count_bibliography(root, bibliography.used(), left_out)
-    return assemble(
+    document = assemble(
         blocks.text,
         blocks.headings,
         doc_id=doc_id,
@@ -58,6 +59,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         metadata=_present(bibliography),
         left_out=left_out,
     )
+    return replace(document, pins=tuple(blocks.pins))
 
 
 def _count_bibliography(root: Element, used: Iterable[Element], left_out: Counter[str]) -> None:
@@ -113,6 +115,14 @@ def _heading(element: Element) -> HeadingMark | None:
     return HeadingMark(1 + (int(level) if level.isascii() and level.isdecimal() and level != "0" else 1))
 
 
+def _pin(element: Element) -> str:
+    """The number of a paragraph of the description. Printed grants of the USPTO have columns and lines instead."""
+    number = element.get("num") or ""
+    above = [local_name(one) for one in element.iterancestors()] if local_name(element) == "p" else []
+    is_printed = "description" in above and "us-patent-grant" not in above and number.isascii() and number.isdecimal()
+    return f"[{int(number):04d}]" if is_printed and len(number) < 7 else ""
+
+
 _BLOCKS = frozenset([
     "abstract", "claim", "claims", "claim-text", "dd", "description", "description-of-drawings", "dl", "doc-page",
     "dt", "heading", "maths", "ol", "p", "pre",
@@ -129,6 +139,7 @@ _GRAMMAR = Grammar(
     heading=_heading,
     left_out=_left_out,
     is_raised=_is_raised,
+    pin=_pin,
     words=frozenset(["doc-number", "country", "kind", "date", "name"]),
 )
 
@@ -343,7 +354,7 @@ class _Application2001(_American):
 
 _BIBLIOGRAPHIES: dict[str, Callable[[Element], _American | _European]] = {
     "ep-patent-document": _European,
-    **dict.fromkeys(["patent-document", "exchange-document", "fulltext-document"], _Standard),
+    **dict.fromkeys(["patent-document", "wo-patent-document", "exchange-document", "fulltext-document"], _Standard),
     "PATDOC": _Grant2001,
     "patent-application-publication": _Application2001,
 }

@@ -22,7 +22,9 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "us-patent-grant": patents.read_tree,
     "us-patent-application": patents.read_tree,
     "ep-patent-document": patents.read_tree,
-    **dict.fromkeys(["patent-document", "exchange-document", "fulltext-document"], patents.read_tree),  # ST.36, OPS
+    **dict.fromkeys(
+        ["patent-document", "wo-patent-document", "exchange-document", "fulltext-document"], patents.read_tree
+    ),  # ST.36, OPS
     **dict.fromkeys(["PATDOC", "patent-application-publication"], patents.read_tree),  # USPTO, 2001 to 2004
     **dict.fromkeys(xml_text.KNOWN, xml_text.read_tree),
 }

@@ -1,15 +1,18 @@
 """The claim chart: a row for each part of a query, a column for each hit; as values, HTML, CSV or a Word file.
 
-A cell holds the best passage of the hit for its row. It is empty if no passage of the row is more similar than its
-threshold and the row adds less than an even share of the score, or if the row adds less than a given minimum.
+A cell holds the best passage of the hit for its row. It is empty if the row adds less to the score than a minimum: by
+default what it must add to stand out from unrelated documents. Where these are not known, it is empty if no passage of
+the row is more similar than its threshold and the row adds less than an even share of the score.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from engine.report.contract import place_of, result_dict
@@ -17,16 +20,19 @@ from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
 from engine.report.rows import as_cell
+from engine.report.shares import STANDS_OUT, section_floors
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.outside import safe
+from engine.text.section_kinds import section_kinds
 from engine.text.spans import Span
 from engine.text.units import Unit
 from engine.words.places import after_heading
 
 N_WORDS = 5  # words listed in a cell
-_ROW_CHARACTERS = 400  # most characters of the text of a row
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+_CANCELLED = re.compile(r"\W*(?:claims?)?[\d\W]*(?:cancel|withdraw|gestrichen|supprim)\w*\W*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A section, sentence or claim of the query."""
+    """A section, sentence, claim or element of a claim of the query."""
 
     label: str
     pages: str
-    text: str  # shortened if it is long
+    text: str  # whole, a paragraph on a line
     cells: tuple[Cell | None, ...]  # one for each hit
 
 
@@ -62,6 +68,7 @@ class Chart:
 
     result: Result
     rows: tuple[Row, ...]
+    rule: str = ""  # which cells are empty, for people
 
     def shown(self, hit: int) -> float:
         """The sum of the contributions in the column of a hit, given by its place from 0; at most the hit's score."""
@@ -69,43 +76,77 @@ class Chart:
         return sum(cell.contribution for cell in cells if cell is not None)
 
 
-def claim_chart(result: Result, rows: Sequence[int], *, least: float = 0.0) -> Chart:
+def claim_chart(result: Result, rows: Sequence[int], *, least: float | None = None) -> Chart:
     """Arrange a result as a chart.
 
     Args:
         result: of a search with a query that was cut by `engine.text.units`.
         rows: positions of the sections of the query that become rows.
-        least: lowest contribution of a cell; a cell with less is empty.
+        least: lowest contribution of a cell; by default what a section must add to stand out.
     """
-    columns = [_column(result, hit, rows, least) for hit in result.hits]
+    query = result.query
+    texts = [_text(query, row) for row in rows]
+    columns = [_column(result, hit, rows, _lowest(result, hit, rows, least)) for hit in result.hits]
     return Chart(
         result,
-        tuple(_row(result.query, row, tuple(column[at] for column in columns)) for at, row in enumerate(rows)),
+        tuple(
+            _row(query, row, text, tuple(None if _CANCELLED.match(text) else column[at] for column in columns))
+            for at, (row, text) in enumerate(zip(rows, texts, strict=True))
+        ),
+        _rule(result, least),
     )
 
 
-def _row(query: Document, number: int, cells: tuple[Cell | None, ...]) -> Row:
+def _rule(result: Result, least: float | None) -> str:
+    if least is not None:
+        return f"Cells that add less than {least:g} are empty."
+    if result.floor is None:
+        return "Cells without a passage above its threshold, and with less than an even share of the score, are empty."
+    return f"Cells that add less than {STANDS_OUT:g} times what unrelated documents of this index reach are empty."
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowest:
+    """The lowest contribution of the cell of a row, and whether a passage above its threshold makes up for less."""
+
+    contribution: float
+    is_passage_enough: bool
+
+
+def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) -> list[_Lowest]:
+    if least is not None:
+        return [_Lowest(least, is_passage_enough=False)] * len(rows)
+    if result.floor is None:
+        return [_Lowest(hit.score / max(1, len(result.query.sections)), is_passage_enough=True)] * len(rows)
+    floors = section_floors(result.query, section_kinds(result.query), result.floor)
+    return [_Lowest(float(floors[row]), is_passage_enough=False) for row in rows]
+
+
+def _text(query: Document, number: int) -> str:
+    section = query.sections[number]
+    start = after_heading(query, Span(section.start, section.stop), number)
+    paragraphs = _PARAGRAPHS.split(query.text[start : section.stop].strip().lstrip(" .):#*"))
+    return "\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]) -> Row:
     section = query.sections[number]
     label = section_label(query, number) if section.heading else " > ".join(section.path)
-    span = Span(section.start, section.stop)
-    text = " ".join(query.text[after_heading(query, span, number) : span.stop].split())
-    cut = text if len(text) <= _ROW_CHARACTERS else text[: _ROW_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"
-    return Row(label, pages_label(place_of(query, span)), cut, cells)
+    return Row(label, pages_label(place_of(query, Span(section.start, section.stop))), text, cells)
 
 
-def _column(result: Result, hit: Hit, rows: Sequence[int], least: float) -> list[Cell | None]:
+def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Lowest]) -> list[Cell | None]:
     pairs: dict[int, list[SectionPair]] = {}
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
-    even = hit.score / max(1, len(result.query.sections))
     quotes = Quotes(result.query, hit, result.language)
-    return [_cell(hit, pairs.get(row, []), quotes, least, even) for row in rows]
+    return [_cell(hit, pairs.get(row, []), quotes, one) for row, one in zip(rows, lowest, strict=True)]
 
 
-def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, least: float, even: float) -> Cell | None:
+def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, lowest: _Lowest) -> Cell | None:
     contribution = sum(pair.contribution for pair in pairs)
-    has_passage = any(pair.parts for pair in pairs)
-    if not pairs or contribution < least or not (has_passage or contribution >= even):
+    is_enough = contribution >= lowest.contribution or (lowest.is_passage_enough and any(pair.parts for pair in pairs))
+    if not pairs or not is_enough:
         return None
     best = max(pairs, key=lambda pair: pair.contribution)
     _, quote = quotes.of(best)
@@ -114,7 +155,7 @@ def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, least: float, 
         section_label(hit.document, best.target_section),
         pages_label(place_of(hit.document, quote.span)),
         quote,
-        tuple(part.term for part in best.terms[:N_WORDS]),
+        tuple(part.term for part in islice(quotes.listed(best.terms), N_WORDS)),
         best.parts[0].similarity if best.parts else None,
     )
 
@@ -161,6 +202,7 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     # Loads python-docx, which the other formats do not need.
     from docx import Document as WordDocument
     from docx.enum.section import WD_ORIENT
+    from docx.oxml import OxmlElement
     from docx.shared import Cm, Pt
 
     file = WordDocument()
@@ -170,8 +212,9 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     file.styles["Normal"].font.size = Pt(9)
     result = chart.result
     file.add_heading(safe(result.query.title), 1)
-    file.add_paragraph(f"Chart by {unit.value}; ranking {result.status.value}.")
+    file.add_paragraph(f"Chart by {unit.value}; ranking {result.status.value}. {chart.rule}")
     table = file.add_table(rows=1, cols=1 + len(result.hits), style="Table Grid")
+    table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on each page
     head = table.rows[0].cells
     head[0].paragraphs[0].add_run("Query").bold = True
     for cell, hit in zip(head[1:], result.hits, strict=True):

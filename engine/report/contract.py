@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
 from engine.report.quotes import Quote, Quotes
-from engine.report.shares import SectionShare, section_shares
+from engine.report.shares import SectionShare, SectionShares, section_shares
 from engine.result import N_MATCHES
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
+from engine.scoring.floor import Floor
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
@@ -96,7 +97,7 @@ def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[di
     """The hits of `result_dict`, generated one at a time."""
     kinds = section_kinds(result.query)
     for hit in result.hits:
-        values = _hit(result.query, hit, result.language, n_pairs, kinds)
+        values = _hit(result.query, hit, result.language, n_pairs, kinds, result.floor)
         yield values | {"above": None if result.floor is None else result.floor.level(hit.score)}
 
 
@@ -124,7 +125,7 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = N_MATCHES) -> dict[str
                 "section": _section(found.query, one.section),
                 "kind": one.kind.value,
                 "novelty": one.novelty,
-                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs, kinds),
+                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs, kinds, None),
             }
             for one in found
         ],
@@ -152,7 +153,12 @@ def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
 
 
 def _hit(
-    query: Document, hit: Hit, language: str | None, n_pairs: int | None, kinds: Sequence[SectionKind]
+    query: Document,
+    hit: Hit,
+    language: str | None,
+    n_pairs: int | None,
+    kinds: Sequence[SectionKind],
+    floor: Floor | None,
 ) -> dict[str, Any]:
     pairs = hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
@@ -179,7 +185,7 @@ def _hit(
         ],
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
-        "by_section": _by_section(query, hit, kinds, quotes, parts, n_listed),
+        "by_section": _by_section(query, hit, section_shares(query, kinds, pairs, floor), quotes, parts, n_listed),
     }
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
@@ -236,13 +242,12 @@ def _part(
 def _by_section(
     query: Document,
     hit: Hit,
-    kinds: Sequence[SectionKind],
+    shares: SectionShares,
     quotes: Quotes,
     parts: Sequence[Mapping[str, Any]],
     n_listed: int,
 ) -> dict[str, Any]:
     """The score by section of the query; the contributions of `rows` and `rest` sum to it, to 1e-5."""
-    shares = section_shares(query, kinds, hit.breakdown.pairs)
     listed = dict(enumerate(part for part in parts if part["kind"] == "section_pair"))
 
     def best(row: SectionShare, at: int) -> Mapping[str, Any]:
@@ -354,13 +359,14 @@ def _passage(document: Document, span: Span) -> dict[str, Any]:
 
 
 def place_of(document: Document, span: Span) -> dict[str, Any]:
-    """A span of a text, with its first and last page."""
+    """A span of a text, with its first and last page, and its paragraphs and star pages."""
     pages = document.page_numbers(span)
     return {
         "start": span.start,
         "end": span.stop,
         "page": pages[0] if pages else None,
         "last_page": pages[-1] if pages else None,
+        "pin": document.pin(span),
     }
 
 

@@ -122,11 +122,10 @@ def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int =
 
 
 def pages_label(place: Mapping[str, Any]) -> str:
-    """The pages of a place in `engine.report.contract`, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
+    """The pages and pins of a place in `engine.report.contract`, as "pp. 3–5" or "[0041]"; "" for one without."""
     first, last = place["page"], place["last_page"]
-    if first is None:
-        return ""
-    return f"p. {first}" if first == last else f"pp. {first}–{last}"
+    pages = "" if first is None else f"p. {first}" if first == last else f"pp. {first}–{last}"
+    return ", ".join(filter(None, (pages, place["pin"])))
 
 
 def _columns(character: str) -> int:

@@ -25,7 +25,7 @@ from engine.report.evidence import (
 )
 from engine.report.lines import pages_label
 from engine.report.shares import percent, rest_note, summary
-from engine.report.table import coverage_note, encoding_lines, floor_note, no_hits
+from engine.report.table import NO_FLOOR_OF_SECTIONS, coverage_note, encoding_lines, floor_note, no_hits
 from engine.result import N_MATCHES, Result, Status
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
@@ -102,6 +102,7 @@ def _environment() -> Environment:
         "summary": summary,
         "no_hits": no_hits,
         "floor_note": floor_note,
+        "no_floor": NO_FLOOR_OF_SECTIONS,
         "query_sections": _query_sections,
         "status_note": lambda status: _STATUS[status],
     }

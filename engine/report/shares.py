@@ -1,7 +1,8 @@
 """The score of a hit by section of the query, and the words for it. Scores nothing.
 
-A section is covered if it adds at least `COVERED` times its share of the text: as much as a document with that score
-adds for each section, if it matches all evenly. Sections of the body are counted; of a query without body, all.
+A section is covered if it stands out: it adds at least `STANDS_OUT` times what it would add to a score at the floor of
+the index, if the document matched all sections evenly. Sections of the body are counted; of a query without body, all.
+Without a floor, which sections are covered is not known.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.scoring.breakdown import SectionPair, pair_columns
+from engine.scoring.floor import Floor
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 
-COVERED = 0.3  # a score that documents on other subjects do not reach
+STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with a document that is unrelated
 _LEAST_CHARACTERS = 40  # of a section that is counted; a shorter one is hardly more than its heading
 _N_NAMED = 2
 _LEAST_NAMED = 0.05  # share of the score
@@ -32,7 +35,7 @@ class SectionShare:
     words: float
     n_pairs: int
     best: int  # place of its strongest pair among the section pairs of the hit
-    is_covered: bool
+    is_covered: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class SectionShares:
 
     rows: tuple[SectionShare, ...]
     n_sections: int  # that are counted
-    n_covered: int
+    n_covered: int | None
 
     def strongest(self) -> tuple[SectionShare, ...]:
         """The one or two sections that a sentence about the hit names."""
@@ -49,13 +52,37 @@ class SectionShares:
         return tuple(row for row in self.rows[:_N_NAMED] if row.contribution >= least)
 
 
-def section_shares(query: Document, kinds: Sequence[SectionKind], pairs: Sequence[SectionPair]) -> SectionShares:
+def section_floors(query: Document, kinds: Sequence[SectionKind], floor: Floor) -> NDArray[np.float64]:
+    """(S,) what each section of the query must add to stand out.
+
+    Args:
+        query: the document that was searched with.
+        kinds: of its sections.
+        floor: of the index, for the query.
+    """
+    sizes, is_counted = _sizes(query, kinds)
+    return STANDS_OUT * floor.p99 * sizes / max(1.0, float(sizes[is_counted].sum()))
+
+
+def _sizes(query: Document, kinds: Sequence[SectionKind]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(S,) characters of the sections, and whether each is counted."""
+    is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
+    sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
+    is_counted = (is_body if is_body.any() else ~is_body) & (sizes > 0)
+    is_long = is_counted & (sizes >= _LEAST_CHARACTERS)
+    return sizes, is_long if is_long.any() else is_counted
+
+
+def section_shares(
+    query: Document, kinds: Sequence[SectionKind], pairs: Sequence[SectionPair], floor: Floor | None
+) -> SectionShares:
     """Sum the section pairs of a hit by section of the query.
 
     Args:
         query: the document that was searched with.
         kinds: of its sections.
         pairs: of the hit, the strongest of each section of the query before its others.
+        floor: of the index, for the query; None where it is not known.
     """
     columns, n_sections = pair_columns(pairs), len(query.sections)
     sums, words = (
@@ -64,19 +91,24 @@ def section_shares(query: Document, kinds: Sequence[SectionKind], pairs: Sequenc
     )
     n_pairs = np.bincount(columns.query_sections, minlength=n_sections)
     best = dict(zip(*(one.tolist() for one in np.unique(columns.query_sections, return_index=True)), strict=True))
-    is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
-    sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
-    is_counted = (is_body if is_body.any() else ~is_body) & (sizes > 0)
-    is_long = is_counted & (sizes >= _LEAST_CHARACTERS)
-    is_counted = is_long if is_long.any() else is_counted
-    least = COVERED * sizes / max(1.0, float(sizes[is_counted].sum()))
-    is_covered = is_counted & (n_pairs > 0) & (sums >= least)
+    _, is_counted = _sizes(query, kinds)
+    is_covered = None
+    if floor is not None:
+        is_covered = is_counted & (n_pairs > 0) & (sums >= section_floors(query, kinds, floor))
     rows = (
-        SectionShare(at, kinds[at], float(sums[at]), float(words[at]), int(n_pairs[at]), best[at], bool(is_covered[at]))
-        for at in np.lexsort((-sums, ~is_body)).tolist()
+        SectionShare(
+            at,
+            kinds[at],
+            float(sums[at]),
+            float(words[at]),
+            int(n_pairs[at]),
+            best[at],
+            None if is_covered is None else bool(is_covered[at]),
+        )
+        for at in np.lexsort((-sums, np.array([kind is not SectionKind.BODY for kind in kinds], bool))).tolist()
         if n_pairs[at]
     )
-    return SectionShares(tuple(rows), int(is_counted.sum()), int(is_covered.sum()))
+    return SectionShares(tuple(rows), int(is_counted.sum()), None if is_covered is None else int(is_covered.sum()))
 
 
 def summary(hit: Mapping[str, Any]) -> str:
@@ -86,12 +118,13 @@ def summary(hit: Mapping[str, Any]) -> str:
         hit: from `Result.to_dict`.
     """
     values = hit["by_section"]
-    n_sections = values["n_sections"]
-    counts = f"covers {values['n_covered']} of {n_sections} {'section' if n_sections == 1 else 'sections'}"
-    names = " and ".join(values["strongest"])
+    n_sections, n_covered, names = values["n_sections"], values["n_covered"], " and ".join(values["strongest"])
+    if n_covered is None:
+        return f"is strongest in {names}" if names else "matches in small parts"
+    counts = f"covers {n_covered} of {n_sections} {'section' if n_sections == 1 else 'sections'}"
     above = hit.get("above")
-    place = "" if above is None else f"; above {above} % of unrelated pairs" if above else "; like unrelated documents"
-    return (f"{counts}; strongest in {names}" if names else counts) + place
+    place = "" if above is None else f"above {above} % of unrelated pairs" if above else "like unrelated documents"
+    return "; ".join(filter(None, (counts, names and f"strongest in {names}", place)))
 
 
 def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:

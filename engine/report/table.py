@@ -15,6 +15,7 @@ from engine.report.lines import Line, Run, Style, columns, cut, line, pad, pages
 from engine.report.quotes import marked_runs, window
 from engine.report.shares import percent, rest_note, summary
 from engine.result import Encoding, Result
+from engine.scoring.floor import LEVELS
 from engine.text.document import Document
 from engine.text.outside import safe
 from engine.text.spans import Coverage, Span
@@ -30,6 +31,7 @@ N_TERMS = 5
 _INDENT = 5
 _LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its own
 _NOTHING = "nothing to compare: the section has no content words"
+NO_FLOOR_OF_SECTIONS = "what unrelated documents contain of a section is not known"
 _NO_BACKGROUND = (
     "without an index there are no thresholds: the score is high for any two",
     "texts, and serves to order the parts below; --index INDEX takes some",
@@ -127,8 +129,9 @@ def no_hits(result: Result) -> str:
 
 
 def _hit(hit: Mapping[str, Any], width: int) -> list[Line]:
-    """Rank, score, title and doc_id."""
-    left = line(f"{hit['rank']:>3}  ", Run(f"{hit['score']:.4f}", Style.NUMBER), "  ")
+    """Rank, score, title and doc_id; the score is faint where unrelated documents reach it."""
+    is_low = hit["above"] is not None and hit["above"] < LEVELS[-1]
+    left = line(f"{hit['rank']:>3}  ", Run(f"{hit['score']:.4f}", Style.FAINT if is_low else Style.NUMBER), "  ")
     title, name = line(Run(hit["title"], Style.TITLE)), line(Run(f"  {hit['id']}", Style.FAINT))
     room = width - columns(left) - columns(name)
     if room >= _LEAST_TITLE:
@@ -240,6 +243,8 @@ def comparison_lines(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: i
     if comparison.background:
         note = f", with thresholds and word statistics of {comparison.background}"
         lines.append((*score, Run(note, Style.FAINT)))
+        reach = "are not known" if result.floor is None else f"reach {result.floor.p99:.2f}"
+        lines.append(line(Run(f"     scores of unrelated documents {reach}", Style.FAINT)))
     else:
         lines += [score, *(line(Run(f"     {note}", Style.FAINT)) for note in _NO_BACKGROUND)]
     if not hit.pairs:
@@ -275,6 +280,7 @@ def novelty_lines(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int 
     notes = [f"{coverage_note(found.query_coverage)}; {searched}", f"{len(found)} sections, most novel first"]
     if found.encoding is not None:
         notes += encoding_lines(found.encoding)
+    notes.append(NO_FLOOR_OF_SECTIONS)
     lines = [cut(line(Run("query  ", Style.FAINT), Run(found.query.title, Style.TITLE)), width)]
     lines += [cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes]
     is_on_demand = found.encoding is not None

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
-from engine.scoring.floor import Floor
 from engine.scoring.similarity import Multiply, products
 from engine.search.local_partition import LocalPartition, allowed_documents
 from engine.search.partition import (
@@ -104,7 +103,8 @@ class Searcher:
         """
         request = request or Request()
         started = time.perf_counter()
-        prepared, floor = self.prepare(query), self.floor(query)
+        prepared = self.prepare(query)
+        floor = self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
         page = slice(request.offset, request.offset + request.k)
         ranks, hits = self._ranks_and_hits(query, prepared, Selection.of(request), page, request.min_pair)
         least = (0.0 if floor is None else floor.p99) if request.least == AUTO else float(request.least or 0.0)
@@ -124,14 +124,6 @@ class Searcher:
             reference=self.snapshot.reference.version,
             floor=floor,
         )
-
-    def floor(self, query: Query) -> Floor | None:
-        """The scores of unrelated documents for a query of this length; None where they are not known.
-
-        They are known for the constants of the score that searches for similar documents use by default.
-        """
-        table = self.snapshot.reference.floor
-        return None if table is None or self.scoring != Scoring() else table.at(len(query.document.text))
 
     def _ranks_and_hits(
         self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float

@@ -83,6 +83,7 @@ class DocumentRow(Table):
     content_hash: Mapped[str]
     meta: Mapped[dict[str, Any]] = mapped_column("metadata")
     pages: Mapped[list[Any]]
+    pins: Mapped[list[Any]]
     shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id"), index=True)
     document_row: Mapped[int]  # its row in the shard's document vectors
     section_row: Mapped[int]  # its first row in the shard's section vectors

@@ -75,6 +75,7 @@ def document_rows(
             "content_hash": content_hash(document),
             "metadata": dict(document.metadata),
             "pages": list(document.pages),
+            "pins": list(document.pins),
             **where[position],
         }
         for position, (document, _) in enumerate(encoded)
@@ -197,6 +198,7 @@ def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[D
             metadata=json.loads(row["metadata"]),
             source=row["source"],
             pages=tuple(json.loads(row["pages"])),
+            pins=tuple((start, name) for start, name in json.loads(row["pins"])),
         )
         found[one] = document, Coverage(row["tokens_read"], row["tokens_total"])
     return found

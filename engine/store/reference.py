@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
-from engine.scoring.floor import FloorTable
+from engine.scoring.evidence import Scoring
+from engine.scoring.floor import Floor, FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.precision import CoarseRows
 from engine.store.tensors import map_file, mapped_tensors, save_file
@@ -50,6 +51,13 @@ class Reference:
     statistics: Statistics
     common: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # keys of common sentences
     floor: FloorTable | None = None  # the scores of unrelated documents; None where there are too few documents
+
+    def floor_of(self, n_characters: int, scoring: Scoring) -> Floor | None:
+        """The scores of unrelated documents for a query of a length; None where they are not known.
+
+        They are known for the constants of the score that searches for similar documents use by default.
+        """
+        return None if self.floor is None or scoring != Scoring() else self.floor.at(n_characters)
 
     @property
     def n_documents(self) -> int:

@@ -13,6 +13,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self.headings: list[Heading] = []
+        self.pins: list[tuple[int, str]] = []  # as `Document.pins`
         self._parts: list[str] = []
         self._size = 0
         self._resumed: tuple[str, int] | None = None  # title and level of the section that the next block continues

@@ -10,8 +10,9 @@ import hashlib
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
@@ -33,6 +34,8 @@ _MADE_UP_TITLE = re.compile(
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )
+_PARAGRAPH = re.compile(r"^[ \t]*(?:(\[0\d{3}\])|[{\[]?[ \t]*(¶[ \t]?\d{1,4}))", re.MULTILINE)
+_STAR_PAGE = re.compile(r"\[(\*\d{1,5})\]")
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
 
 
@@ -41,7 +44,8 @@ class Document(Deferred):
     """A whole document, as it was read.
 
     A document from an index unpacks its text and sections when they are first
-    accessed. `pages` holds the offset at which each page starts, for formats that have pages.
+    accessed. `pages` holds the offset at which each page starts, for formats that have pages. `pins` holds numbers of
+    paragraphs that the source has outside of the text, such as "[0041]", and where these paragraphs start; "" ends one.
     """
 
     doc_id: str
@@ -51,6 +55,7 @@ class Document(Deferred):
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     source: str = ""  # where the document was read from, for display
     pages: tuple[int, ...] = field(default=(), repr=False)
+    pins: tuple[tuple[int, str], ...] = field(default=(), repr=False)
 
     @classmethod
     def from_text(
@@ -105,6 +110,15 @@ class Document(Deferred):
         last = bisect_right(self.pages, max(span.start, span.stop - 1))
         return tuple(range(max(1, first), max(1, last) + 1))
 
+    def pin(self, span: Span) -> str:
+        """The paragraphs and star pages by which a span is cited, as "[0041]–[0043]" or "¶ 12, *5"; "" for none."""
+        if not self.sections:
+            return ""
+        section = self.sections[max(0, bisect_right(self.sections, span.start, key=lambda one: one.start) - 1)]
+        paragraphs, star_pages = _printed_pins(self.text)
+        found = _pins(self.pins or paragraphs, span, section.start), _pins(star_pages, span, 0)
+        return ", ".join(filter(None, found))
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
@@ -156,6 +170,25 @@ def assemble(
         source=printable(source),
         pages=pages,
     )
+
+
+@lru_cache(maxsize=32)
+def _printed_pins(text: str) -> tuple[tuple[tuple[int, str], ...], ...]:
+    """The marks of paragraphs and of star pages in a text, with their places; most texts have none of their signs."""
+    return tuple(
+        tuple((match.start(), match[match.lastindex or 0]) for match in pattern.finditer(text))
+        if any(sign in text for sign in signs)
+        else ()
+        for pattern, signs in ((_PARAGRAPH, "[¶"), (_STAR_PAGE, "["))
+    )
+
+
+def _pins(pins: Sequence[tuple[int, str]], span: Span, earliest: int) -> str:
+    """The pin in which a span begins, unless it stands before `earliest`, and the one in which it ends."""
+    first, last = (bisect_right(pins, place, key=lambda pin: pin[0]) for place in (span.start, span.stop - 1))
+    begin = first - 1 if first and pins[first - 1][0] >= earliest else first
+    names = [name for _, name in pins[begin:last] if name]
+    return "–".join(dict.fromkeys((names[0], names[-1]))) if names else ""
 
 
 def _printable_value(value: MetadataValue) -> MetadataValue:

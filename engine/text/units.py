@@ -1,14 +1,15 @@
-"""A document cut into its sentences or its claims, each a section of its own. Encodes and scores nothing.
+"""A document cut into sentences, claims or elements of claims, each a section of its own. Encodes and scores nothing.
 
-Contributions are exact by section, so a document that is cut this way is scored by sentence or by claim.
+Contributions are exact by section, so a document that is cut this way is scored by sentence, claim or element.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 
 from engine.errors import QueryError
 from engine.text.document import Document
@@ -16,19 +17,31 @@ from engine.text.segmentation import sentence_starts
 from engine.text.spans import Section, Span
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
-_CLAIMS = re.compile(
-    r"^\W*(?:(?:patent\s+)?claims?|(?:what\s+(?:is|i|we)|[iw]e?)\s+claim(?:ed)?(?:\s+is)?|the\s+invention\s+claimed\s+is"
-    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|権利要求書?|特許請求の範囲|权利要求书?|청구범위)\W*$",
+_HEADING = (
+    r"(?:(?:patent\s)?claims?|(?:what\s(?:is|i|we)|[iw]e?)\sclaim(?:ed)?(?:\sis)?|the\sinvention\sclaimed\sis"
+    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|権利要求書?|特許請求の範囲|权利要求书?|청구범위)"
+)
+_CLAIMS = re.compile(rf"^\W*{_HEADING}\W*$", re.IGNORECASE)
+_CLAIMS_LINE = re.compile(rf"^[ \t#*]{{0,40}}{_HEADING}[ \t:*]{{0,9}}$", re.IGNORECASE | re.MULTILINE)
+# The number of a claim, or the first and the last number of cancelled claims: "3-5. (canceled)".
+_CLAIM = re.compile(
+    r"^[ \t#]*(?:\*\*)?(?:(?:claims?|anspruch|ansprüche|revendications?)[ \t]+)?"
+    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:\\?[.):](?:\*\*)?\s+(?=\S)|(?=\((?:cancel|withdraw)))"
+    r"|^#+[ \t]*(?:claim|anspruch|revendication)[ \t]+(\d{1,3})[ \t]*$\s*",
+    re.IGNORECASE | re.MULTILINE,
+)
+# An element ends at a semicolon, at a blank line and after the words that close the preamble; "wherein" begins one.
+_BORDER = re.compile(
+    r"(?P<list>;(?:[ \t]*(?:and|or|und|oder|et|ou)\b(?!/))?|\n[ \t]*\n)"
+    r"|(?P<preamble>\b(?:compris(?:ing|es?)|consist(?:ing|s)(?:\s+essentially)?\s+of|includ(?:ing|es)|contain(?:ing|s)"
+    r"|having|characteri[sz]ed\s+(?:in\s+that|by)|the\s+improvement\s+(?:comprising|wherein)"
+    r"|umfass(?:end|t)|aufweisend|enthaltend|bestehend\s+aus|dadurch\s+gekennzeichnet,?\s+dass|gekennzeichnet\s+durch"
+    r"|caractérisée?\s+(?:en\s+ce\s+que|par)|comprenant)\b)(?P<colon>[ \t]*:)?"
+    r"|,\s*(?=(?P<clause>wherein|whereby|wobei|worin|dans\s+lequel|dans\s+laquelle)\b)",
     re.IGNORECASE,
 )
-_CLAIMS_LINE = re.compile(
-    r"^[ \t]{0,40}(?:(?:what\s(?:is|i|we)|i|we)\sclaim(?:ed)?(?:\sis)?|the\sinvention\sclaimed\sis)[ \t]?:[ \t]{0,9}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CLAIM = re.compile(
-    r"^[ \t]*(?:\*\*)?(?:(?:claim|anspruch|revendication)[ \t]+)?(\d{1,3})[ \t]*\\?[.):](?:\*\*)?[ \t]+(?=\S)",
-    re.IGNORECASE | re.MULTILINE,
-)
+_CITES_CLAIM = re.compile(r"\b(?:claims?|anspr(?:uch|üche[n]?)|revendications?)\s+\d", re.IGNORECASE)
+_LEAST_LETTERS = 4  # a shorter element is joined with the next one
 
 
 class Unit(StrEnum):
@@ -37,6 +50,7 @@ class Unit(StrEnum):
     SECTION = "section"
     SENTENCE = "sentence"
     CLAIM = "claim"
+    ELEMENT = "element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ def divide_by(document: Document, unit: Unit) -> Divided:
     if unit is Unit.SENTENCE:
         sections = tuple(_sentences(document))
         return Divided(replace(document, sections=sections), tuple(range(len(sections))))
-    return _by_claim(document)
+    return _by_claim(document, by_element=unit is Unit.ELEMENT)
 
 
 def _sentences(document: Document) -> Iterator[Section]:
@@ -76,10 +90,10 @@ def _sentences(document: Document) -> Iterator[Section]:
                 begin = stop
 
 
-def _by_claim(document: Document) -> Divided:
+def _by_claim(document: Document, *, by_element: bool) -> Divided:
     sections: list[Section] = []
     rows: list[int] = []
-    for section in document.sections:
+    for section in _whole(document.sections):
         line = None if _is_claims(section) else _CLAIMS_LINE.search(document.text, section.start, section.stop)
         is_there = line is not None or _is_claims(section)
         start = section.start if line is None else line.end()
@@ -89,9 +103,12 @@ def _by_claim(document: Document) -> Divided:
             continue
         if claims[0][1].start > section.start:
             sections.append(replace(section, stop=claims[0][1].start))
-        for number, span in claims:
-            rows.append(len(sections))
-            sections.append(Section(f"Claim {number}", (*section.path, f"Claim {number}"), span.start, span.stop))
+        for name, span, begin in claims:
+            spans = _elements(document.text, span, begin) if by_element else [span]
+            for number, part in enumerate(spans, start=1):
+                label = name if len(spans) == 1 else f"{name}.{number}"
+                rows.append(len(sections))
+                sections.append(Section(label, (*section.path, label), part.start, part.stop))
     if not rows:
         raise QueryError(
             f"{document.doc_id} has no section of numbered claims among {len(document.sections)}; "
@@ -100,16 +117,46 @@ def _by_claim(document: Document) -> Divided:
     return Divided(replace(document, sections=tuple(sections)), tuple(rows))
 
 
+def _whole(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections; sections of claims that follow each other as one, so that no claim is cut."""
+    for is_claims, group in groupby(sections, _is_claims):
+        own = list(group)
+        yield from [replace(own[0], stop=own[-1].stop, part=1, n_parts=1)] if is_claims else own
+
+
 def _is_claims(section: Section) -> bool:
     return any(_CLAIMS.match(heading) for heading in (*section.path, section.heading))
 
 
-def _claims(text: str, section: Section) -> Iterator[tuple[int, Span]]:
-    """Claims with their numbers, which rise by one: another number at the start of a line is text."""
-    found: list[tuple[int, int]] = []
+def _claims(text: str, section: Section) -> Iterator[tuple[str, Span, int]]:
+    """Claims with their names, and where the text after their numbers begins.
+
+    The numbers rise by one: another number at the start of a line is text.
+    """
+    found: list[tuple[str, int, int]] = []
+    last = None
     for match in _CLAIM.finditer(text, section.start, section.stop):
-        number = int(match[1])
-        if not found or number == found[-1][0] + 1:
-            found.append((number, match.start()))
-    for at, (number, start) in enumerate(found):
-        yield number, Span(start, found[at + 1][1] if at + 1 < len(found) else section.stop)
+        first = int(match[1] or match[3])
+        if last is None or first == last + 1:
+            last = int(match[2] or first)
+            found.append((f"Claim {first}" if last == first else f"Claims {first}–{last}", *match.span()))
+    for at, (name, start, begin) in enumerate(found):
+        yield name, Span(start, found[at + 1][1] if at + 1 < len(found) else section.stop), begin
+
+
+def _elements(text: str, claim: Span, begin: int) -> list[Span]:
+    """The preamble of a claim and its limitations; a reference to another claim stays with the first limitation."""
+    starts, has_preamble = [claim.start], False
+    for border in _BORDER.finditer(text, begin, claim.stop):
+        before = text[starts[-1] : border.end()]
+        if border["list"]:
+            is_border = before.count("(") <= before.count(")")
+        else:
+            is_border = _CITES_CLAIM.search(before) is None
+            if border["preamble"]:
+                is_border &= border["colon"] is not None or not has_preamble
+                has_preamble = True
+        is_short = sum(map(str.isalpha, before)) < _LEAST_LETTERS
+        if is_border and not is_short and text[border.end() : claim.stop].strip():
+            starts.append(border.end())
+    return [Span(start, stop) for start, stop in zip(starts, [*starts[1:], claim.stop], strict=True)]

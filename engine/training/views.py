@@ -68,7 +68,7 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
             kept.append(replace(section, start=size, stop=size + length))
             text += inside
             size += length
-    return replace(document, text="".join(text), sections=tuple(kept), pages=())
+    return replace(document, text="".join(text), sections=tuple(kept), pages=(), pins=())
 
 
 def one_section(document: Document) -> Document:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.search.request import Mode, Request, parameters
+from engine.errors import QueryError
+from engine.search.request import AUTO, Mode, Request, parameters
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
@@ -30,8 +31,17 @@ class _Wanted:
     """The settings of a chart."""
 
     by: str
-    least: float
+    least: float | None
     request: Request
+
+
+def _checked_least(_context: click.Context, _parameter: click.Parameter, value: str) -> float | None:
+    """A number, or None for the floor of the index."""
+    try:
+        least = Request(least=value).least
+    except QueryError as error:
+        raise click.BadParameter(str(error)) from error
+    return None if least == AUTO else float(least or 0)
 
 
 @click.command()
@@ -41,18 +51,18 @@ class _Wanted:
 @as_option
 @click.option(
     "--by",
-    type=click.Choice(["section", "sentence", "claim"]),
+    type=click.Choice(["section", "sentence", "claim", "element"]),
     default="section",
     show_default=True,
-    help="A row is a section, a sentence or a numbered claim of the document.",
+    help="A row is a section, a sentence, a numbered claim, or an element of a claim of the document.",
 )
 @click.option(
     "--least",
-    default=0.0,
+    default=AUTO,
     show_default=True,
-    type=click.FloatRange(0, 1),
+    callback=_checked_least,
     metavar="X",
-    help="Leave a cell empty that adds less than X to the score.",
+    help="Leave a cell empty that adds less than X to the score; auto: less than what stands out in INDEX.",
 )
 @request_options(*_SEARCH, k=5)
 @format_option(["html", "csv", "docx"])
@@ -64,7 +74,7 @@ def chart(
     doc_id: str | None,
     form_of_stdin: str | None,
     by: str,
-    least: float,
+    least: float | None,
     request: Request,
     form: str,
     output: Path | None,
@@ -74,11 +84,10 @@ def chart(
 ) -> None:
     """Chart a DOCUMENT: a row for each part of it, a column for each hit in INDEX.
 
-    A cell holds the best passage of the hit, its page, what the row adds to the
-    score and the matched words. It is empty where no passage is above its
-    threshold and the words of the row add less than an even share of the score.
-    Sentences and claims are encoded one by one, so scores differ from those of
-    query.
+    A cell holds the best passage of the hit, its page or paragraph, what the row
+    adds to the score and the matched words. It is empty where the row does not
+    stand out from what unrelated documents of INDEX add. Sentences, claims and
+    elements are encoded one by one, so scores differ from those of query.
 
     \b
     Example:

@@ -153,7 +153,7 @@ def _size(request: Request) -> int:
 
 
 _FIELDS = [one.name for one in fields(Document)]
-_TEXT, _SECTIONS, _PAGES = (_FIELDS.index(name) for name in ("text", "sections", "pages"))
+_TEXT, _SECTIONS, _PAGES, _PINS = (_FIELDS.index(name) for name in ("text", "sections", "pages", "pins"))
 _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
@@ -259,4 +259,5 @@ def _results(rows: list[Any], texts: memoryview) -> Iterator[Document | Unreadab
             start, row[_TEXT] = start + row[_TEXT], str(text, errors=_ANY_TEXT)
             row[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in row[_SECTIONS]])
             row[_PAGES] = tuple(row[_PAGES])
+            row[_PINS] = tuple([(start, name) for start, name in row[_PINS]])
             yield Document(*row)

@@ -40,6 +40,14 @@ def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> N
     assert "patent.md passage" not in rows[0]
 
 
+def test_elements_of_claims_are_rows(folder: Path) -> None:
+    (folder / "long.md").write_text("# Trap\n\n## Claims\n\n1. A trap comprising: a door; and a stone house.\n")
+    result = run(folder, folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["text"] for row in rows] == ["1. A trap comprising:", "a door; and", "a stone house."]
+
+
 def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
     by_id = run(folder, "--id", "fox.md", "--format", "csv", "--by", "sentence")
     assert by_id.exit_code == 0, by_id.output
@@ -60,6 +68,7 @@ def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> Non
         (["x.md", "--id", "fox.md"], 2, "name one query"),
         (["--id", "fox.md", "--format", "docx"], 2, "-o chart.docx"),
         (["--id", "fox.md", "--by", "claim"], 1, "no section of numbered claims"),
+        (["--id", "fox.md", "--least", "much"], 2, "must be a number or auto"),
         (["no.md"], 1, "no.md: No such file or directory"),
         (["--id", "no.md"], 1, "no document 'no.md' among 2"),
     ],

@@ -7,6 +7,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers.xml import read
 from engine.text.document import Document
+from engine.text.spans import Span
 
 BODY = "A sentence of the body that is long enough. " * 6
 _CPC = "<section>F</section><class>04</class><subclass>B</subclass><main-group>17</main-group><subgroup>03</subgroup>"
@@ -65,6 +66,20 @@ def test_a_us_patent_has_abstract_description_and_claims() -> None:
     assert [section.path for section in document.sections] == [
         ("Abstract",), ("Description", "BACKGROUND"), ("Description", "BACKGROUND", "Prior art"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("root", "pins"),
+    [("us-patent-application", ["[0041]"]), ("us-patent-grant", []), ("wo-patent-document", ["[0041]"])],
+    ids=["application", "printed with columns and lines", "wo"],
+)
+def test_the_number_of_a_paragraph_is_its_pin_where_it_is_printed(root: str, pins: list[str]) -> None:
+    text = f'<description><p num="0041">The drain is shut. {BODY}</p><p>{BODY}</p></description>{_CLAIMS}'
+    document = read(f"<{root}>{text}</{root}>".encode(), "a", "a.xml")
+    start = document.text.index("The drain")
+    assert [name for _, name in document.pins if name] == pins
+    assert document.pin(Span(start, start + 5)) == "".join(pins)
+    assert document.pin(Span(document.text.index("Claims"), len(document.text))) == ""
 
 
 def test_a_european_patent_is_read_in_its_language() -> None:

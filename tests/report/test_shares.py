@@ -10,6 +10,7 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.shares import rest_note, section_shares, summary
 from engine.scoring.breakdown import SectionPair
+from engine.scoring.floor import Floor
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.outside import json_text
@@ -25,7 +26,7 @@ KINDS = (SectionKind.BODY, SectionKind.BODY, SectionKind.BODY, SectionKind.REFER
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 4)), st.floats(1e-6, 0.3), max_size=12))
 def test_the_sections_sum_to_the_pairs_and_the_body_is_first(values: dict[tuple[int, int], float]) -> None:
     pairs = [SectionPair(*places, value, ()) for places, value in sorted(values.items(), key=lambda one: -one[1])]
-    rows = section_shares(QUERY, KINDS, pairs).rows
+    rows = section_shares(QUERY, KINDS, pairs, None).rows
     assert sum(row.contribution for row in rows) == pytest.approx(sum(values.values()))
     assert sum(row.n_pairs for row in rows) == len(values)
     assert [row.kind for row in rows] == sorted(row.kind for row in rows)
@@ -34,24 +35,28 @@ def test_the_sections_sum_to_the_pairs_and_the_body_is_first(values: dict[tuple[
         assert pairs[row.best] == own[0] and row.contribution == pytest.approx(sum(pair.contribution for pair in own))
 
 
-def test_a_section_is_covered_by_its_share_of_the_text() -> None:
+def test_a_section_is_covered_if_it_adds_half_more_than_its_share_of_the_floor() -> None:
     pairs = [
         SectionPair(3, 0, 0.3, ()),
         SectionPair(0, 1, 0.13, ()),
         SectionPair(2, 1, 0.07, ()),
         SectionPair(1, 1, 0.1, ()),
     ]
-    shares = section_shares(QUERY, KINDS, pairs)
+    shares = section_shares(QUERY, KINDS, pairs, Floor(0.1, 0.15, 0.2))
     assert (shares.n_covered, shares.n_sections) == (2, 3)
     assert [(row.section, row.is_covered) for row in shares.rows] == [(0, True), (1, False), (2, True), (3, False)]
     assert [row.section for row in shares.strongest()] == [0, 1]
+    unknown = section_shares(QUERY, KINDS, pairs, None)
+    assert (unknown.n_covered, {row.is_covered for row in unknown.rows}) == (None, {None})
 
 
 def test_a_hit_is_one_sentence_and_its_rest_one_line() -> None:
     rest = [{"kind": "body", "n_sections": 8, "share": 0.2}, {"kind": "references", "n_sections": 1, "share": 0.05}]
     counts = {"n_covered": 7, "n_sections": 11, "strongest": ["Claims", "Background"]}
-    values = {"by_section": {**counts, "rest": rest}}
+    values = {"by_section": counts | {"rest": rest}}
     assert summary(values) == "covers 7 of 11 sections; strongest in Claims and Background"
+    values["by_section"]["n_covered"] = None
+    assert summary(values) == "is strongest in Claims and Background"
     assert rest_note(values) == (pytest.approx(0.25), "8 more sections 20.0 %, references 5.0 %")
     values = {"by_section": {"n_covered": 0, "n_sections": 1, "strongest": [], "rest": rest[:1]}}
     assert (summary(values), rest_note(values)[1]) == ("covers 0 of 1 section", "8 more sections")

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers import read_bytes
 from engine.text.document import Document, text_id, text_title
-from engine.text.spans import Span
+from engine.text.spans import Section, Span
 
 HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
 
@@ -94,3 +94,30 @@ def test_pages_are_counted_from_one(span: Span, numbers: tuple[int, ...]) -> Non
 
 def test_a_format_without_pages_has_no_page_numbers() -> None:
     assert Document.from_text("Words.").page_numbers(Span(0, 3)) == ()
+
+
+OPINION = (
+    "Opinion\n\n¶ 12 The court holds that Compl. ¶ 99 fails. [*4] It is so ordered.\n\n{¶13} The rest. [*5] End.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "pin"),
+    [
+        ("Opinion", "Opinion", ""),
+        ("holds", "holds", "¶ 12"),
+        ("ordered", "ordered", "¶ 12, *4"),
+        ("holds", "rest", "¶ 12–¶13, *4"),
+        ("End", "End", "¶13, *5"),
+    ],
+)
+def test_the_paragraph_and_the_star_page_of_a_span_are_its_pin(first: str, last: str, pin: str) -> None:
+    document = Document.from_text(OPINION)
+    assert document.pin(Span(document.text.index(first), document.text.index(last) + len(last))) == pin
+
+
+def test_paragraph_numbers_outside_of_the_text_end_with_their_paragraph_and_section() -> None:
+    sections = (Section("A", ("A",), 0, 30), Section("B", ("B",), 30, 60))
+    document = Document("d", "d", "x" * 60, sections, pins=((0, "[0001]"), (10, "[0002]"), (20, "")))
+    spans = {(2, 5): "[0001]", (5, 15): "[0001]–[0002]", (22, 25): "", (30, 40): "", (0, 60): "[0001]–[0002]"}
+    assert {span: document.pin(Span(*span)) for span in spans} == spans
