@@ -13,9 +13,9 @@ import click
 from benchmarks.__main__ import STUDIES, TASKS, Programs
 from benchmarks.datasets import TASKS as CORPORA
 from benchmarks.freshness import changes, code_of
-from benchmarks.markdown import present
 from benchmarks.program import data_option, program
 from benchmarks.runs import RESULTS, read_header, run_files
+from benchmarks.tables.pivot import present
 
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 

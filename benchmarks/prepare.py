@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.baselines.pretrained import load_given
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.systems import BuildCost, encoder_label
 from engine import Document, Index
 from engine.encoders.encoder import Encoder
+from engine.encoders.loading import load_encoder
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Snapshot
 from indexer import build
@@ -59,7 +59,7 @@ def prepared_documents(
     Args:
         device: of the encoder; by default a GPU where torch sees one.
     """
-    encoder = load_given(encoder_name, device=device)
+    encoder = load_encoder(encoder_name, device=device)
     return _prepared(name, documents, label_of(encoder_name, encoder.fingerprint), encoder, work, log)
 
 

@@ -12,27 +12,18 @@ from pathlib import Path
 
 import click
 
-from benchmarks.markdown import case_tables
-from benchmarks.orderings import orderings_table
-from benchmarks.pairs.tables import pairs_table
-from benchmarks.peers.table import peers_table
 from benchmarks.program import program
-from benchmarks.quality_tables import (
-    findings_table,
-    headline_table,
-    length_table,
-    overview_table,
-    parts_table,
-    retrieval_table,
-)
 from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.runs import RESULTS, Run, read_runs
-from benchmarks.tasks.architectures import architectures_table
-from benchmarks.tasks.facets import facets_table
-from benchmarks.tasks.faithfulness import faithfulness_table
-from benchmarks.tasks.planted import planted_table
-from benchmarks.tasks.probe import probe_table
-from benchmarks.tasks.summaries import summary_table
+from benchmarks.tables.encoders import architectures_table, probe_table
+from benchmarks.tables.findings import findings_table, headline_table
+from benchmarks.tables.orderings import orderings_table
+from benchmarks.tables.pairs import pairs_table
+from benchmarks.tables.peers import peers_table
+from benchmarks.tables.pivot import case_tables
+from benchmarks.tables.quality import length_table, overview_table, parts_table, retrieval_table
+from benchmarks.tables.sections import facets_table, faithfulness_table, planted_table
+from benchmarks.tables.summaries import summary_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent

@@ -12,11 +12,11 @@ import click
 from benchmarks import runs
 from benchmarks.formats.lines import FormatError
 from benchmarks.formats.trec import Qrels, parse_section_target, read_qrels, read_run
-from benchmarks.markdown import markdown, p_cells
 from benchmarks.metrics import MEASURED, evaluate
 from benchmarks.program import program
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Ranking
+from benchmarks.tables.pivot import markdown, p_cells
 
 
 @dataclass(frozen=True)

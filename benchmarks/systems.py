@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.encoders.files import resolve_backbone
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document
+from engine.training.card import CARD_FILE
 
 if TYPE_CHECKING:
     from engine.index import Index
@@ -124,3 +126,18 @@ def _is_same(query: Document, index: Index) -> bool:
 def encoder_label(name: str) -> str:
     """The last part of the name of a folder or of a model on a hub, safe as part of a file name."""
     return re.sub(r"[^\w.-]+", "_", Path(name).name).strip("_.-")
+
+
+_SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs
+
+
+def training_pairs(encoder: str) -> dict[str, int]:
+    """Pairs of query and target that an encoder, a folder or a name, was trained on, by corpus.
+
+    They are in the table "Training data" of the README.md of its folder; models of other projects have none, and give
+    {}. A corpus that was read without pairs has 0.
+    """
+    card = resolve_backbone(encoder) / CARD_FILE
+    section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
+    return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

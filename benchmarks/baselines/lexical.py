@@ -4,15 +4,13 @@ A word counts as often as it occurs in the query document. Letters in shapes: N 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.packages import BENCHMARKS, optional
-from benchmarks.pair_scorer import Fit, Pair
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
 
@@ -131,45 +129,3 @@ class TfIdf:
         for document in documents:
             self._doc_ids.append(document.doc_id)
             yield document.text
-
-
-class BM25Pairs:
-    """The BM25 score of the second document, divided by the score of the first document for itself.
-
-        s(a, b) = BM25(a, b) / BM25(a, a)
-
-    The whole first document is the query. BM25 is a sum over the words of a query, so that one threshold fits
-    queries of different lengths only after this division. The division is our choice, as no paper judges pairs by
-    BM25. Document frequencies are from all documents passed to `fit`, those of test included: texts are no labels.
-    """
-
-    name = "bm25"
-    encoder = ""
-    is_trained = False
-    course = None
-
-    def __init__(self) -> None:
-        """Start without documents; `fit` reads them."""
-        self._bm25 = BM25()
-        self.settings: Settings = dict(self._bm25.settings)
-        self._documents: Mapping[str, Document] = {}
-        self._row: dict[str, int] = {}
-
-    def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`; does not learn from pairs."""
-        self._bm25.fit(given.documents.values())
-        self._documents = given.documents
-        self._row = {doc_id: row for row, doc_id in enumerate(self._bm25.doc_ids)}
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `PairScorer.score`; at least 0, and 0 where no word is shared."""
-        asked: dict[str, list[int]] = defaultdict(list)
-        for at, pair in enumerate(pairs):
-            asked[pair.first].append(at)
-        found = np.zeros(len(pairs))
-        for first, positions in asked.items():
-            scores = self._bm25.scores(self._documents[first])
-            own = scores[self._row[first]]
-            rows = [self._row[pairs[at].second] for at in positions]
-            found[positions] = scores[rows] / own if own > 0 else 0.0
-        return found

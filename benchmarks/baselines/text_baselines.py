@@ -1,4 +1,4 @@
-"""The baselines trained on texts only, by name: fitted on a corpus for retrieval, or as scorers of pairs."""
+"""The baselines trained on texts only, by name."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
 from benchmarks.baselines.lexical import TfIdf
-from benchmarks.pair_scorer import Fit, Pair
-from benchmarks.systems import BuildCost, Settings, System
+from benchmarks.systems import BuildCost, System
 from engine.text.document import Document
 
 
@@ -26,41 +22,6 @@ class TextBaseline(System, Protocol):
         """The finite score of two fitted documents, by doc_id; higher is closer."""
 
 
-class TextScorer:
-    """A `PairScorer` that does not learn from pairs: a `TextBaseline` over the documents of all pairs.
-
-    It also reads the texts of test documents, but never their judgments. The budget applies only to
-    scorers that learn from pairs.
-    """
-
-    encoder = ""
-    is_trained = False
-    course = None
-
-    def __init__(self, make: Callable[[int], TextBaseline]) -> None:
-        """Take a function from a seed to a baseline."""
-        self._make = make
-        self._baseline = make(0)
-
-    @property
-    def name(self) -> str:
-        """The name of the baseline."""
-        return self._baseline.name
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the baseline, with the seed of the last `fit`."""
-        return self._baseline.settings
-
-    def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`."""
-        self._baseline = self._make(given.seed).fit(given.documents.values())
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `PairScorer.score`."""
-        return np.array([self._baseline.score(pair.first, pair.second) for pair in pairs], np.float64)
-
-
 _MAKERS: Mapping[str, Callable[[int], TextBaseline]] = {
     "tfidf": lambda _seed: TfIdf(),
     "doc2vec": lambda seed: Doc2Vec(Doc2VecConfig(seed=seed)),
@@ -71,11 +32,6 @@ TEXT_BASELINES = tuple(_MAKERS)
 def text_baseline(name: str, *, seed: int = 0) -> TextBaseline:
     """A baseline of `TEXT_BASELINES`, not fitted yet."""
     return _MAKERS[name](seed)
-
-
-def text_scorer(name: str) -> TextScorer:
-    """A baseline of `TEXT_BASELINES` as a scorer of pairs."""
-    return TextScorer(_MAKERS[name])
 
 
 def fitted_baselines(

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.pairs.comparing import Comparison
-from benchmarks.pairs.trained_encoders import Recipe
-from engine.encoders.encoder import Variant
+from benchmarks.pairs.encoders import Comparison, Recipe
 from engine.encoders.files import parse_json, resolve_backbone
 from engine.errors import EncoderError, TrainingError
-from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
+from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.section_contrast import ContrastSettings
 from engine.training.smith_pretraining import Objective
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
@@ -28,8 +26,8 @@ _HEAD_RATE = 1e-3
 _BLOCK, _SHORT_BLOCK = 32, 128  # tokens of a block of SMITH, special tokens counted; SMITH-Short reads four of 128
 _GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM need 7.3 GB, or 2.2 GB with recomputed layers
 # Tokens of a chunk of a CoLDE. The published 510 are 512 with special tokens; a stretch of 1,536 tokens has
-# only three such chunks, and a section one, so `fixed` uses smaller chunks.
-_COLDE_CHUNKS = {Variant.PAPER: 510, Variant.RELEASED: 510, Variant.FIXED: 126}
+# only three such chunks, and a section one.
+_COLDE_CHUNK = 126
 _BERT_SIZES = {  # names of sizes of a SMITH, and the names in the configuration of a BERT
     "width": "hidden_size",
     "sentence_layers": "num_hidden_layers",
@@ -40,15 +38,9 @@ _BERT_SIZES = {  # names of sizes of a SMITH, and the names in the configuration
 _BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
 
 
-def recipe(
-    name: str,
-    encoder: str,
-    training_tokens: int,
-    variant: Variant = Variant.FIXED,
-    sizes: Mapping[str, str] | None = None,
-) -> Recipe:
+def recipe(name: str, encoder: str, training_tokens: int, sizes: Mapping[str, str] | None = None) -> Recipe:
     """A recipe of `RECIPES`."""
-    made = RECIPES[name](encoder, training_tokens, variant)
+    made = RECIPES[name](encoder, training_tokens)
     if not sizes:
         return made
     if made.start.new is None:
@@ -57,17 +49,12 @@ def recipe(
     return replace(made, start=replace(made.start, new=new))
 
 
-def _fine_tuned(
-    losses: Mapping[Loss, float], comparison: Comparison, encoder: str, training_tokens: int, variant: Variant
-) -> Recipe:
-    if variant is not Variant.FIXED:
-        raise TrainingError(f"{encoder} is trained as it is, and has no variant {variant.value!r}; take a new encoder")
-    return Recipe(Start(encoder), FineTuningSettings(losses=losses), comparison, _BACKBONE_RATE)
+def _fine_tuned(encoder: str, _training_tokens: int) -> Recipe:
+    losses = FineTuningSettings(losses={Loss.DOCUMENT: 1.0})
+    return Recipe(Start(encoder), losses, Comparison.COSINE, _BACKBONE_RATE)
 
 
-def _smith(
-    kind: Kind, block: int, pretraining: frozenset[Objective], encoder: str, training_tokens: int, variant: Variant
-) -> Recipe:
+def _smith(kind: Kind, block: int, pretraining: frozenset[Objective], encoder: str, _training_tokens: int) -> Recipe:
     """The backbone reads the sentence blocks; the document layers are new, and as wide.
 
     In the paper BERT-base reads the blocks of SMITH-Short, and the sentence encoders of the other SMITHs are pretrained
@@ -79,52 +66,32 @@ def _smith(
         raise EncoderError(f"{folder} holds no BERT, which SMITH reads sentences by; name one: --encoder BERT")
     sizes = {size: str(config.get(name)) for size, name in _BERT_SIZES.items()}
     sizes["block_tokens"] = str(min(block, int(config.get("max_position_embeddings") or block)))
-    start = Start(encoder, NewEncoder(kind, variant, sizes))
+    start = Start(encoder, NewEncoder(kind, sizes=sizes))
     return Recipe(start, _BCE, Comparison.COSINE, _BERT_RATE, _NEW_RATE, pretraining=pretraining)
 
 
-def _colde(
-    sizes: Mapping[str, str],
-    learned: ContrastSettings,
-    encoder: str,
-    training_tokens: int,
-    variant: Variant,
-    *,
-    always: Variant | None = None,
-) -> Recipe:
-    """In training, only the variant `fixed` also reads unsplit documents; the others never do, as in the paper."""
-    variant = always or variant
-    n_sections, chunk_tokens = int(sizes.get("n_sections", "2")), _COLDE_CHUNKS[variant]
-    max_chunks = max(1, training_tokens // (n_sections * (chunk_tokens + 2)))
-    own = {"chunk_tokens": str(chunk_tokens), "max_chunks": str(max_chunks), **sizes}
-    new = NewEncoder(Kind.COLDE, variant, own)
-    if variant is not Variant.FIXED:
-        learned = replace(learned, whole_probability=0.0)
+def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, training_tokens: int) -> Recipe:
+    max_chunks = max(1, training_tokens // (int(sizes.get("n_sections", "2")) * (_COLDE_CHUNK + 2)))
+    own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
     # All chunks of a batch have a graph at once; for long documents it fits in memory only with recomputed layers.
-    start = Start(encoder, new, checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
+    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
     return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
 
 
-def _tde(sizes: Mapping[str, str], encoder: str, training_tokens: int, variant: Variant) -> Recipe:
-    start = Start(encoder, NewEncoder(Kind.TDE, variant, sizes))
+def _tde(sizes: Mapping[str, str], encoder: str, _training_tokens: int) -> Recipe:
+    start = Start(encoder, NewEncoder(Kind.TDE, sizes=sizes))
     return Recipe(start, TextPairsSettings(), Comparison.HEAD, BACKBONE_RATE, HEAD_RATE)
 
 
-_WHOLE = {"n_sections": "1"}
-_PLACELESS = {**_WHOLE, "without_positions": "true"}
+_PLACELESS = {"n_sections": "1", "without_positions": "true"}
 
-RECIPES: Mapping[str, Callable[[str, int, Variant], Recipe]] = {
-    "cosine-bce": partial(_fine_tuned, {Loss.BCE: 1.0}, Comparison.COSINE),
-    "cosine-infonce": partial(_fine_tuned, {Loss.DOCUMENT: 1.0}, Comparison.COSINE),
-    "cosine-supcon": partial(_fine_tuned, {Loss.SUPCON: 1.0}, Comparison.COSINE),
-    "maxsim-trained": partial(_fine_tuned, DEFAULT_LOSSES, Comparison.MAXSIM),
+RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
+    "cosine-infonce": _fine_tuned,
     "smith-np": partial(_smith, Kind.SMITH, _BLOCK, frozenset()),
     "smith-wp": partial(_smith, Kind.SMITH, _BLOCK, frozenset({Objective.WORDS})),
     "smith-wp-sp": partial(_smith, Kind.SMITH, _BLOCK, frozenset(Objective)),
     "smith-short": partial(_smith, Kind.SMITH_SHORT, _SHORT_BLOCK, frozenset()),
     "colde": partial(_colde, {}, ContrastSettings()),
-    "colde-paper": partial(_colde, {}, ContrastSettings(), always=Variant.PAPER),
-    "colde-released": partial(_colde, {}, ContrastSettings(), always=Variant.RELEASED),
     "colde-without-aug": partial(_colde, _PLACELESS, ContrastSettings()),
     "colde-without-lstm": partial(_colde, {"without_lstm": "true"}, ContrastSettings()),
     "colde-without-cl": partial(_colde, _PLACELESS, ContrastSettings(contrastive=False)),

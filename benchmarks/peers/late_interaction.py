@@ -2,8 +2,7 @@
 
 PyLate 1.6 and fast-plaid 1.7 have indexes for late interaction, but require older transformers and torch than the other
 peers. `MultiVectorEncoder` of sentence-transformers 6 reads the models of PyLate and ColBERT, and scores exactly.
-Without a given model the token vectors are from the shared backbone, which was not trained for late interaction: a
-lower bound, not ColBERT.
+The token vectors are from the shared backbone, which was not trained for late interaction: a lower bound, not ColBERT.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from safetensors.torch import load_file, save_file
 
 from benchmarks.peers.chunk_vectors import best_targets, blocks
 from benchmarks.peers.peer import PeerConfig
-from benchmarks.peers.shared_weights import token_encoder, token_label
+from benchmarks.peers.shared_weights import transformer
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
 
-MAX_TOKENS = 512  # the limit of BERT-like models; the lengths of a given model take precedence
+MAX_TOKENS = 512  # the limit of BERT-like models
 _VECTORS_FILE = "tokens.safetensors"
 _NAMES_FILE = "doc_ids.json"
 
@@ -33,13 +32,21 @@ class LateInteraction:
     keeps_text = False
 
     def __init__(self, config: PeerConfig) -> None:
-        self.encoder = token_label(config)
-        self._model = token_encoder(config, MAX_TOKENS)
+        from sentence_transformers import MultiVectorEncoder
+        from sentence_transformers.base.modules import Normalize
+        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+        self.encoder = config.label
+        modules = [
+            transformer(config, MAX_TOKENS),
+            MultiVectorMask(),
+            Normalize(module_input_name="token_embeddings"),
+        ]
+        self._model = MultiVectorEncoder(modules=modules, device="cpu")
         read = int(self._model.max_seq_length or MAX_TOKENS)
         self.reads: int | None = read - config.n_special
         self.settings: Settings = {
             "tokens": read,
-            "trained_for_it": config.late_interaction is not None,
             "score": self._model.similarity_fn_name,
         }
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from benchmarks.packages import require
 from benchmarks.systems import Ranking, Settings
+from benchmarks.tables.findings import OURS
 from engine.text.document import Document
 
 
@@ -28,7 +29,6 @@ class PeerConfig:
     dtype: str  # of the parameters in memory, as a name of torch
     threads: int
     window_tokens: int = 256  # of a chunk, special tokens counted; the limit in the configuration of all-MiniLM-L6-v2
-    late_interaction: Path | None = None  # a trained late-interaction model, replacing the backbone's token vectors
 
 
 class Peer(Protocol):
@@ -68,7 +68,6 @@ class Peer(Protocol):
 
 
 EXTRA = "peers"
-OURS = "longmatch"
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.datasets import files_checksum
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.prepare import label_of
 from engine.encoders.backbone.backbone import Backbone
@@ -15,14 +13,14 @@ from engine.encoders.files import CONFIG_FILE, read_json, resolve_backbone
 from engine.errors import EncoderError
 
 if TYPE_CHECKING:
-    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
 SAME_DTYPE = "same"
 DTYPES = (SAME_DTYPE, "float32", "bfloat16")
 
 
-def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Path | None = None) -> PeerConfig:
+def peer_config(encoder: str, *, dtype: str, threads: int) -> PeerConfig:
     """The configuration with which peers use the parameters of an encoder of longmatch.
 
     Args:
@@ -49,7 +47,6 @@ def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Pat
         width=backbone.width,
         dtype=str(default_dtype("cpu")).removeprefix("torch.") if dtype == SAME_DTYPE else dtype,
         threads=threads,
-        late_interaction=late_interaction,
     )
 
 
@@ -72,32 +69,3 @@ def sentence_encoder(config: PeerConfig, max_tokens: int) -> SentenceTransformer
     first = transformer(config, max_tokens)
     pooling = PoolingModule(first.get_embedding_dimension(), config.pooling)
     return SentenceTransformer(modules=[first, pooling, Normalize()], device="cpu")
-
-
-def token_label(config: PeerConfig) -> str:
-    """The parameters of the late-interaction model as name@sha256: of the given model, or of the shared backbone."""
-    given = config.late_interaction
-    return label_of(given.name, files_checksum(sorted(given.rglob("*.safetensors")))) if given else config.label
-
-
-def token_encoder(config: PeerConfig, max_tokens: int) -> MultiVectorEncoder:
-    """The given late-interaction model; by default the token vectors of the backbone, scaled to unit length."""
-    from sentence_transformers import MultiVectorEncoder
-    from sentence_transformers.base.modules import Normalize
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-
-    if config.late_interaction is None:
-        modules = [transformer(config, max_tokens), MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
-        return MultiVectorEncoder(modules=modules, device="cpu")
-    folder = config.late_interaction
-    pickled = sorted(folder.rglob("*.bin")) + sorted(folder.rglob("*.pt"))
-    if pickled or not folder.is_dir():
-        raise EncoderError(
-            f"{folder} is not a folder of safetensors ({pickled[0].name if pickled else 'no folder'}); "
-            "save the model with MultiVectorEncoder.save_pretrained"
-        )
-    arguments = {"use_safetensors": True, "dtype": config.dtype}
-    try:
-        return MultiVectorEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs=arguments)
-    except (ValueError, OSError) as error:
-        raise EncoderError(f"{folder} is no late-interaction model ({error}); name another one") from error

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.datasets import Dataset, read_documents, read_queries
-from benchmarks.measuring.isolation import Percentiles, limited_threads, peak_rss_mib, percentiles, rss_mib, run_forked
+from benchmarks.isolation import Percentiles, limited_threads, peak_rss_mib, percentiles, rss_mib, run_forked
 from benchmarks.peers.peer import Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document

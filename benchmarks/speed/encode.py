@@ -17,9 +17,8 @@ from typing import Any
 import click
 
 from benchmarks.datasets import checksum, open_dataset
-from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import run_fresh
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.isolation import run_fresh
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.packages import require
 from benchmarks.peers.peer import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
@@ -27,6 +26,7 @@ from benchmarks.program import log, program
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
 from benchmarks.speed.ways import DEFAULTS, END_TO_END, TITLES, WAYS, Job, Way, draw_sample
+from benchmarks.tables.pivot import case_tables
 from engine.devices import check_device
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.errors import EngineError

@@ -20,15 +20,15 @@ import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import percentiles, run_fresh
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.isolation import percentiles, run_fresh
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import check_vectors
 from benchmarks.program import log, program, read_numbers
 from benchmarks.runs import Case, Run
 from benchmarks.speed.grown import COPY_MARK, Source, grow, publish
 from benchmarks.speed.search import WARM_UP, document_recall
 from benchmarks.speed.timed import forget_pages
+from benchmarks.tables.pivot import case_tables
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher

@@ -11,11 +11,11 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import limited_threads, percentiles, run_fresh
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.isolation import limited_threads, percentiles, run_fresh
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.runs import Case, Run
+from benchmarks.tables.pivot import case_tables
 from engine.devices import check_device, is_gpu
 from engine.errors import EngineError, QueryError
 from engine.index import Index

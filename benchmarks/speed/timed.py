@@ -20,12 +20,12 @@ import click
 import numpy as np
 
 from benchmarks.freshness import CHECKOUT
-from benchmarks.markdown import case_tables
-from benchmarks.measuring.isolation import ProcessFailed
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.isolation import ProcessFailed
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, program
 from benchmarks.runs import Case, Run
 from benchmarks.synthetic import LONG, SHORT, Lengths, documents, save_tiny_bert, vocabulary
+from benchmarks.tables.pivot import case_tables
 from engine.index import Index
 
 DEMO = CHECKOUT / "demo"

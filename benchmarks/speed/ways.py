@@ -22,8 +22,9 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.formats.lines import read_lines
-from benchmarks.measuring.isolation import limited_threads
+from benchmarks.isolation import limited_threads
 from benchmarks.peers.peer import PeerConfig
+from benchmarks.tables.findings import END_TO_END as INDEXED
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError
 
@@ -31,7 +32,7 @@ WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
 DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
 TITLES = {
-    END_TO_END: "longmatch, documents to index",
+    END_TO_END: INDEXED,
     ENCODER_ALONE: "longmatch, encoder alone",
     DEFAULTS: "sentence-transformers, defaults",
     OUR_SETTINGS: "sentence-transformers, our settings of torch",

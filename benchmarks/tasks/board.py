@@ -13,13 +13,13 @@ from typing import Any
 import click
 
 from benchmarks.datasets import Dataset, checksum, read_documents, read_qrels, read_queries
-from benchmarks.markdown import case_tables
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.packages import require
 from benchmarks.prepare import prepared_index, prepared_words
 from benchmarks.program import log, names_of, task
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Evidence, System
+from benchmarks.tables.pivot import case_tables
 from engine.encoders.files import BUNDLED_NAME
 from engine.text.document import Document
 

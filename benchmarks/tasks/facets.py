@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +14,7 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DatasetError, Qrels
-from benchmarks.markdown import markdown, origins, p_cells, run_p
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import label_of
 from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
@@ -35,106 +34,10 @@ from benchmarks.sections.faceted import (
     tied_ndcg,
 )
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.tables.sections import FacetsDetails, facets_table
 from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
 from engine.search.request import Request
-
-_SHOWN = "nDCG@20"
-KINDS = ("relevant", "irrelevant", "by chance")  # of hits, whose largest pair starts in the facet's section
-_OTHERS = ("nDCG@10", "nDCG%20", "MAP")
-_NOTE = (
-    "nDCG@10 and nDCG@20 have the gain 2^relevance - 1, over the pooled candidates. nDCG%20 (over a fifth of the "
-    "pool, with the relevance as gain) and MAP (from relevance 2 on) are computed as by the authors of the set. "
-    "Candidates with equal scores share the gain of their ranks. Values are means of the authors' two test folds, "
-    "nDCG@20 also by fold and with a bootstrap interval. No setting was chosen on this set. Score 0: share of "
-    "candidates with the score 0. p: two-sided paired randomisation test of nDCG@20, adjusted by Holm's method over "
-    "the rankings. An abstract that is a query in several facets is drawn, or swapped, with all of them."
-)
-_MODEL_NOTE = (
-    " Model: the encoder's own section pairs, from sections of the facet in the query to sections of the facet in the "
-    "candidate."
-)
-_MODEL_LARGEST_NOTE = " Model: the largest pair is that of the encoder's own explanation."
-_LARGEST_NOTE = (
-    "Share of hits among the candidates whose largest section pair starts in the facet's section, for relevant and "
-    "irrelevant hits. By chance: share of that section in the weights of the query. In parentheses: number of "
-    "queries. p: the same test over the queries that have both values, adjusted by Holm's method over each column."
-)
-
-
-@dataclass(frozen=True)
-class FacetsDetails:
-    """The details of a run of a ranking, besides its cases, each of which is a query in one facet."""
-
-    datasets: dict[str, str]  # name@checksum of each facet's files
-    n_documents: int
-    zero_shares: dict[str, float]  # by facet: mean share of candidates with score 0
-
-
-def facets_table(runs: Sequence[Run]) -> str:
-    """For each encoder the rankings over all facets, then where largest pairs start, for relevant and other hits."""
-    tests = ["p, evidence", "p, document"]
-    head = ["Encoder (queries)", "Ranked by", *_OTHERS, "nDCG@20 [95 %]", "Folds", "Score 0", *tests]
-    of_encoder: dict[tuple[str, str, int], dict[str, Run]] = defaultdict(dict)
-    for run in runs:
-        of_encoder[run.encoder, run.dataset, run.origin.seed][run.system] = run
-    rows = [row for of_one in of_encoder.values() for row in _rows(of_one)]
-    largest_head = ["Encoder", "Facet", "Relevant", "Irrelevant", "By chance", "p, irrelevant", "p, chance"]
-    named = (Ranking.EVIDENCE, Ranking.MODEL)
-    of_pairs = [of_one[one] for of_one in of_encoder.values() for one in named if one in of_one]
-    largest = [row for run in of_pairs for row in _largest_rows(run)]
-    has_model = any(run.system == Ranking.MODEL for run in runs)
-    note, largest_note = _NOTE + _MODEL_NOTE * has_model, _LARGEST_NOTE + _MODEL_LARGEST_NOTE * has_model
-    tables = [*markdown(head, rows), "", note, "", *markdown(largest_head, largest), "", largest_note]
-    return "\n".join([*tables, "", *origins(runs)])
-
-
-def _fold_means(run: Run, measure: str) -> list[float]:
-    """The mean over the queries of each fold; a fold without a query is left out."""
-    values = [[case.values[measure] for case in run.cases if case.facts["fold"] == fold] for fold in FOLDS]
-    return [float(np.mean(of_fold)) for of_fold in values if of_fold]
-
-
-def _rows(runs: Mapping[str, Run]) -> list[list[str]]:
-    shown = [runs[ranking] for ranking in Ranking if ranking in runs]
-    columns = [
-        p_cells([run_p(run, runs.get(rival), _SHOWN) for run in shown])
-        for rival in (Ranking.EVIDENCE, Ranking.DOCUMENT)
-    ]
-    rows = []
-    for run, *p_values in zip(shown, *columns, strict=True):
-        quick = ", quick" if run.corpus.endswith(SUFFIX) else ""
-        low, high = bootstrap_interval(run.values(_SHOWN), groups=run.groups, seed=run.origin.seed)
-        by_fold = _fold_means(run, _SHOWN)
-        zero_shares = run.details_as(FacetsDetails).zero_shares.values()
-        cells = [
-            *(f"{np.mean(_fold_means(run, name)):.3f}" for name in _OTHERS),
-            f"{np.mean(by_fold):.3f} [{low:.3f}, {high:.3f}]",
-            " / ".join(f"{mean:.3f}" for mean in by_fold),
-            f"{np.mean(list(zero_shares)):.0%}",
-        ]
-        rows.append([f"{run.encoder_name} ({len(run.cases)}){quick}", run.system, *cells, *p_values])
-    return rows
-
-
-def _largest_rows(run: Run) -> list[list[str]]:
-    facets = list(dict.fromkeys(case.labels["facet"] for case in run.cases))
-    cases = {facet: [case for case in run.cases if case.labels["facet"] == facet] for facet in facets}
-    columns = [p_cells([_largest_p(cases[facet], rival, run.origin.seed) for facet in facets]) for rival in KINDS[1:]]
-    rows = []
-    for facet, *p_values in zip(facets, *columns, strict=True):
-        known = [[case.facts[kind] for case in cases[facet] if kind in case.facts] for kind in KINDS]
-        cells = [f"{np.mean(column):.3f} ({len(column)})" if column else "none" for column in known]
-        name = run.encoder_name + (", model" if run.system == Ranking.MODEL else "")
-        rows.append([name, facet, *cells, *p_values])
-    return rows
-
-
-def _largest_p(cases: Sequence[Case], rival: str, seed: int) -> float:
-    both = [case.facts for case in cases if KINDS[0] in case.facts and rival in case.facts]
-    return randomization_p([facts[KINDS[0]] for facts in both], [facts[rival] for facts in both], seed=seed)
-
 
 METRICS: Mapping[str, Callable[[Mapping[str, int], Mapping[str, float]], float]] = {  # of relevance and scores
     "nDCG@10": partial(tied_ndcg, k=10),

@@ -6,26 +6,23 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeAlias
 
 import click
-import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.markdown import markdown, origins, p_cells, run_p
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import Prepared, label_of, prepared_index
 from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
-from benchmarks.sections.parts import OrderKind, Side, Unit
+from benchmarks.sections.parts import Unit
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.sections.subcorpus import index_documents, sample_documents
-from benchmarks.significance import bootstrap_interval
 from benchmarks.speed.search import sampled_queries
 from benchmarks.systems import BuildCost
+from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
 from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
 
@@ -33,18 +30,6 @@ QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40
 QUICK_CHARS = 12_000  # longer documents are left out of the quick part
 _UNITS = [unit.value for unit in Unit]
-
-
-@dataclass(frozen=True)
-class FaithfulnessDetails:
-    """The details of a run of one order of parts, besides its cases: queries, with values as means over hits."""
-
-    method: str  # stored or re-encoded
-    side: str  # query or target
-    n_documents: int
-    n_hits: int  # of all queries; a document with one part cannot be followed on that side
-    shares: list[float]  # of tokens removed or inserted, from 0 to 1
-    curves: dict[str, list[float]]  # means over queries, at `shares`
 
 
 def measure(
@@ -134,78 +119,3 @@ def main(
         chosen = sampled_queries(candidates, plan.queries, call.seed)
         runs = measure(call, ready, dataset, split, chosen, plan)
     call.publish(runs, faithfulness_table)
-
-
-# The name in a run, and the name in the table with the better direction.
-_MEASURES = {
-    "deletion_area": "deletion, area (low)",
-    "insertion_area": "insertion, area (high)",
-    "comprehensiveness": "comprehensiveness (high)",
-    "sufficiency": "sufficiency (low)",
-    "deletion_rank_area": "deletion, area of 1/rank (low)",
-    "insertion_rank_area": "insertion, area of 1/rank (high)",
-}
-_NOTE = (
-    "Areas under the curves of score and reciprocal rank, over the share of tokens that are removed (deletion) or "
-    "inserted alone (insertion). Parts come in the order of the breakdown, of the largest plain cosine, or at random. "
-    "Scores are relative to the score of the whole document. Comprehensiveness and sufficiency: mean loss at 5, 10, "
-    "20 and 50 % of tokens. Minus: the value of the breakdown minus that of another order, with a bootstrap interval. "
-    "p: two-sided paired randomisation test over queries, with the mean over the hits of a query, adjusted by Holm's "
-    "method over each column. Stored: rescored from stored vectors, with the document vector unchanged. Re-encoded: "
-    "the remaining text is encoded again."
-)
-_MODEL_NOTE = (
-    " Model: parts in the order of the encoder's own explanation, which is not a part of the score; the measured "
-    "score is the same."
-)
-_RIVALS = (OrderKind.RANDOM, OrderKind.COSINE, OrderKind.MODEL)
-
-
-def faithfulness_table(runs: Sequence[Run]) -> str:
-    """A row for each corpus, method, side and measure; with columns of the model if an encoder explains matches."""
-    kinds = [kind for kind in OrderKind if kind is not OrderKind.MODEL or any(run.system == kind for run in runs)]
-    rivals = [kind for kind in _RIVALS if kind in kinds]
-    head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *kinds]
-    tests = [f"minus {kind} {cell}" for kind in rivals for cell in ("[95 %]", "p")]
-    rows = [row for of_corpus in _by_corpus(runs) for row in _rows(of_corpus, kinds, rivals)]
-    note = _NOTE + _MODEL_NOTE * (OrderKind.MODEL in kinds)
-    return "\n".join([*markdown([*head, *tests], rows), "", note, "", *origins(runs)])
-
-
-Orders: TypeAlias = dict[str, Run]  # runs of one corpus, method and side, by kind of order
-
-
-def _by_corpus(runs: Sequence[Run]) -> list[list[Orders]]:
-    """The orders of each corpus with its settings, by side and method; queries and stored vectors come first."""
-    found: dict[tuple[object, ...], dict[str, Orders]] = {}
-    places = [f"{method}-{side}" for side in Side for method in METHODS]
-    for run in sorted(runs, key=lambda run: places.index(run.variant.partition("-")[2])):
-        unit, _, place = run.variant.partition("-")
-        of_corpus = found.setdefault((run.dataset, run.split, run.encoder, unit, run.origin.seed), {})
-        of_corpus.setdefault(place, {})[run.system] = run
-    return [list(found[key].values()) for key in sorted(found, key=str)]
-
-
-def _rows(places: Sequence[Orders], kinds: Sequence[OrderKind], rivals: Sequence[OrderKind]) -> list[list[str]]:
-    cases = [(own, measure) for own in places for measure in _MEASURES]
-    columns = [
-        p_cells([run_p(own[OrderKind.BREAKDOWN], own.get(rival), measure) for own, measure in cases])
-        for rival in rivals
-    ]
-    rows = []
-    for (own, measure), *p_values in zip(cases, *columns, strict=True):
-        run = own[OrderKind.BREAKDOWN]
-        details = run.details_as(FaithfulnessDetails)
-        cells = [f"{np.mean(own[kind].values(measure)):.3f}" if kind in own else "" for kind in kinds]
-        differences = [_difference(run, own[rival], measure) if rival in own else "" for rival in rivals]
-        tested = [cell for pair in zip(differences, p_values, strict=True) for cell in pair]
-        place = f"{details.side}, {details.method} ({len(run.cases)})"
-        corpus = run.corpus.removesuffix(SUFFIX) + (", quick" if run.corpus.endswith(SUFFIX) else "")
-        rows.append([corpus, run.encoder_name, place, _MEASURES[measure], *cells, *tested])
-    return rows
-
-
-def _difference(run: Run, rival: Run, measure: str) -> str:
-    differences = [a - b for a, b in zip(run.values(measure), rival.values(measure), strict=True)]
-    low, high = bootstrap_interval(differences, seed=run.origin.seed)
-    return f"{np.mean(differences):+.3f} [{low:+.3f}, {high:+.3f}]"

@@ -12,30 +12,38 @@ from typing import Any
 
 import click
 
-from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.pair_judging import accuracy_threshold, f1_threshold, finite_scores
-from benchmarks.pair_scorer import Budget, Fit, PairScorer, documents_of
-from benchmarks.pairs.building import PROTOCOLS, Asked, prepared_pairs
+from benchmarks.measurement import Measurement, measurement
+from benchmarks.pairs.building import PROTOCOL, RULE, PairSplits, Split, pairs_checksum, prepared_pairs
 from benchmarks.pairs.scorers import (
     NEURAL,
     QUICK_PAIRS,
+    QUICK_WORDS,
     SCORERS,
     TOGETHER,
+    ScorerOptions,
     budget_of,
-    documents_to_fit,
     fitting_options,
-    measure_each,
-    read_scorer_options,
-    refuse_failed,
+    make_scorer,
+    options_of,
+    settings_not_default,
     systems_option,
 )
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, pairs_checksum
-from benchmarks.pairs.tables import AGAINST, GivenBudget, PairsDetails, pairs_table
+from benchmarks.pairs.scoring import (
+    Budget,
+    Fit,
+    PairScorer,
+    accuracy_threshold,
+    documents_of,
+    f1_threshold,
+    finite_scores,
+)
 from benchmarks.program import log, task
-from benchmarks.quick import SUFFIX
+from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
+from benchmarks.tables.pairs import AGAINST, GivenBudget, PairsDetails, pairs_table
 from benchmarks.tasks.architectures import RankedPart, ranked_part, ranking_runs
+from engine.errors import EngineError
 from engine.text.document import Document
 from indexer.origin import Origin
 
@@ -45,8 +53,6 @@ class Trial:
     """The data and budget that are equal for every scorer."""
 
     dataset: str  # name@checksum
-    protocol: str
-    rule: SplitRule
     documents: Mapping[str, Document]  # documents of the pairs
     splits: PairSplits
     n_lost: Mapping[Split, int]
@@ -55,13 +61,12 @@ class Trial:
     parts: Sequence[RankedPart] = ()  # that learned scorers also rank
 
 
-def chosen_digest(chosen: Settings, budget: Budget | None) -> str:
+def _chosen_digest(chosen: Settings, budget: Budget | None) -> str:
     """First 6 hex digits of a digest of the chosen settings and budget; "" if all have their defaults."""
     spent = {} if budget in (None, Budget()) else asdict(budget or Budget())
     if not chosen and not spent:
         return ""
-    text = json.dumps([chosen, spent], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
+    return hashlib.sha256(json.dumps([chosen, spent], sort_keys=True).encode()).hexdigest()[:6]
 
 
 def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) -> Run:
@@ -82,26 +87,25 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     checksum = pairs_checksum(trial.splits)
     budget = trial.budget if scorer.is_trained else None
     details = PairsDetails(
-        protocol=trial.protocol,
-        split_rule=trial.rule.value,
+        protocol=PROTOCOL,
+        split_rule=RULE,
         pairs=checksum,
         n_pairs={split.value: len(pairs) for split, pairs in trial.splits.items()},
         n_documents={split.value: len(documents_of(pairs)) for split, pairs in trial.splits.items()},
         n_lost={split.value: n for split, n in trial.n_lost.items()},
         chosen=chosen or {},
-        budget=GivenBudget.of(budget) if budget else None,
+        budget=GivenBudget(budget.steps, budget.pairs_per_step) if budget else None,
         course=scorer.course,
         accuracy_threshold=accuracy_threshold(valid_scores, labels),
         f1_threshold=f1_threshold(valid_scores, labels),
     )
-    parts = (trial.protocol, trial.rule.value, checksum[:6], chosen_digest(details.chosen, budget))
     return Run(
         task="pairs",
         dataset=trial.dataset,
         system=scorer.name,
         encoder=scorer.encoder,
         settings=dict(scorer.settings),
-        variant="-".join(filter(None, parts)),
+        variant="-".join(filter(None, (PROTOCOL, RULE, checksum[:6], _chosen_digest(details.chosen, budget)))),
         fit_seconds=round(fitted - started, 2),
         seconds=round(done - fitted, 2),
         details=asdict(details),
@@ -119,15 +123,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 
 @task
 @click.argument("name", metavar="DATASET")
-@systems_option("tfidf,bm25,cosine,maxsim", SCORERS)
-@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", help="Protocol of drawing pairs.")
-@click.option(
-    "--split",
-    "rule",
-    type=click.Choice([rule.value for rule in SplitRule]),
-    default=SplitRule.DOCUMENT.value,
-    help="Share no document between splits; or split over pairs, as published.",
-)
+@systems_option("tfidf,bm25,cosine,maxsim")
 @click.option(
     "--most-pairs", type=click.IntRange(1), help="Limit of matching pairs in a split, with as many mismatches."
 )
@@ -159,8 +155,6 @@ def main(
     call: Measurement,
     name: str,
     systems: tuple[str, ...],
-    protocol: str,
-    rule: str,
     most_pairs: int | None,
     pairs_seed: int,
     ranked: tuple[str, ...],
@@ -176,37 +170,46 @@ def main(
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
         python -m benchmarks run pairs clscisumm --systems han,re2 --words 800 --rank rfc --rank proposals
     """
-    asked = Asked(protocol, SplitRule(rule), pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
-    prepared = prepared_pairs(name, call.data, asked)
+    prepared = prepared_pairs(name, call.data, seed=pairs_seed, most=QUICK_PAIRS if call.is_quick else most_pairs)
     corpus, _, checksum = prepared.dataset.partition("@")
     learned = documents_of([*prepared.splits[Split.TRAIN], *prepared.splits[Split.VALID]])
-    words = f"_{given['words']}words" if given["words"] else ""
+    n_words = QUICK_WORDS if call.is_quick else given["words"]
+    suffix = SUFFIX if call.is_quick else f"_{n_words}words" if n_words else ""
+    documents = prepared.documents
+    if n_words:
+        documents = {doc_id: first_words(document, n_words) for doc_id, document in documents.items()}
     trial = Trial(
-        dataset=f"{corpus}{SUFFIX if call.is_quick else words}@{checksum}",
-        protocol=protocol,
-        rule=asked.rule,
-        documents=documents_to_fit(prepared, given["words"], quick=call.is_quick),
+        dataset=f"{corpus}{suffix}@{checksum}",
+        documents=documents,
         splits=prepared.splits,
         n_lost=prepared.n_lost,
         budget=budget_of(given, quick=call.is_quick),
         origin=call.origin,
         parts=[ranked_part(one, call, {corpus: learned}) for one in ranked],
     )
-
-    def rank(scorer: PairScorer) -> None:
-        for part in trial.parts if scorer.is_trained else ():
-            log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
-            for one in ranking_runs(scorer, part, ranks_all=scorer.name in NEURAL and scorer.name not in TOGETHER):
-                call.keep(one)
-
-    runs, failed = measure_each(
-        systems,
-        read_scorer_options(given, prepared, call.work, quick=call.is_quick),
-        lambda scorer, chosen: measure(scorer, trial, chosen),
-        task=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
-        keep=call.keep,
-        rank=rank,
-        save=given["save"],
-    )
+    label = prepared.dataset + (f"-first{n_words}" if n_words else "")
+    options = options_of(given, label, call.work, quick=call.is_quick)
+    runs, failed = list[Run](), list[str]()
+    for system in systems:
+        log(f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs to {system}")
+        try:
+            runs.append(_measured(system, options, trial, call, given["save"]))
+        except EngineError as error:
+            failed.append(f"{system}: {error}")
     click.echo(pairs_table(runs, against))
-    refuse_failed(failed, len(systems))
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {len(systems)} scorers failed; {'; '.join(failed)}")
+
+
+def _measured(system: str, options: ScorerOptions, trial: Trial, call: Measurement, save: Path | None) -> Run:
+    """Measure a scorer, save its encoder, and rank the parts by it."""
+    scorer = make_scorer(system, options)
+    run = measure(scorer, trial, settings_not_default(scorer, options))
+    call.keep(run)
+    if save is not None and not scorer.save(save / "-".join([scorer.name, *options.sizes.values()])):
+        log(f"{scorer.name} scores pairs and has no vector of a document; it is not saved")
+    for part in trial.parts if scorer.is_trained else ():
+        log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
+        for ranked in ranking_runs(scorer, part, ranks_all=scorer.name in NEURAL and scorer.name not in TOGETHER):
+            call.keep(ranked)
+    return run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -14,14 +14,12 @@ import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
-from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import label_of
 from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import (
-    LENGTHS,
     Adoption,
     Asker,
     Damage,
@@ -36,127 +34,11 @@ from benchmarks.sections.planting import (
     plant,
 )
 from benchmarks.sections.subcorpus import index_documents, sample_documents
-from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.tables.sections import BEFORE, DOCUMENT, EVIDENCE, MODEL, NAMED, RANK, PlantedDetails, planted_table
 from engine import Document, Scoring, load_encoder
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME
 from engine.index import Index
-
-_GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}
-_NOTE = (
-    "The query is the document that a section was taken from. The host is the document that the section was planted "
-    "in, as a copy or damaged; damaged sections lose words, or have their sentences shuffled, and have no heading. A "
-    "host shares as few rare words with its query as possible. Rank of the host among all documents: share of "
-    "plantings with rank 1, share with rank 10 or better, and median. The first row of each corpus is the host before "
-    "planting. Named first: the largest pair is the planted section and its source. IoU, precision and recall: "
-    "characters of the spans of that pair, compared with the characters of the passage. Hosts below rank 100 count as "
-    "not named. In brackets: bootstrap interval over pairs of query and host. p: two-sided paired randomisation test "
-    "of 1/rank over these pairs, evidence against the document vector, adjusted by Holm's method over the rows of a "
-    "corpus."
-)
-_MODEL_NOTE = (
-    " Model: the strongest pair in the encoder's own explanation, and for each chunk of its query section the best "
-    "chunk of its target section; hosts below rank 100 by evidence count as not named. p, named: evidence against "
-    "model, on the share named first, over pairs of query and host, adjusted by Holm's method over the rows of a "
-    "corpus."
-)
-EVIDENCE, DOCUMENT, MODEL = "evidence", "document", "model"  # the systems; the model names passages but does not rank
-_NAMED = ("is_first", "iou", "span_precision", "span_recall")
-RANK, BEFORE = "rank", "rank_before"  # of the host among all documents, from 1
-
-
-@dataclass(frozen=True)
-class PlantedDetails:
-    """The details of a run, besides its cases: plantings, labelled by damage, position and length of the host."""
-
-    n_documents: int
-    n_pairs: int
-    mean_shared_words: float  # rare words that host and query share
-    host_words: dict[str, list[int]]  # words of the shortest and of the longest host of a class
-
-
-def planted_table(runs: Sequence[Run]) -> str:
-    """Rows for each corpus: before planting, then by damage, by position and by length of the host."""
-    evidence = ["Rank 1", "Rank <= 10 [95 %]", "Median"]
-    document = [f"{cell}, document" for cell in ("Rank 1", "Rank <= 10", "Median")]
-    head = ["Corpus (pairs)", "Encoder", "Plantings", *evidence, *document, "p"]
-    of_corpus: dict[tuple[object, ...], dict[str, Run]] = defaultdict(dict)
-    for run in runs:
-        of_corpus[run.dataset, run.encoder, run.variant, run.origin.seed][run.system] = run
-    both = [own for own in of_corpus.values() if own.keys() >= {EVIDENCE, DOCUMENT}]
-    has_model = any(MODEL in own for own in both)
-    rows = [row for own in both for row in _rows(own, has_model=has_model)]
-    named = ["Named first [95 %]", "IoU", "Precision", "Recall"]
-    of_model = [f"{cell}, model" for cell in named] + ["p, named"] if has_model else []
-    note = _NOTE + _MODEL_NOTE * has_model
-    return "\n".join([*markdown([*head, *named, *of_model], rows), "", note, "", *origins(runs)])
-
-
-def _rows(runs: Mapping[str, Run], *, has_model: bool) -> list[list[str]]:
-    run = runs[EVIDENCE]
-    seed, details = run.origin.seed, run.details_as(PlantedDetails)
-    quick = ", quick" if run.corpus.endswith(SUFFIX) else ""
-    place = [f"{run.corpus.removesuffix(SUFFIX)} ({details.n_pairs}){quick}", run.encoder_name]
-    every = {system: one.cases for system, one in runs.items()}
-    labels = [(name, value) for name, values in _GROUPS.items() for value in values]
-    parts = [{system: _of_label(cases, *label) for system, cases in every.items()} for label in labels]
-    p_before = _p(every, DOCUMENT, _reciprocal(BEFORE), seed)
-    p_ranks = p_cells([p_before, *(_p(part, DOCUMENT, _reciprocal(RANK), seed) for part in parts)])
-    p_named = p_cells([_p(part, MODEL, _is_first, seed) if MODEL in runs else None for part in parts])
-    rows = [[*place, "before planting", *_found(every, BEFORE, seed), p_ranks[0], *[""] * (4 + 5 * has_model)]]
-    for (name, value), part, p_rank, p_name in zip(labels, parts, p_ranks[1:], p_named, strict=True):
-        words = details.host_words.get(value)
-        label = f"{name}: {value}" + (f", {words[0]:,} to {words[1]:,} words" if words else "")
-        of_model = [*_named(part[MODEL], seed), p_name] if MODEL in runs else [""] * (5 * has_model)
-        rows.append([*place, label, *_found(part, RANK, seed), p_rank, *_named(part[EVIDENCE], seed), *of_model])
-    return rows
-
-
-def _of_label(cases: Sequence[Case], label: str, value: str) -> list[Case]:
-    return [case for case in cases if case.labels[label] == value]
-
-
-def _reciprocal(rank: str) -> Callable[[Case], float]:
-    return lambda case: 1 / case.values[rank]
-
-
-def _is_first(case: Case) -> float:
-    return case.values["is_first"]
-
-
-def _by_pair(cases: Sequence[Case], value: Callable[[Case], float]) -> list[float]:
-    """Means over the plantings of each query, since plantings of one query are not independent."""
-    by_query: dict[str, list[float]] = defaultdict(list)
-    for case in cases:
-        by_query[case.group].append(value(case))
-    return [float(np.mean(own)) for own in by_query.values()]
-
-
-def _p(cases: Mapping[str, Sequence[Case]], rival: str, value: Callable[[Case], float], seed: int) -> float:
-    return randomization_p(_by_pair(cases[EVIDENCE], value), _by_pair(cases[rival], value), seed=seed)
-
-
-def _share(cases: Sequence[Case], value: Callable[[Case], float], seed: int) -> str:
-    by_pair = _by_pair(cases, value)
-    low, high = bootstrap_interval(by_pair, seed=seed)
-    return f"{np.mean(by_pair):.3f} [{low:.3f}, {high:.3f}]"
-
-
-def _found(cases: Mapping[str, Sequence[Case]], measure: str, seed: int) -> list[str]:
-    """Cells of the ranks by evidence, then by document vectors, of which no interval is shown."""
-    cells: list[str] = []
-    for system in (EVIDENCE, DOCUMENT):
-        ranks = np.array([case.values[measure] for case in cases[system]])
-        among_ten = f"{np.mean(ranks <= 10):.3f}"
-        if system == EVIDENCE:
-            among_ten = _share(cases[system], lambda case: float(case.values[measure] <= 10), seed)
-        cells += [f"{np.mean(ranks == 1):.3f}", among_ten, f"{np.median(ranks):g}"]
-    return cells
-
-
-def _named(cases: Sequence[Case], seed: int) -> list[str]:
-    spans = [f"{np.mean([case.values[name] for case in cases]):.3f}" for name in _NAMED[1:]]
-    return [_share(cases, _is_first, seed), *spans]
 
 
 @dataclass(frozen=True)
@@ -233,7 +115,7 @@ def _values(asker: Asker, adoption: Adoption, planted: Planted, before: Ranks) -
 def _of_named(named: Named) -> dict[str, float]:
     spans = named.spans
     values = (float(named.is_first), round(spans.iou, 4), round(spans.precision, 4), round(spans.recall, 4))
-    return dict(zip(_NAMED, values, strict=True))
+    return dict(zip(NAMED, values, strict=True))
 
 
 def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -> list[Run]:

@@ -8,18 +8,13 @@ tokens. The program in commit 722e759 also classified pairs.
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 import numpy as np
 
-from benchmarks.markdown import compared, interval_text, markdown, origins
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.probing import (
     Examples,
     FrozenVectors,
@@ -37,35 +32,13 @@ from benchmarks.program import log, names_of, read_numbers, task
 from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
+from benchmarks.tables.encoders import RIGHT, ProbeDetails, probe_table
 from engine.encoders.files import BUNDLED_NAME
 from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
-RIGHT = "accuracy"  # of a case: 1 if it is classified correctly
 QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
 QUICK_DRAWS = 3
-_RIVAL = "tfidf"
-_NOTE = (
-    "Logistic regression on frozen vectors (of pairs: on u, v, u * v and |u - v|; _cosine: a threshold instead); "
-    "accuracy with a bootstrap interval over what is classified. N a class: accuracy / macro-F1 from N labels of each "
-    "class, mean and standard deviation over draws. p: two-sided paired randomisation test of accuracy against the "
-    "regression on TF-IDF, adjusted after Holm over the systems of a task. Pairs of one first document are drawn, or "
-    "swapped, together. Several seeds of training: means over them, with the standard deviation of the accuracies; the "
-    "interval and the test use the mean of a case, and N a class the mean of a draw."
-)
-
-
-@dataclass(frozen=True)
-class ProbeDetails:
-    """The details of a run of a probe, besides its cases."""
-
-    is_pairs: bool  # whether cases are pairs
-    max_words: int  # most words read of a document; 0 for all
-    n_classes: int
-    n_train: int
-    n_valid: int
-    macro_f1: float  # on test, in [0, 1]
-    few_shot: dict[str, dict[str, list[float]]]  # from labels a class and measure to the values of draws
 
 
 @dataclass(frozen=True)
@@ -151,57 +124,6 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
     name = f"{corpus.name}@{corpus.checksum}{words}{quick}"
     with prepared_documents(name, documents, encoder, work, log=log) as ready:
         return encoder_vectors(ready)
-
-
-def probe_table(runs: Sequence[Run]) -> str:
-    """Accuracy and macro-F1 with all labels and with few, by task; "" if there is no run."""
-    of: defaultdict[tuple[object, ...], list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.corpus, run.variant, not run.encoder, run.encoder, run.system)):
-        same = (tuple(run.case_ids), tuple(run.details_as(ProbeDetails).few_shot))
-        of[run.dataset, run.variant, run.system, run.encoder_without_seed, *same].append(run)
-    seeds = list(of.values())
-    shown = [_mean(own) for own in seeds]
-    detailed = [run.details_as(ProbeDetails) for run in shown]
-    shots = sorted({shot for details in detailed for shot in details.few_shot}, key=int)
-    rivals = {(run.dataset, run.variant, len(run.cases)): run for run in shown if run.system == _RIVAL}
-    p_values = compared(shown, lambda run: rivals.get((run.dataset, run.variant, len(run.cases))), RIGHT)
-    head = ["Task (test)", "System", "Accuracy [95 %]", "Macro-F1", *(f"{n} a class" for n in shots), "p, TF-IDF"]
-    rows = []
-    for own, run, details, p in zip(seeds, shown, detailed, p_values, strict=True):
-        words = f", first {details.max_words} words" if details.max_words else ""
-        name = f"{run.corpus}{'_pairs' * details.is_pairs} ({len(run.cases):,}{words})"
-        label, accuracy = run.label, interval_text(run, RIGHT)
-        if len(own) > 1:
-            label = f"{run.system}, {run.encoder_without_seed}, {len(own)} seeds"
-            accuracy += f" ± {statistics.stdev(one.mean(RIGHT) for one in own):.3f}"
-        few = [_few(details.few_shot.get(shot, {})) for shot in shots]
-        rows.append([name, label, accuracy, f"{details.macro_f1:.3f}", *few, p])
-    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(list(chain(*seeds)))]) if shown else ""
-
-
-def _mean(runs: Sequence[Run]) -> Run:
-    """One run of the seeds of training of an encoder: the means of each case, of macro-F1 and of each draw."""
-    details = [run.details_as(ProbeDetails) for run in runs]
-    first = details[0]
-    drawn = {
-        shot: {
-            measure: [
-                statistics.fmean(draw) for draw in zip(*(one.few_shot[shot][measure] for one in details), strict=True)
-            ]
-            for measure in measures
-        }
-        for shot, measures in first.few_shot.items()
-    }
-    macro_f1 = statistics.fmean(one.macro_f1 for one in details)
-    cases = [
-        replace(case[0], values={RIGHT: statistics.fmean(one.values[RIGHT] for one in case)})
-        for case in zip(*(run.cases for run in runs), strict=True)
-    ]
-    return replace(runs[0], cases=cases, details=asdict(replace(first, macro_f1=macro_f1, few_shot=drawn)))
-
-
-def _few(drawn: Mapping[str, Sequence[float]]) -> str:
-    return " / ".join(f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}" for values in drawn.values())
 
 
 @task

@@ -16,12 +16,12 @@ from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import section_target, write_qrels, write_run
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
-from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
+from benchmarks.tables.quality import retrieval_table
 from engine.encoders.files import BUNDLED_NAME
 from engine.text.document import Document
 from engine.views import Hit

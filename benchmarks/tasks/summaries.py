@@ -6,10 +6,8 @@ can rank by the cosine of document vectors, or by evidence.
 
 from __future__ import annotations
 
-import re
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -21,8 +19,7 @@ import numpy as np
 from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
-from benchmarks.markdown import compared, interval_text, markdown, origins
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
@@ -39,27 +36,14 @@ from benchmarks.scisumm import (
     quick_part,
     read_collection,
 )
-from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
-from engine.encoders.files import MINILM_NAME, resolve_backbone
-from engine.training.card import CARD_FILE
+from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System, training_pairs
+from benchmarks.tables.summaries import SummaryDetails, summary_table
+from engine.encoders.files import MINILM_NAME
 from indexer.origin import Origin
 
 OF_ENCODER = ("evidence", "document")
 SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
 QUICK_TOPICS, QUICK_WORDS, QUICK_DRAWS = 6, 200, 3
-_RIVAL = "bm25"
-_TRAINED = "†"
-
-
-@dataclass(frozen=True)
-class SummaryDetails:
-    """The details of a run of summaries, besides its cases, whose values are means over draws."""
-
-    name: str  # of the task, see `benchmarks.scisumm.TASKS`
-    is_trained_on_it: bool  # whether the encoder learned from pairs of this dataset
-    n_candidates: float  # of a question, mean
-    n_draws: int
-    deviations: dict[str, float]  # by measure: standard deviation over draws; {} for one draw
 
 
 @dataclass(frozen=True)
@@ -175,46 +159,6 @@ def prepared_systems(
             yield system, BuildCost(round(time.perf_counter() - started, 1))
 
 
-def summary_table(runs: Sequence[Run]) -> str:
-    """One table for each task and split, in the order of their names; "" if there is no run."""
-    asked: dict[tuple[str, ...], list[Run]] = defaultdict(list)
-    for run in runs:
-        details = run.details_as(SummaryDetails)
-        asked[details.name, run.split, run.dataset, str(details.n_draws), str(run.origin.seed)].append(run)
-    tables = ["\n".join([*_table(of_one), ""]) for _, of_one in sorted(asked.items())]
-    return "\n".join([*tables, *origins(runs)])
-
-
-def _table(runs: Sequence[Run]) -> list[str]:
-    """The table of runs of the same questions, and the note below it."""
-    shown = sorted(runs, key=lambda run: (not run.encoder, run.encoder, run.system))
-    primary, *others = shown[0].measures
-    rival = next((run for run in shown if run.system == _RIVAL), None)
-    p_values = compared(shown, lambda run: rival if rival and rival.case_ids == run.case_ids else None, primary)
-    rows, is_any_trained = [], False
-    for run, p in zip(shown, p_values, strict=True):
-        details = run.details_as(SummaryDetails)
-        spread = {name: f" ± {deviation:.3f}" for name, deviation in details.deviations.items()}
-        values = [f"{run.mean(name):.3f}{spread.get(name, '')}" for name in (primary, *others)]
-        values[0] += " " + interval_text(run, primary).partition(" ")[2]
-        rows.append([run.label + _TRAINED * details.is_trained_on_it, *values, p])
-        is_any_trained |= details.is_trained_on_it
-    details = shown[0].details_as(SummaryDetails)
-    draws = f", mean and standard deviation of {details.n_draws} draws" if details.n_draws > 1 else ""
-    note = (
-        f"CL-SciSumm, {details.name} ({shown[0].split}): {len(shown[0].cases)} summaries, {details.n_candidates:,.0f} "
-        f"candidates each{draws}. In brackets: bootstrap interval. p: two-sided paired randomisation test of {primary} "
-        "against BM25, adjusted by Holm's method over the systems. Interval and test draw from "
-        f"{len(set(shown[0].groups or ()))} papers, each with all its summaries."
-    )
-    if is_any_trained:
-        note += (
-            f" {_TRAINED} was trained on pairs of this dataset, citing papers with papers that they cite: the reversed "
-            "judgments of the citing tasks."
-        )
-    return [*markdown(["System", f"{primary} [95 %]", *others, "p, BM25"], rows), "", note]
-
-
 @task
 @click.argument("name", metavar="QUESTION", type=click.Choice(list(TASKS)))
 @click.option("--encoder", default=MINILM_NAME, help="Encoder of the systems evidence and document.")
@@ -254,19 +198,3 @@ def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[
         runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
         call.keep(runs[-1])
     click.echo(summary_table(runs))
-
-
-_SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs
-
-
-def training_pairs(encoder: str) -> dict[str, int]:
-    """Pairs of query and target that an encoder, a folder or a name, was trained on, by corpus.
-
-    They are in the table "Training data" of the README.md of its folder; models of other projects have none, and give
-    {}. A corpus that was read without pairs has 0.
-    """
-    weights, colon, _ = encoder.rpartition(":")  # models of other projects are named WEIGHTS:MODEL-READING
-    card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE
-    section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
-    return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pytest
-
-from benchmarks.markdown import measured, origins, p_cells, present
+from benchmarks.tables.pivot import measured, origins, p_cells, present
 from indexer.origin import Origin
 
 
@@ -14,12 +12,12 @@ class One:
 
 
 def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: Origin) -> None:
-    other = replace(origin, command="python -m benchmarks study vectors x", is_dirty=True)
+    other = replace(origin, command="python -m benchmarks study encode x", is_dirty=True)
     assert origins([One(origin), One(other), One(origin)]) == [
         "Run again:",
         "",
         "- `python -m benchmarks run retrieval pets`",
-        "- `python -m benchmarks study vectors x`",
+        "- `python -m benchmarks study encode x`",
         "",
         "Measured: commits 0123456789, 0123456789 with changes on A Processor, 2 cores, 24 GiB.",
     ]
@@ -48,17 +46,16 @@ def test_commits_stand_with_their_machine(origin: Origin) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("recorded", "shown"),
-    [
-        ("python -m benchmarks.memory --short 50", "python -m benchmarks study memory --short 50"),
-        ("python -m benchmarks.ann a.lm -k 10", "python -m benchmarks study vectors a.lm -k 10"),
-        ("python -m benchmarks study plans a --documents 3", "python -m benchmarks study plan a --documents 3"),
-        ("python -m benchmarks.additions a.lm --documents 3", "python -m benchmarks study growth a.lm --add 3"),
-    ],
-)
-def test_a_command_is_shown_by_its_present_name(recorded: str, shown: str) -> None:
-    assert present(recorded) == shown
+def test_a_command_whose_program_is_gone_is_repeated_at_its_commit(origin: Origin) -> None:
+    gone = "python -m benchmarks study on_demand rfc"
+    assert origins([One(replace(origin, command=gone))])[:3] == [
+        "Run again at the commit below, which has the program:",
+        "",
+        f"- `{gone}`",
+    ]
+    assert (
+        present("python -m benchmarks study gpu_search a.lm") == "python -m benchmarks study search a.lm --device cuda"
+    )
 
 
 def test_missing_p_values_do_not_count_in_the_adjustment() -> None:

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from benchmarks.probing import FrozenVectors, LabelledCorpus, open_labelled
 from benchmarks.runs import Case, Run, read_header, read_run, run_files
 from benchmarks.systems import BuildCost
-from benchmarks.tasks.probe import ProbeDetails, ProbeTrial, main, measure, probe_table
+from benchmarks.tables.encoders import ProbeDetails, probe_table
+from benchmarks.tasks.probe import ProbeTrial, main, measure
 from indexer.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.quality_tables import buckets, length_table, overview_table, parts_table
 from benchmarks.report import TABLES
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
+from benchmarks.tables.quality import buckets, length_table, overview_table, parts_table, saw_corpus
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -27,17 +27,17 @@ def runs(origin: Origin) -> list[Run]:
 
 def test_the_overview_has_a_row_for_each_system_the_best_first(runs: list[Run]) -> None:
     assert overview_table(runs).splitlines()[:5] == [
-        "| System | proposals (8) | rfc (8) |",
-        "| --- | --- | --- |",
-        "| evidence, mean | **0.750** | **0.750** |",
-        "| document, mean | 0.500 | 0.500 |",
-        "| bm25 | 0.250 | 0.250 |",
+        "| System | Saw the corpus | proposals (8) | rfc (8) |",
+        "| --- | --- | --- | --- |",
+        "| evidence, mean |  | **0.750** | **0.750** |",
+        "| document, mean |  | 0.500 | 0.500 |",
+        "| bm25 |  | 0.250 | 0.250 |",
     ]
 
 
 def test_systems_not_significantly_behind_the_best_are_marked(runs: list[Run], origin: Origin) -> None:
     runs[1] = made_run("document", [1.0, 0.0] * (N // 2), origin, "rfc", encoder="mean@0f")
-    assert "| document, mean | 0.500 | 0.500 = |" in overview_table(runs)
+    assert "| document, mean |  | 0.500 | 0.500 = |" in overview_table(runs)
 
 
 def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
@@ -47,7 +47,7 @@ def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
 
 def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:
     titles = [replace(run, variant="title", details={"part": "title"}) for run in runs]
-    assert "| System | proposals, title (8) | rfc, title (8) |" in parts_table(titles)
+    assert "| System | Saw the corpus | proposals, title (8) | rfc, title (8) |" in parts_table(titles)
     assert TABLES["parts"].shown([*runs, *titles]) == titles
     assert TABLES["overview"].shown([*runs, *titles]) == runs
 
@@ -85,3 +85,19 @@ def test_a_bucket_has_the_mean_of_its_queries_and_an_interval(origin: Origin) ->
 def test_queries_without_a_length_are_left_out_and_counted(origin: Origin) -> None:
     run = with_words(made_run("bm25", [1.0, 0.5], origin), [None, 20])
     assert "targets (left out, all targets absent: 1) | words (queries) | 20 to 20 (1) |" in length_table([run])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "corpus", "expected"),
+    [
+        ("longmatch-minilm@0", "rfc_200documents", "yes"),
+        ("longmatch-minilm@0", "aila_casedocs", "no"),
+        ("all-MiniLM-L6-v2@0", "rfc", "no"),
+        ("mine@0", "rfc", ""),
+        ("", "rfc", ""),
+    ],
+)
+def test_a_row_says_whether_its_encoder_saw_the_corpus(
+    encoder: str, corpus: str, expected: str, origin: Origin
+) -> None:
+    assert saw_corpus(made_run("evidence", [1.0], origin, corpus, encoder=encoder)) == expected

@@ -14,14 +14,15 @@ from tests.benchmarks.made_runs import made_run
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title
 <!-- results:retrieval -->
-| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, document | p, BM25 |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 | 0.062 | 0.125 |
-| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |
-| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
+| Task (queries) | System | Saw the corpus | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, document | p, BM25 |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| proposals (5) | evidence, mean |  | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 | 0.062 | 0.125 |
+| proposals (5) | document, mean |  | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |
+| proposals (5) | bm25 |  | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
 
-nDCG@10 has the gain 2^relevance - 1, with a bootstrap interval over queries. p: two-sided paired randomisation test \
-of nDCG@10, adjusted by Holm's method over the systems of a task in one column, against the document vector of \
+nDCG@10 has the gain 2^relevance - 1, with a bootstrap interval over queries. Saw the corpus: whether the encoder was \
+trained on pairs of it. p: two-sided paired randomisation test of nDCG@10, \
+adjusted by Holm's method over the systems of a task in one column, against the document vector of \
 the same encoder, and BM25.
 
 Run again:

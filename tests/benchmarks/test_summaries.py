@@ -15,7 +15,8 @@ from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
-from benchmarks.tasks.summaries import SummaryDetails, main, make_trial, measure, prepared_systems, summary_table
+from benchmarks.tables.summaries import SummaryDetails, summary_table
+from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
 from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 

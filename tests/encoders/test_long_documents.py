@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.measuring.isolation import finish, start
+from benchmarks.isolation import finish, start
 from tests.encoders.long_reading import N_WORDS, long_reading
 from tests.encoders.tiny import ENCODERS
 

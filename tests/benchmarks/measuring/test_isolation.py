@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.measuring.isolation import ProcessFailed, peak_rss_mib, rss_mib, run_forked, run_fresh
+from benchmarks.isolation import ProcessFailed, peak_rss_mib, rss_mib, run_forked, run_fresh
 from engine.errors import EngineError, QueryError
 from tests.benchmarks.telling import fail, tell_sum
 

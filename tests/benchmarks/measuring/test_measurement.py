@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.runs import Case, Run, read_runs
 
@@ -29,7 +29,7 @@ def test_a_run_holds_seed_and_command(given: list[str], tmp_path: Path) -> None:
 
 
 def test_a_quick_run_records_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks.measurement.RESULTS", tmp_path)
     assert CliRunner().invoke(main, ["--quick"]).exit_code == 0
     assert list(tmp_path.iterdir()) == []
 

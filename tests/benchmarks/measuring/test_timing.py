@@ -8,7 +8,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from benchmarks.measuring.isolation import Percentiles, limited_threads, percentiles
+from benchmarks.isolation import Percentiles, limited_threads, percentiles
 from engine.encoders.backbone import hardware
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import Dataset, open_dataset
-from benchmarks.pairs.splitting import Relations, Split, undirected
+from benchmarks.pairs.building import Relations, Split, undirected
 
 N_TOPICS, N_EACH = 9, 10
 DOC_IDS = [f"d{number:02d}" for number in range(N_TOPICS * N_EACH)]

@@ -1,13 +1,47 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
-import pytest
-
-from benchmarks.pair_scorer import Course
-from benchmarks.pairs.tables import GivenBudget, pairs_table
+from benchmarks.pairs.scoring import Course
+from benchmarks.runs import Case, Run
+from benchmarks.tables.pairs import GivenBudget, PairsDetails, pairs_table
 from indexer.origin import Origin
-from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run
+
+DETAILS = PairsDetails(
+    protocol="aan",
+    split_rule="document",
+    pairs="0b1c2d3e4f5a",
+    n_pairs={"train": 40, "valid": 6, "test": 6},
+    n_documents={"train": 1030, "valid": 7, "test": 8},
+    n_lost={"train": 0, "valid": 0, "test": 0},
+    chosen={},
+    budget=None,
+    course=None,
+    accuracy_threshold=0.5,
+    f1_threshold=0.5,
+)
+
+
+def pairs_run(origin: Origin, system: str, scores: list[float], *, seed: int = 0, groups: str = "abcdef") -> Run:
+    """Six pairs of test, the first three of which match; the threshold is 0.5. Nothing was learned."""
+    cases = [
+        Case(id=str(number), values={"score": score, "match": float(number < 3)}, group=group)
+        for number, (score, group) in enumerate(zip(scores, groups, strict=True))
+    ]
+    where = replace(origin, seed=seed)
+    return Run(task="pairs", dataset="pets@0a", system=system, details=asdict(DETAILS), origin=where, cases=cases)
+
+
+def changed(run: Run, **details: Any) -> Run:  # noqa: ANN401
+    """The run with other details."""
+    return replace(run, details=asdict(replace(run.details_as(PairsDetails), **details)))
+
+
+def learned(run: Run, budget: GivenBudget | None = None, course: Course | None = None) -> Run:
+    """The run as that of a scorer that was trained."""
+    return changed(run, budget=budget or GivenBudget(), course=course or Course(1000, 800, 0.9))
+
 
 WORSE, BETTER, WORST = [0.9, 0.8, 0.1, 0.7, 0.2, 0.1], [0.9, 0.8, 0.7, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
 
@@ -33,16 +67,6 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
     assert lines[8:11] == ["Run again:", "", "- `python -m benchmarks run retrieval pets`"]
     assert lines[12].startswith("Measured: commit 0123456789 on A Processor")
     assert lines[-1].startswith("P, R and F1 are of the class of matches.")
-
-
-def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
-    record = pairs_run(origin, "bm25", WORSE)
-    other = changed(
-        replace(record, origin=replace(origin, command="python -m benchmarks run pairs pets --seed 1")), pairs="0c"
-    )
-    first, second = pairs_table([record, other]).split("**pets**")[1:]
-    commands = [[line for line in part.splitlines() if line.startswith("- `")] for part in (first, second)]
-    assert sorted(commands) == [["- `python -m benchmarks run pairs pets --seed 1`"], [f"- `{origin.command}`"]]
 
 
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:
@@ -90,32 +114,21 @@ def test_the_row_of_a_colde_shows_the_length_of_its_chunks(origin: Origin) -> No
     assert [row[0] for row in rows_of(pairs_table([run]))] == ["colde, chunks of 126 tokens"]
 
 
-def test_other_pairs_make_another_table(origin: Origin) -> None:
-    run = pairs_run(origin, "bm25", WORSE)
-    table = pairs_table([run, changed(run, split_rule="pair", pairs="0c")])
-    assert table.count("| Scorer |") == 2
-    assert "split over pairs, documents shared" in table
-
-
 def test_a_row_shows_encoder_seed_and_chosen_settings(origin: Origin) -> None:
     record = replace(pairs_run(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
     others = [replace(record, encoder="yours@0b"), changed(record, chosen={"training_tokens": 4000})]
-    small = changed(record, chosen={"is_small": True, "width": 8})
-    labels = {row[0] for row in rows_of(pairs_table([record, *others, small]))}
+    labels = {row[0] for row in rows_of(pairs_table([record, *others]))}
     assert labels == {
         "cosine, mine, seed 2",
         "cosine, yours, seed 2",
         "cosine, mine, training_tokens 4000, seed 2",
-        "cosine, mine, small, seed 2",
     }
 
 
-@pytest.mark.parametrize(("rule", "told"), [("document", ".\n"), ("pair", "; with this split some of them are")])
-def test_scorers_that_take_unlabelled_pairs_for_mismatches_are_marked(origin: Origin, rule: str, told: str) -> None:
-    record = changed(learned(pairs_run(origin, "colde", BETTER)), split_rule=rule)
+def test_scorers_that_take_unlabelled_pairs_for_mismatches_are_marked(origin: Origin) -> None:
+    record = learned(pairs_run(origin, "colde", BETTER))
     marked = pairs_table([replace(record, settings={"labels_alone": False})])
-    assert "| colde* |" in marked
-    assert f"* also uses unlabelled pairs of a batch as mismatches{told}" in marked
+    assert "| colde* |" in marked and "* also uses unlabelled pairs of a batch as mismatches.\n" in marked
     assert "| colde |" in pairs_table([replace(record, settings={"labels_alone": True})])
 
 
@@ -124,7 +137,3 @@ def test_lost_pairs_and_steps_of_pretraining_are_shown(origin: Origin) -> None:
     table = pairs_table([changed(record, n_lost={"train": 1200, "valid": 0, "test": 0})])
     assert "train 40 of 1,030 documents (1,200 dropped), valid 6" in table
     assert "| 500 + 500 (400) |" in table
-
-
-def test_there_is_no_table_without_records() -> None:
-    assert pairs_table([]) == ""

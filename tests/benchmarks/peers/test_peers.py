@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,9 @@ from click.testing import CliRunner, Result
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers import peer
 from benchmarks.peers.peer import PEERS, Entry, check_packages, versions
-from benchmarks.peers.peers import main
-from benchmarks.peers.table import PeerDetails
 from benchmarks.runs import Run, read_run, run_files
+from benchmarks.tables.peers import PeerDetails
+from benchmarks.tasks.peers import main
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.errors import MissingExtra
 
@@ -26,10 +25,10 @@ def read(folder: Path) -> dict[str, Run]:
 
 
 def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[str, dict[str, Run]]:
-    """The output and the runs of peers of sentence-transformers in chunks of 16 and 32 tokens, on a quick part."""
+    """The output and the runs of peers of sentence-transformers, on a quick part."""
     pytest.importorskip("sentence_transformers")
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", out]
-    done = run(folder, "--peers", peers, "--window-tokens", "16,32", "--quick", *common)
+    done = run(folder, "--peers", peers, "--quick", *common)
     assert done.exit_code == 0, done.output
     return done.output, read(out)
 
@@ -50,8 +49,8 @@ def test_ours_is_measured_alone_on_a_part_without_other_packages(
 @pytest.mark.slow
 def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     _, runs = measured("st-first-256,st-chunks", folder, bert_folder, tmp_path / "out")
-    assert list(runs) == ["st-chunks@16", "st-chunks@32", "st-first-256"]
-    assert [one.settings.get("window_tokens") for one in runs.values()] == [16, 32, None]
+    assert list(runs) == ["st-chunks@256", "st-first-256"]
+    assert [one.settings.get("window_tokens") for one in runs.values()] == [48, None]
     details = [one.details_as(PeerDetails) for one in runs.values()]
     for own in details:
         assert (own.threads, own.dtype, own.n_documents) == (1, "float32", 4)
@@ -63,7 +62,7 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
         for document in read_documents(open_dataset(str(folder)))
     ]
     assert max(n_tokens) > 46  # that the BERT of the tests reads at once
-    read_of_each = [np.mean(n_tokens), np.mean(n_tokens), np.minimum(n_tokens, 46).mean()]
+    read_of_each = [np.mean(n_tokens), np.minimum(n_tokens, 46).mean()]
     assert [own.tokens_per_document for own in details] == pytest.approx(read_of_each, abs=0.05)
     command = runs["st-first-256"].origin.command
     assert command.startswith("python -m benchmarks study peers ")
@@ -73,51 +72,38 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
 @pytest.mark.slow
 def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     output, runs = measured("st-chunks,st-chunks-sum", folder, bert_folder, tmp_path / "out")
-    assert output.count(" builds\n") == 2  # one for each length
-    for tokens in (16, 32):
-        best, summed = runs[f"st-chunks@{tokens}"], runs[f"st-chunks-sum@{tokens}"]
-        assert best.fit_seconds == summed.fit_seconds and best.cases != summed.cases
-        assert (best.settings["aggregate"], summed.settings["aggregate"]) == ("max", "sum")
-        assert "depth" in best.settings and "depth" not in summed.settings
+    assert output.count(" builds\n") == 1
+    best, summed = runs["st-chunks@256"], runs["st-chunks-sum@256"]
+    assert best.fit_seconds == summed.fit_seconds and best.cases != summed.cases
+    assert (best.settings["aggregate"], summed.settings["aggregate"]) == ("max", "sum")
+    assert "depth" in best.settings and "depth" not in summed.settings
 
 
 @pytest.mark.slow
 def test_a_failed_peer_is_reported_and_only_it_is_measured_again(
-    folder: Path, bert_folder: Path, tmp_path: Path
+    folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sentence_transformers")
-    (tmp_path / "model").mkdir()
-    given = ["--late-interaction", tmp_path / "model", "--peers", "longmatch,late-interaction,st-first-256"]
-    options = [folder, "--quick", "--threads", "1", "--encoder", bert_folder, "--out", tmp_path / "out", *given]
-    done = run(*options)
-    assert done.exit_code == 1
-    assert "Error: the peer late-interaction ended with 1 (" in done.output
-    assert "is no late-interaction model" in done.output and "1 of 3 failed" in done.output
+    def fail(*_: object) -> None:
+        raise MissingExtra("the peer", "no-such-package", "peers")
+
+    options = [folder, "--quick", "--threads", "1", "--encoder", bert_folder, "--out", tmp_path / "out"]
+    options += ["--peers", "longmatch,txtai"]
+    monkeypatch.setattr("benchmarks.tasks.peers.check_packages", lambda _: None)
+    monkeypatch.setattr("benchmarks.tasks.peers.versions", lambda _: {})
+    assert run(*options[:-1], "longmatch").exit_code == 0
     before = read(tmp_path / "out")
-    assert list(before) == ["longmatch", "st-first-256"]
-    assert "--late-interaction model" in before["longmatch"].origin.command
+    monkeypatch.setattr("benchmarks.tasks.peers.build_in_process", fail)
     again = run(*options)
-    assert again.stderr.count("is there, of the same commit, data and versions") == 2
+    assert again.exit_code == 1 and "1 of 2 failed" in again.output
+    assert again.stderr.count("is there, of the same commit, data and versions") == 1
     assert read(tmp_path / "out") == before
-
-
-@pytest.mark.slow
-def test_a_run_of_more_queries_is_not_replaced(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    common = ["--encoder", bert_folder, "--threads", "1", "--out", tmp_path / "out", "--peers", "longmatch"]
-    assert run(folder, *common).exit_code == 0
-    whole = read(tmp_path / "out")
-    assert run(folder, *common, "--limit", "1").exit_code == 0
-    (folder / "splits.json").write_text(json.dumps({"test": ["dog"]}))
-    refused = run(folder, *common)
-    assert refused.exit_code == 1 and "holds 2 cases, not 1; write the smaller run elsewhere" in refused.output
-    assert read(tmp_path / "out") == whole
 
 
 def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None:
     unknown = run(folder, "--peers", "longmatch,elastic")
     assert "'elastic' is not one of longmatch, st-first-256" in unknown.output
     refused = run(folder, "--documents", "20", "--quick")
-    assert "--documents goes with neither --quick nor --limit" in refused.output
+    assert "--documents does not go with --quick" in refused.output
     nowhere = run(tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")
     assert nowhere.output.startswith("Error: ")
 

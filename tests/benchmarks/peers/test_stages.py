@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.measuring.isolation import Percentiles
+from benchmarks.isolation import Percentiles
 from benchmarks.peers import stages
 from benchmarks.peers.stages import WARM_UP, build, search
 from benchmarks.systems import Ranking, Settings

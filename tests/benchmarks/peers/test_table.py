@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.measuring.isolation import Percentiles
+from benchmarks.isolation import Percentiles
 from benchmarks.metrics import MEASURED
-from benchmarks.peers.table import PeerDetails, chosen_on_valid, peers_table
 from benchmarks.runs import Case, Run
+from benchmarks.tables.peers import PeerDetails, peers_table
 from indexer.origin import Origin
 
 OURS = PeerDetails(
@@ -75,13 +75,3 @@ def test_without_a_run_of_longmatch_on_the_same_machine_there_are_no_ratios(made
     line = peers_table([ours, replace(other, origin=elsewhere)]).splitlines()[3]
     assert line.endswith("| 1.000 | 2,000 | 61.7 | 50.0 / 60.0 / 70.0 | 1.0 | 450 | 200 |")
     assert "| 61.7 (" in peers_table([ours, replace(other, origin=same)]).splitlines()[3]
-
-
-def test_the_setting_that_was_best_on_valid_is_marked(made: Made) -> None:
-    tried = {"st-chunks@128": 0.3, "st-chunks-sum@128": 0.6, "st-chunks@256": 0.5, "txtai@128": 0.9}
-    valid = [made(name, TXTAI, quality, "valid") for name, quality in tried.items()]
-    test = [made("longmatch", OURS), made("st-chunks-sum@128", TXTAI, 0.4), made("txtai@128", TXTAI, 0.4)]
-    assert chosen_on_valid([*valid, *test]) == {("pets", "st-chunks-sum@128")}  # a single length is not a choice
-    table = peers_table([*valid, *test])
-    assert "| st-chunks-sum@128† |" in table and "| txtai@128 |" in table and "pets, valid" not in table
-    assert "| pets, valid (2) | st-chunks@128 |" in peers_table(valid)

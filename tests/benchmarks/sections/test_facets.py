@@ -29,7 +29,8 @@ from benchmarks.sections.faceted import (
     tied_ndcg,
 )
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_table, main, quick_part
+from benchmarks.tables.sections import FacetsDetails, facets_table
+from benchmarks.tasks.facets import METRICS, main, quick_part
 from engine.index import Index
 from engine.search.request import Request
 from engine.views import Result

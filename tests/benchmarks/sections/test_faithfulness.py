@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.runs import Case, Run, read_run, run_files
-from benchmarks.tasks.faithfulness import FaithfulnessDetails, faithfulness_table, main
+from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
+from benchmarks.tasks.faithfulness import main
 from indexer.origin import Origin
 from tests.encoders.tiny import ENCODERS
 

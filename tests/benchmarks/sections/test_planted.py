@@ -35,7 +35,8 @@ from benchmarks.sections.planting import (
     split_by_length,
 )
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.tasks.planted import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, main, measure, planted_table
+from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, planted_table
+from benchmarks.tasks.planted import main, measure
 from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair

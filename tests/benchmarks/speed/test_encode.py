@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.measuring.isolation import Memory
+from benchmarks.isolation import Memory
 from benchmarks.runs import read_runs
 from benchmarks.speed import encode
 from benchmarks.speed.encode import main

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.measuring.isolation import Memory
+from benchmarks.isolation import Memory
 from benchmarks.runs import read_run, run_files
 from benchmarks.speed import growth
 from benchmarks.speed.grown import COPY_MARK, Source, grow, made_documents, principal_directions, turned

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.measuring.isolation import ProcessFailed
+from benchmarks.isolation import ProcessFailed
 from benchmarks.runs import read_run, run_files
 from benchmarks.speed.timed import CPU, PEAK, READ, WALL, Command, main, run, time_commands
 

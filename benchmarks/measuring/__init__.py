@@ -1,1 +1,0 @@
-"""Time, memory, threads and processes of a measurement."""

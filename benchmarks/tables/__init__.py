@@ -1,0 +1,1 @@
+"""Tables: queries over runs, drawn by one pivot; nothing is measured here."""

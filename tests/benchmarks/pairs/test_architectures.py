@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+
+from benchmarks.pairs.scoring import Budget, Fit, Learned, PairScorer
+from benchmarks.runs import Run, read_run, run_files
+from benchmarks.systems import Ranking
+from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table, by_relevance, reranked
+from benchmarks.tasks.architectures import encoder_facts, main, scored
+from engine.encoders.loading import load_trainable
+from indexer.origin import Origin
+from tests.benchmarks.made_runs import made_run
+
+RUN: dict[str, Ranking] = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)], "lonely": []}
+
+
+def targets(ranking: Ranking) -> list[str]:
+    return [target for target, _ in ranking]
+
+
+def test_targets_are_ranked_by_their_scores_and_equal_ones_keep_their_order() -> None:
+    known = {("q", "a"): -1.0, ("q", "b"): 2.0, ("q", "c"): 2.0, ("r", "a"): 0.5}
+    score = lambda pairs: np.array([known[pair.first, pair.second] for pair in pairs])  # noqa: E731
+    scorer = PairScorer("given", {}, lambda given: Learned(score), is_trained=False)
+    scorer.fit(Fit({}, [], [], Budget(), 0))
+    assert scored(scorer, {"q": ["a", "b", "c"], "r": ["a"]}) == {
+        "q": [("b", 2.0), ("c", 2.0), ("a", -1.0)],
+        "r": [("a", 0.5)],
+    }
+
+
+def test_only_the_first_targets_take_the_new_order_and_the_others_stay_behind_them() -> None:
+    order: dict[str, Ranking] = {"q": [("d", 9.0), ("c", 3.0), ("b", 2.0), ("a", -1.0)], "lonely": []}
+    ranked = reranked(RUN, order, 3)
+    assert targets(ranked["q"]) == ["c", "b", "a", "d"]
+    assert ranked["lonely"] == []
+    written = [score for _, score in ranked["q"]]
+    assert written == sorted(set(written), reverse=True)
+
+
+def test_the_best_order_is_that_of_relevance() -> None:
+    assert targets(by_relevance(RUN, {"q": {"d": 2, "c": 2, "b": 1}, "lonely": {}})["q"]) == ["c", "d", "b", "a"]
+
+
+FACTS = EncoderFacts(22_700_000, "all-MiniLM-L6-v2@0", 60, 180_000)
+
+
+def of_encoder(name: str, values: list[float], origin: Origin, corpus: str, facts: EncoderFacts = FACTS) -> Run:
+    details = asdict(ArchitectureDetails(240, 1000, facts))
+    given = {"task": "architectures", "encoder": f"{name}@0", "details": details, "fit_seconds": 12.0, "n_tokens": 9}
+    return made_run("document", values, origin, corpus, **given)
+
+
+def test_an_encoder_is_compared_with_its_backbone_over_the_queries_of_all_corpora(origin: Origin) -> None:
+    base = EncoderFacts(22_700_000)
+    runs = [
+        *(
+            of_encoder("all-MiniLM-L6-v2", [0.2, 0.4], origin, corpus, base)
+            for corpus in ("rfc_part", "proposals_part")
+        ),
+        *(of_encoder("colde", [0.4, 0.8], origin, corpus) for corpus in ("rfc_part", "proposals_part")),
+        of_encoder("smith", [0.1, 0.1], origin, "rfc_part"),
+    ]
+    lines = architectures_table(runs).splitlines()
+    assert lines[0] == (
+        "| Document vector | proposals (2) | rfc (2) | Mean | Difference (p) | Parameters | Tokens | Seconds |"
+    )
+    assert lines[2].startswith(
+        "| colde | 0.600 [0.400, 0.800] | 0.600 [0.400, 0.800] | 0.600 | +0.300 (0.125) | 22.7 M"
+    )
+    assert lines[2].endswith("| 180,000 | 50 (0123456) |")
+    assert "| 0.300 |  | 22.7 M |  | 50 (0123456) |" in lines[3]
+    assert lines[4].startswith("| smith | - | 0.100 [0.100, 0.100] | 0.100 |  |")
+
+
+def test_seeds_of_training_are_one_row(origin: Origin) -> None:
+    runs = [
+        of_encoder("all-MiniLM-L6-v2", [0.2, 0.4], origin, "rfc_part"),
+        of_encoder("colde", [0.4, 0.8], origin, "rfc_part"),
+        of_encoder("colde-seed1", [0.2, 0.6], origin, "rfc_part"),
+    ]
+    lines = architectures_table(runs).splitlines()
+    assert lines[2].startswith("| colde | 0.500 [0.300, 0.700] | 0.500 ± 0.141 (2 seeds) | +0.200 (0.5")
+
+
+def test_reranked_targets_are_compared_with_words_and_with_the_best_order(origin: Origin) -> None:
+    whole, first = (asdict(ArchitectureDetails(240, 1000, None, depth)) for depth in (0, 20))
+    given = {"task": "architectures", "details": whole}
+    runs = [
+        made_run("words", [0.2, 0.4], origin, "rfc_part", **given),
+        made_run("han", [0.1, 0.1], origin, "rfc_part", **given),
+        made_run("han", [0.1, 0.4], origin, "rfc_part", **{**given, "details": first, "variant": "first20"}),
+    ]
+    vectors, again = architectures_table(runs).split("| Re-ranked |")
+    assert vectors.count("| han |") == 1 and "| han | 0.100 " in vectors
+    rows = [line for line in again.splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0] for row in rows[1:]] == ["| at best", "| words", "| han"]
+    assert "| han | 0.250 [0.100, 0.400] | 0.250 | -0.050 (1.000) |" in again
+
+
+def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25,words", "--documents", "20", "--words", "50"]
+    places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
+    done = CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False)
+    assert done.exit_code == 0
+    runs = list(map(read_run, run_files(tmp_path / "out")))
+    assert [(run.system, run.corpus, run.details["facts"]) for run in runs] == [
+        ("bm25", "pets_20documents_50words", None),
+        ("words", "pets_20documents_50words", None),
+    ]
+
+
+def test_a_quick_run_takes_a_small_part_and_writes_nothing(folder: Path, tmp_path: Path) -> None:
+    options = ["--quick", "--systems", "words", "--work", str(tmp_path)]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    assert "| words |" in done.output
+
+
+def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = load_trainable(str(bert_folder), device="cpu")
+    encoder.save_pretrained(tmp_path)
+    untrained = encoder_facts(str(tmp_path))
+    assert untrained.n_parameters == sum(weight.numel() for weight in encoder.module.parameters())
+    assert (untrained.steps, untrained.n_tokens) == (0, 0)
+    card = tmp_path / "README.md"
+    card.write_text("| begins with | MiniLM |\n| steps | 1,060 |\n| tokens read | 169,472 |\n", "utf-8")
+    facts = encoder_facts(str(tmp_path))
+    assert (facts.begins_with, facts.steps, facts.n_tokens) == ("MiniLM", 1060, 169_472)

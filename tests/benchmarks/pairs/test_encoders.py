@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.pairs.encoders import (
+    Comparer,
+    Comparison,
+    Objectives,
+    Recipe,
+    ValidAccuracy,
+    given_scorer,
+    labels_alone,
+    mean_best_match,
+    n_chunks,
+    pair_task,
+    trained_scorer,
+)
+from benchmarks.pairs.recipes import RECIPES, recipe
+from benchmarks.pairs.scoring import Budget, Fit, PairScorer, accuracy_threshold, judge
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.encoder import unit
+from engine.encoders.files import weights_sha256
+from engine.encoders.mean import MeanEncoder
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import EncoderError, TrainingError
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings, SectionContrast
+from engine.training.smith_pretraining import Objective
+from engine.training.task import Task
+from engine.training.text_pairs import TextPairs, TextPairsSettings
+from indexer.training.start import Kind, NewEncoder, Start, starting_encoder
+from tests.benchmarks.pairs.cases import BUDGET, TEST, TRAIN, VALID, texts
+from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
+
+
+def test_mean_best_match_equals_the_equation() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (unit(rng.standard_normal((n, 6)).astype(np.float32)) for n in (4, 5))
+    weights = rng.random(4) + 0.5
+    best = [max(float(one @ other) for other in second) for one in first]
+    expected = sum(weight * value for weight, value in zip(weights, best, strict=True)) / weights.sum()
+    assert mean_best_match(first, weights, second) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_pair_head_scores_by_its_match_probability(bert_folder: Path) -> None:
+    encoder, documents = tiny_tde(bert_folder), list(texts().values())[:2]
+    comparer = Comparer(encoder, Comparison.HEAD)
+    one, other = encoder.encode(documents)
+    expected = encoder.match_probability(one.document, other.document)
+    assert comparer.score(comparer.side(one), comparer.side(other)) == pytest.approx(float(expected))
+
+
+def test_an_encoder_without_a_pair_head_is_refused(mean_encoder: MeanEncoder) -> None:
+    with pytest.raises(EncoderError, match="has no pair head, a TDE has; compare by cosine or by maxsim"):
+        Comparer(mean_encoder, Comparison.HEAD)
+
+
+DOCUMENTS = texts()
+
+
+BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
+
+
+SMITH = {
+    "block_tokens": "12",
+    "max_blocks": "4",
+    "width": "32",
+    "sentence_layers": "1",
+    "sentence_ffn": "64",
+    "sentence_positions": "16",
+    "document_layers": "1",
+    "document_ffn": "64",
+    "document_positions": "4",
+}
+
+
+COLDE = {"chunk_tokens": "12", "max_chunks": "2", "lstm_width": "16", "projection_width": "24"}
+
+
+TDE = {"n_topics": "3", "topic_width": "6", "topic_hidden_width": "8", "min_df": "1", "max_df": "1.0"}
+
+
+def made(folder: Path, name: str) -> Recipe:
+    def new(kind: Kind, sizes: dict[str, str]) -> Start:
+        return Start(str(folder), NewEncoder(kind, sizes=sizes))
+
+    both = frozenset(Objective)
+    return {
+        "bce": Recipe(Start(str(folder)), BCE, Comparison.COSINE, 1e-4),
+        "smith": Recipe(new(Kind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3),
+        "pretrained smith": Recipe(new(Kind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3, pretraining=both),
+        "colde": Recipe(new(Kind.COLDE, COLDE), ContrastSettings(), Comparison.COSINE, 1e-4, 1e-3),
+        "colde by bce": Recipe(new(Kind.COLDE, COLDE), ContrastSettings(contrastive=False), Comparison.COSINE, 1e-4),
+        "tde": Recipe(new(Kind.TDE, TDE), TextPairsSettings(), Comparison.HEAD, 1e-4, 1e-3),
+    }[name]
+
+
+def trained(recipe: Recipe, budget: Budget = BUDGET, *, seed: int = 0) -> PairScorer:
+    one = trained_scorer("mine", recipe, training_tokens=28, device="cpu")
+    one.fit(Fit(DOCUMENTS, TRAIN, VALID, budget, seed))
+    return one
+
+
+def given(folder: Path, work: Path) -> PairScorer:
+    one = given_scorer(Comparison.COSINE, str(folder), "made@0a", work, device="cpu")
+    one.fit(Fit(DOCUMENTS, TRAIN, VALID, BUDGET, 0))
+    return one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bce", "smith", "pretrained smith", "colde", "colde by bce", "tde"])
+def test_every_kind_learns_within_its_budget_and_scores(bert_folder: Path, name: str) -> None:
+    one = trained(made(bert_folder, name))
+    course = one.course
+    assert course is not None and course.valid_accuracy is not None
+    pretraining = 2 if name == "pretrained smith" else 0
+    assert course.pretraining_steps == pretraining
+    assert course.best_step <= course.n_steps in range(1, 5 - pretraining)
+    assert 0.5 <= course.valid_accuracy <= 1
+    scores = one.score(TEST)
+    assert scores.shape == (len(TEST),)
+    assert np.ptp(scores) > 0
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_scores(bert_folder: Path) -> None:
+    recipe = made(bert_folder, "smith")
+    first, again, other = (trained(recipe, seed=seed).score(TEST) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.slow
+def test_training_separates_pairs_that_were_alike(bert_folder: Path, tmp_path: Path) -> None:
+    recipe = replace(made(bert_folder, "bce"), start=Start(str(bert_folder), dropout=0.0), learning_rate=3e-3)
+    before = given(bert_folder, tmp_path)
+    after = trained_scorer("after", recipe, training_tokens=200, device="cpu")
+    after.fit(Fit(DOCUMENTS, TRAIN, TRAIN, Budget(steps=30, pairs_per_step=24), 0))
+    labels = [pair.is_match for pair in TRAIN]
+    accuracies = [
+        judge(scores, labels, accuracy_threshold(scores, labels)).accuracy
+        for scores in (one.score(TRAIN) for one in (before, after))
+    ]
+    assert accuracies[0] + 0.1 < accuracies[1]
+
+
+def test_valid_accuracy_is_that_of_the_best_threshold(mean_encoder: MeanEncoder) -> None:
+    whole = ValidAccuracy(mean_encoder, DOCUMENTS, VALID, Comparison.COSINE, chunks=100)
+    vectors = {doc_id: mean_encoder.encode([DOCUMENTS[doc_id]])[0].document for doc_id in DOCUMENTS}
+    scores = np.array([float(vectors[pair.first] @ vectors[pair.second]) for pair in VALID])
+    labels = np.array([pair.is_match for pair in VALID])
+    tried = [np.mean((scores > threshold) == labels) for threshold in [-2, *scores]]
+    assert whole() == pytest.approx(max(tried))
+
+
+@pytest.mark.slow
+def test_steps_of_pretraining_are_those_that_were_made(bert_folder: Path) -> None:
+    one = trained(made(bert_folder, "pretrained smith"), Budget(steps=5, pairs_per_step=8))
+    assert one.course is not None
+    assert (one.course.pretraining_steps, one.course.n_steps) == (2, 3)
+    with pytest.raises(TrainingError, match="a budget of 1 steps has no half for pretraining; give at least 2"):
+        trained(made(bert_folder, "pretrained smith"), Budget(steps=1, pairs_per_step=8))
+
+
+@pytest.mark.slow
+def test_settings_name_the_backbone_and_what_is_taken_from_it(bert_folder: Path) -> None:
+    label = f"bert@{weights_sha256(bert_folder)[:12]}"
+    expected = {"bce": label, "colde": f"{label}, under new layers", "smith": f"{label} (the word embeddings alone)"}
+    for name, begins_with in expected.items():
+        one = trained(made(bert_folder, name), Budget(steps=1, pairs_per_step=8))
+        assert (one.encoder, one.settings["begins_with"]) == (label, begins_with)
+    wide = replace(
+        made(bert_folder, "smith"),
+        start=Start(str(bert_folder), NewEncoder(Kind.SMITH, sizes={**SMITH, "width": "16"})),
+    )
+    one = trained(wide, Budget(steps=1, pairs_per_step=8))
+    assert (one.encoder, one.settings["begins_with"]) == (label, "random weights")
+
+
+def test_pretraining_of_other_encoders_than_smith_is_refused(bert_folder: Path) -> None:
+    recipe = replace(made(bert_folder, "bce"), pretraining=frozenset({Objective.WORDS}))
+    with pytest.raises(TrainingError, match="pretraining by hidden words and blocks is SMITH's, not that of mean"):
+        trained(recipe)
+
+
+def test_settings_describe_the_recipe(bert_folder: Path) -> None:
+    colde = trained_scorer("colde", made(bert_folder, "colde"), training_tokens=28).settings
+    assert (colde["new"], colde["variant"], colde["labels_alone"]) == ("colde", "fixed", False)
+    assert (colde["losses"], colde["size_chunk_tokens"], colde["head_learning_rate"]) == ("sections", "12", 1e-3)
+    assert colde.items() >= {"selection_pairs": 100, "selection_looks": 10, "selection_patience": 5}.items()
+    smith = trained_scorer("smith", made(bert_folder, "pretrained smith"), training_tokens=28).settings
+    assert (smith["losses"], smith["pretraining"], smith["labels_alone"]) == ("bce=1", "sp,wp", True)
+
+
+TEXTS = texts(12)
+
+
+def task(encoder: TrainableEncoder, learned: Objectives) -> Task[object]:
+    return pair_task(encoder, learned, TEXTS, Fit(TEXTS, TRAIN, [], BUDGET, 0), 28)
+
+
+def test_a_query_meets_its_match_and_its_labelled_mismatch(mean_encoder: MeanEncoder) -> None:
+    made = task(mean_encoder, FineTuningSettings(losses={Loss.BCE: 1.0}))
+    assert isinstance(made, FineTuning)
+    pairs = made.batch(0).pairs
+    targets = [target.document.doc_id for target in pairs.targets]
+    assert len(pairs.queries) == BUDGET.pairs_per_step // 2
+    for row, query in enumerate(pairs.queries):
+        number = int(query.document.doc_id[1:])
+        assert [targets[at] for at in np.flatnonzero(pairs.positives[row])] == [f"t{number}"]
+        assert f"t{(number + 1) % 12}" in targets
+    assert max(len(document.chunks) for document in (*pairs.queries, *pairs.targets)) == 2
+
+
+def pairs_with_a_label() -> dict[frozenset[str], bool]:
+    return {frozenset((pair.first, pair.second)): pair.is_match for pair in TRAIN}
+
+
+@pytest.mark.parametrize("losses", [{Loss.BCE: 1.0}, {Loss.BCE: 0.5, Loss.DOCUMENT: 0.0}])
+def test_by_cross_entropy_no_pair_without_a_label_is_a_mismatch(
+    mean_encoder: MeanEncoder, losses: dict[Loss, float]
+) -> None:
+    learned = FineTuningSettings(losses=losses)
+    made, known = task(mean_encoder, learned), pairs_with_a_label()
+    assert isinstance(made, FineTuning)
+    assert labels_alone(learned)
+    for step in range(5):
+        pairs = made.batch(step).pairs
+        for row, query in enumerate(pairs.queries):
+            for column, target in enumerate(pairs.targets):
+                label = known.get(frozenset((query.document.doc_id, target.document.doc_id)))
+                assert pairs.excluded[row, column] == (label is None)
+                assert pairs.positives[row, column] == (label is True)
+
+
+@pytest.mark.parametrize("loss", [Loss.DOCUMENT, Loss.SUPCON, Loss.MAXSIM])
+def test_other_losses_take_pairs_without_a_label_for_mismatches(mean_encoder: MeanEncoder, loss: Loss) -> None:
+    learned = FineTuningSettings(losses={loss: 1.0, Loss.BCE: 1.0})
+    made = task(mean_encoder, learned)
+    assert isinstance(made, FineTuning)
+    assert not labels_alone(learned)
+    assert not made.batch(0).pairs.excluded.any()
+    assert not labels_alone(ContrastSettings(contrastive=False))
+    assert not labels_alone(TextPairsSettings())
+
+
+def test_matches_alone_make_the_graph_of_sections(bert_folder: Path) -> None:
+    made = task(tiny_colde(bert_folder), ContrastSettings())
+    assert isinstance(made, SectionContrast)
+    batch = made.batch(0)
+    names = [made.documents[number].document.doc_id for number in batch.documents]
+    positives, _ = made.relation.relate(batch.documents)
+    assert len(set(names)) == len(names) >= BUDGET.pairs_per_step
+    for i, j in zip(*np.nonzero(positives), strict=True):
+        assert names[i][1:] == names[j][1:]
+
+
+def test_texts_are_paired_as_they_are_labelled(bert_folder: Path) -> None:
+    made = task(tiny_tde(bert_folder), TextPairsSettings())
+    assert isinstance(made, TextPairs)
+    ids = list(TEXTS)
+    assert [(ids[pair.query], ids[pair.target], pair.matches) for pair in made.pairs] == [
+        (pair.first, pair.second, pair.is_match) for pair in TRAIN
+    ]
+    assert len(made.batch(0).pairs) == BUDGET.pairs_per_step
+
+
+def test_a_task_refuses_an_encoder_of_another_type(mean_encoder: MeanEncoder) -> None:
+    with pytest.raises(TrainingError, match="sections are contrasted by a CoLDE, not by an encoder of type mean"):
+        task(mean_encoder, ContrastSettings())
+    with pytest.raises(TrainingError, match="a pair head is trained of a TDE, not of an encoder of type mean"):
+        task(mean_encoder, TextPairsSettings())
+
+
+def test_stretches_are_counted_in_chunks(bert_folder: Path, mean_encoder: MeanEncoder) -> None:
+    assert [n_chunks(mean_encoder, tokens) for tokens in (1, 28, 1400)] == [1, 2, 100]
+    assert n_chunks(tiny_smith(bert_folder), 120) == 120 // (tiny_smith(bert_folder).chunk_tokens + 2)
+    assert n_chunks(tiny_tde(bert_folder), 1536) == 64
+
+
+def begun(name: str, folder: Path, training_tokens: int = 1536) -> TrainableEncoder:
+    start = recipe(name, str(folder), training_tokens).start
+    return starting_encoder(start, [], seed=0, device="cpu", is_resumed=False, log=lambda line: None).encoder
+
+
+def test_the_smiths_differ_in_their_pretraining_and_blocks(bert_folder: Path) -> None:
+    names = ("smith-np", "smith-wp", "smith-wp-sp", "smith-short")
+    pretraining = [recipe(name, str(bert_folder), 1).pretraining for name in names]
+    assert pretraining == [frozenset(), {Objective.WORDS}, {Objective.WORDS, Objective.BLOCKS}, frozenset()]
+    configs = [encoder.config for name in names if isinstance(encoder := begun(name, bert_folder), SmithEncoder)]
+    # A block of SMITH-Short has 48 tokens here, as many positions as the backbone has.
+    assert [(config.block_tokens, config.max_blocks) for config in configs] == [(32, 48)] * 3 + [(48, 4)]
+
+
+def test_sizes_replace_those_of_a_recipe(bert_folder: Path) -> None:
+    new = recipe("smith-np", str(bert_folder), 1536, sizes={"max_blocks": "16"}).start.new
+    assert new is not None
+    assert (new.sizes["max_blocks"], new.sizes["width"]) == ("16", "32")
+    with pytest.raises(TrainingError, match="cosine-infonce makes no new encoder, so that max_blocks cannot be set"):
+        recipe("cosine-infonce", str(bert_folder), 1536, sizes={"max_blocks": "16"})
+
+
+def test_a_colde_and_its_ablations_have_their_sections_chunks_and_layers(bert_folder: Path) -> None:
+    names = ("colde", "colde-without-aug", "colde-without-lstm", "colde-without-cl")
+    encoders = [begun(name, bert_folder) for name in names]
+    assert all(isinstance(encoder, ColdeEncoder) for encoder in encoders)
+    configs = [encoder.config for encoder in encoders if isinstance(encoder, ColdeEncoder)]
+    assert [config.n_sections for config in configs] == [2, 1, 2, 1]
+    assert [config.max_chunks for config in configs] == [6, 12, 6, 12]
+    assert [config.without_positions for config in configs] == [False, True, False, True]
+    assert [config.without_lstm for config in configs] == [False, False, True, False]
+    learned = [recipe(name, str(bert_folder), 1536).learned for name in names]
+    assert [isinstance(one, ContrastSettings) and one.contrastive for one in learned] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("tokens", "twice"), [(512, False), (1024, True)])
+def test_a_colde_computes_the_layers_of_long_documents_twice(bert_folder: Path, tokens: int, twice: bool) -> None:
+    assert recipe("colde", str(bert_folder), tokens).start.checkpoint_gradients is twice
+
+
+def test_only_a_tde_is_compared_by_its_head(bert_folder: Path) -> None:
+    by_head = {name for name in RECIPES if recipe(name, str(bert_folder), 1536).comparison is Comparison.HEAD}
+    assert by_head == {"tde", "tde-without-topics"}
+
+
+def test_smith_short_refuses_a_backbone_that_is_not_a_bert(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "mpnet"}')
+    with pytest.raises(EncoderError, match="holds no BERT, which SMITH reads sentences by; name one: --encoder"):
+        recipe("smith-short", str(tmp_path), 1536)

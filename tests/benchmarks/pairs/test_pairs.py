@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.datasets import Dataset, DatasetError
+from benchmarks.measurement import Measurement
+from benchmarks.pairs.building import Split
+from benchmarks.pairs.scorers import SCORERS, ScorerOptions, make_scorer
+from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, PairScorer, judge
+from benchmarks.runs import Run, read_run, run_files
+from benchmarks.tables.pairs import GivenBudget, PairsDetails
+from benchmarks.tasks.architectures import encoder_facts, ranked_part
+from benchmarks.tasks.pairs import Trial, main, measure
+from indexer.origin import Origin
+from tests.benchmarks.pairs.linked_corpus import write_linked
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Dataset:
+    return write_linked(tmp_path / "linked")
+
+
+def run(dataset: Dataset, *options: str) -> Result:
+    arguments = [str(dataset.corpus.parent), "--pairs-per-step", "8", "--steps", "4"]
+    arguments += ["--work", str(dataset.corpus.parent.parent / "work"), *options]
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def records_of(dataset: Dataset, out: Path, *options: str) -> dict[str, Run]:
+    done = run(dataset, "--out", str(out), *options)
+    assert done.exit_code == 0, done.stderr
+    return {run.system: run for run in written(out)}
+
+
+def written(folder: Path) -> list[Run]:
+    return list(map(read_run, run_files(folder)))
+
+
+def details(run: Run) -> PairsDetails:
+    return run.details_as(PairsDetails)
+
+
+def auc(run: Run) -> float:
+    return judge(run.values("score"), [bool(value) for value in run.values("match")], 0.0).auc
+
+
+@pytest.mark.slow
+def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = [
+        "--systems",
+        "tfidf,bm25,maxsim,cosine-infonce",
+        "--encoder",
+        str(bert_folder),
+        "--training-tokens",
+        "96",
+    ]
+    records = records_of(linked, tmp_path / "out", *options)
+    assert list(records) == ["bm25", "cosine-infonce", "maxsim", "tfidf"]
+    assert len({(details(run).pairs, *run.case_ids) for run in records.values()}) == 1
+    tfidf = records["tfidf"]
+    assert tfidf.name == f"linked-tfidf-aan-document-{details(tfidf).pairs[:6]}-test"
+    assert auc(tfidf) > 0.9  # words are of the topic, and so are links
+    assert details(tfidf).n_pairs["test"] == len(tfidf.cases)
+    trained, learned = records["cosine-infonce"], details(records["cosine-infonce"])
+    assert learned.course is not None and learned.course.n_steps in (1, 2, 3, 4)
+    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (GivenBudget(4, 8), None, None)
+    assert learned.chosen == {"training_tokens": 96}
+    assert trained.encoder.startswith("bert@") and records["maxsim"].encoder.startswith("bert@")
+    assert tfidf.origin.command.startswith("python -m benchmarks run pairs linked --systems tfidf,")
+    assert "--work" not in tfidf.origin.command
+
+
+@pytest.mark.slow
+def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "cosine-infonce", "--encoder", str(bert_folder), "--training-tokens", "48", "--seed", "3"]
+    first, again = (records_of(linked, tmp_path / out, *options)["cosine-infonce"] for out in ("first", "again"))
+    assert first.values("score") == again.values("score")
+    assert first.name == again.name
+    assert first.name.startswith(f"linked-cosine-infonce-bert-aan-document-{details(first).pairs[:6]}-")
+    assert first.name.endswith("-test-seed3")
+
+
+def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
+    linked: Dataset, bert_folder: Path, tmp_path: Path
+) -> None:
+    options = [
+        "--systems",
+        "bm25,cosine-infonce",
+        "--encoder",
+        str(bert_folder),
+        "--training-tokens",
+        "48",
+        "--words",
+        "9",
+    ]
+    places = ["--steps", "2", "--save", str(tmp_path / "encoders"), "--out", str(tmp_path / "out")]
+    run(linked, *options, *places, "--device", "cpu")
+    assert {record.corpus for record in written(tmp_path / "out")} == {"linked_9words"}
+    assert [path.name for path in (tmp_path / "encoders").iterdir()] == ["cosine-infonce"]  # bm25 is no encoder
+    facts = encoder_facts(str(tmp_path / "encoders" / "cosine-infonce"))
+    assert facts.steps == 2
+    assert facts.n_tokens > 0
+    assert facts.begins_with.startswith(f"{bert_folder.name}@")
+
+
+def test_scorers_that_learn_also_rank_the_parts_of_corpora(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25,dssm,cosine-infonce", "--encoder", str(bert_folder), "--training-tokens", "48"]
+    run(linked, *options, "--rank", str(linked.corpus.parent), "--out", str(tmp_path), "--steps", "2")
+    ranked = {one.name: one for one in written(tmp_path) if one.task == "architectures"}
+    part = "linked_240documents_1000words"
+    assert list(ranked) == [
+        f"{part}-cosine-infonce-{bert_folder.name}-first20-test",  # `run architectures` ranks a part by an encoder
+        f"{part}-dssm-first20-test",
+        f"{part}-dssm-test",
+    ]
+    whole, again = ranked[f"{part}-dssm-test"], ranked[f"{part}-dssm-first20-test"]
+    assert {len(case.ranking) for case in whole.cases} == {89}  # all documents but the query
+    assert whole.details["facts"]["n_tokens"] > 0
+    found = {case.id: {target for target, _ in case.ranking[:20]} for case in again.cases}
+    other = ranked[f"{part}-cosine-infonce-{bert_folder.name}-first20-test"]
+    assert found == {case.id: {target for target, _ in case.ranking[:20]} for case in other.cases}
+    orders = [[target for target, _ in case.ranking if target in found[case.id]] for case in whole.cases]
+    assert orders == [[target for target, _ in case.ranking[:20]] for case in again.cases]
+
+
+def test_a_part_is_refused_if_scorers_learn_from_its_queries(linked: Dataset, tmp_path: Path, origin: Origin) -> None:
+    call = Measurement(origin, is_quick=False, out=None, data=tmp_path, given_work=tmp_path / "work")
+    with pytest.raises(DatasetError, match="scorers learn from the query 'd03' of"):
+        ranked_part(str(linked.corpus.parent), call, {linked.name: {"d03"}})
+
+
+def test_a_quick_run_writes_no_record_and_a_full_run_does(
+    linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.measurement.RESULTS", tmp_path / "results")
+    done = run(linked, "--systems", "bm25", "--quick")
+    assert "**linked_quick**, protocol aan" in done.output
+    assert not (tmp_path / "results").exists()
+    run(linked, "--systems", "bm25")
+    assert len(written(tmp_path / "results")) == 1
+
+
+def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = run(linked, "--systems", "cosine,bm25", "--encoder", str(empty), "--out", str(tmp_path / "out"))
+    assert [run.system for run in written(tmp_path / "out")] == ["bm25"]
+    assert (done.exit_code, done.stderr.splitlines()[-1].split("; ")[0]) == (1, "Error: 1 of 2 scorers failed")
+
+
+def test_mistakes_are_reported_in_one_line(linked: Dataset, tmp_path: Path) -> None:
+    def error_of(*options: str) -> str:
+        return run(linked, *options).stderr.splitlines()[-1]
+
+    assert "'bm24' is not one of bm25, tfidf, doc2vec" in error_of("--systems", "bm24")
+    linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
+    assert error_of("--systems", "bm25").startswith("Error: no pair of test and valid and train is left")
+
+
+def fixed(scores: dict[str, float], fitted_on: list[object] | None = None) -> PairScorer:
+    """A scorer with given scores, which records what it is fitted on."""
+
+    def learn(given: Fit) -> Learned:
+        if fitted_on is not None:
+            fitted_on.extend([list(given.train), list(given.valid), given.budget, given.seed])
+        score = lambda pairs: np.array([scores[pair.second] for pair in pairs])  # noqa: E731
+        return Learned(score, "mine@0a", course=Course(3, 2, 0.75))
+
+    return PairScorer("told", {"k": 1}, learn, is_trained=True)
+
+
+def trial(origin: Origin) -> Trial:
+    """The best threshold of valid is 0.5; that of test would be 0.15."""
+    splits = {
+        Split.TRAIN: (Pair("a", "a1", True), Pair("a", "a2", False)),
+        Split.VALID: (Pair("b", "b1", True), Pair("b", "b2", False)),
+        Split.TEST: (Pair("c", "c1", True), Pair("d", "c2", True), Pair("d", "c3", False), Pair("c", "c4", False)),
+    }
+    n_lost = {Split.TRAIN: 2, Split.VALID: 0, Split.TEST: 1}
+    return Trial("pets@0a", {}, splits, n_lost, Budget(7, 8), origin)
+
+
+SCORES = {"b1": 0.8, "b2": 0.2, "c1": 0.9, "c2": 0.2, "c3": 0.1, "c4": 0.0}
+
+
+def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -> None:
+    fitted_on: list[object] = []
+    run = measure(fixed(SCORES, fitted_on), trial(origin), {"k": 1})
+    own = details(run)
+    assert (own.accuracy_threshold, own.f1_threshold) == (0.5, 0.5)
+    assert (run.values("score"), run.values("match")) == ([0.9, 0.2, 0.1, 0.0], [1, 1, 0, 0])
+    assert (run.case_ids[0], run.groups) == ("c c1", ["c", "d", "d", "c"])
+    assert fitted_on == [*map(list, list(trial(origin).splits.values())[:2]), Budget(7, 8), 0]
+    assert (run.encoder, own.budget, own.course) == ("mine@0a", GivenBudget(7, 8), Course(3, 2, 0.75))
+    assert (own.n_lost, own.n_documents["test"]) == ({"train": 2, "valid": 0, "test": 1}, 6)
+
+
+def test_the_error_for_a_score_that_is_not_a_number_names_the_pair(origin: Origin) -> None:
+    error = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
+    with pytest.raises(DatasetError, match=error):
+        measure(fixed({**SCORES, "c2": float("nan")}), trial(origin))
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_has_the_name_that_it_is_made_by(bert_folder: Path, name: str) -> None:
+    assert make_scorer(name, ScorerOptions(encoder=str(bert_folder))).name == name
+
+
+def test_the_help_lists_all_scorers() -> None:
+    text = "".join(CliRunner().invoke(main, ["--help"]).output.split())
+    assert f"Systems,separatedbycommas,of{','.join(SCORERS)};or:all." in text
