@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
-from engine.text.blocks import Blocks
+from engine.readers.blocks import Blocks
 from engine.text.cleaning import one_line
-from engine.text.document import Document, MetadataValue, Unreadable, assemble
+from engine.text.document import Document, MetadataValue, Unreadable
 
 _START = re.compile(r"^PATN[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9]{2,3})(?:[ \t]+(.*))?$")
@@ -56,7 +55,7 @@ def _patent(text: str, doc_id: str, source: str) -> Document:
     fields = list(_fields(text))
     values = {(group, code): value for group, code, value in reversed(fields)}
     title = one_line(values.get(("PATN", "TTL"), ""))
-    blocks, left_out = Blocks(), Counter[str]()
+    blocks = Blocks()
     blocks.add(title)
     part, number = "", ""
     for group, code, value in fields:
@@ -72,18 +71,10 @@ def _patent(text: str, doc_id: str, source: str) -> Document:
                 blocks.add(value if code in _VERBATIM else one_line(_numbered(number, value)))
                 number = ""
         elif group in _CITED:
-            left_out[reasons.REFERENCES] += code in ("PNO", "PAL")
+            blocks.left_out[reasons.REFERENCES] += code in ("PNO", "PAL")
         elif (group, code) not in _USED:
-            left_out[reasons.FRONT_MATTER] += len(value.split())
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_metadata(fields, values),
-        left_out=left_out,
-    )
+            blocks.left_out[reasons.FRONT_MATTER] += len(value.split())
+    return blocks.document(doc_id, source, title, _metadata(fields, values))
 
 
 def _numbered(number: str, text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -15,12 +14,12 @@ from engine.errors import DocumentError
 from engine.readers import html
 from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
+from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level, qn
 from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
-from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
-from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
+from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
@@ -61,20 +60,13 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     and endnotes follow the paragraph or the table that refers to them. A part that is
     missing or damaged is counted; only the main part is needed.
     """
-    package, left_out = _Package(data), Counter[str]()
-    blocks = Blocks()
-    writer = _Writer(package, blocks, left_out)
+    package, blocks = _Package(data), Blocks()
+    writer = _Writer(package, blocks)
     writer.write_all()
-    properties = package.related("core-properties", left_out)
+    properties = package.related("core-properties", blocks)
     declared = _property(properties, "title")
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=writer.title if is_made_up_title(declared) else declared,
-        metadata=_metadata(properties),
-        left_out=left_out,
+    return blocks.document(
+        doc_id, source, writer.title if is_made_up_title(declared) else declared, _metadata(properties)
     )
 
 
@@ -102,11 +94,11 @@ class _Package:
             raise DocumentError("it is a zip file but not a Word document; save it as .docx")
         self.body: _Element = body
 
-    def related(self, kind: str, left_out: Counter[str]) -> _Element | None:
+    def related(self, kind: str, blocks: Blocks) -> _Element | None:
         """The root of the first part of a kind; None where there is none that can be read."""
-        return next(self.all_related(kind, left_out), None)
+        return next(self.all_related(kind, blocks), None)
 
-    def all_related(self, kind: str, left_out: Counter[str]) -> Iterator[_Element]:
+    def all_related(self, kind: str, blocks: Blocks) -> Iterator[_Element]:
         """The roots of the parts of a kind; damaged ones are counted."""
         names = self._relations.get(kind, [])
         if kind == "core-properties":
@@ -117,7 +109,7 @@ class _Package:
             try:
                 yield _parse(self._archive.read(name, MAX_XML_BYTES))
             except (DocumentError, etree.XMLSyntaxError):
-                left_out[reasons.PARTS] += 1
+                blocks.left_out[reasons.PARTS] += 1
 
     def part(self, relation: str) -> tuple[str, bytes]:
         """The name and the bytes of a part by the id of its relation; "" for none that can be read."""
@@ -172,14 +164,14 @@ def _metadata(properties: _Element | None) -> dict[str, MetadataValue]:
 
 
 class _Writer:
-    def __init__(self, package: _Package, blocks: Blocks, left_out: Counter[str], depth: int = 0) -> None:
+    def __init__(self, package: _Package, blocks: Blocks, depth: int = 0) -> None:
         self.title = ""
-        self._package, self._blocks, self._counts, self._depth = package, blocks, left_out, depth
-        self._styles = Styles(package.related("styles", left_out))
-        self._numbering = Numbering(package.related("numbering", left_out))
+        self._package, self._blocks, self._counts, self._depth = package, blocks, blocks.left_out, depth
+        self._styles = Styles(package.related("styles", blocks))
+        self._numbering = Numbering(package.related("numbering", blocks))
         self._notes: dict[tuple[str, str], _Element] = {}
         for kind in ("footnote", "endnote"):
-            root = package.related(f"{kind}s", left_out)
+            root = package.related(f"{kind}s", blocks)
             for note in root.iterchildren(qn(kind)) if root is not None else ():
                 self._notes[kind, note.get(qn("id"), "")] = note
         self._is_after_item = False
@@ -188,19 +180,31 @@ class _Writer:
     def write_all(self) -> None:
         """Write the body; headers and footers are counted."""
         body = self._package.body
-        self._mark_runs(body)
-        for note in self._notes.values():
-            self._mark_runs(note)
+        for part in (body, *self._notes.values()):
+            self._account_for(part)
+            self._mark_runs(part)
         for element in body.iter(etree.Element):
             kind = _NOT_READ.get(etree.QName(element).localname)
             if kind is not None:
                 self._counts[kind] += 1
         for kind in ("header", "footer"):
-            for root in self._package.all_related(kind, self._counts):
+            for root in self._package.all_related(kind, self._blocks):
                 self._counts[reasons.RUNNING_HEADS] += bool(text_of(root).strip())
         for block in blocks_of(body):
             self._write(block)
         self._flush()
+        for note in self._notes.values():  # nothing refers to it, so Word does not show it
+            self._leave_out(reasons.HIDDEN, text_of(note))
+
+    def _account_for(self, part: _Element) -> None:
+        """Note all words of a part, and those that are there twice or for older programs."""
+        self._blocks.expect(" ".join(text.text or "" for text in part.iter(_TEXT)))
+        for element in part.iter(_FALLBACK, qn("rt"), qn("moveFrom")):
+            self._blocks.skip(" ".join(text.text or "" for text in element.iter(_TEXT)))
+
+    def _leave_out(self, reason: str, text: str) -> None:
+        self._counts[reason] += len(text.split())
+        self._blocks.skip(text)
 
     def _mark_runs(self, root: _Element) -> None:
         """Mark runs that are hidden, struck or raised; count what is not read."""
@@ -214,7 +218,7 @@ class _Writer:
         for run in root.iter(_RUN):
             kind = {"hidden": reasons.HIDDEN, "deleted": reasons.DELETED}.get(run.get(_MEANING, ""), "")
             if kind:
-                self._counts[kind] += len("".join(one.text or "" for one in run.iter(_TEXT)).split())
+                self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
         for sign in root.iter(_SIGN):
             self._counts[reasons.UNREADABLE] += not _sign(sign)
 
@@ -228,7 +232,7 @@ class _Writer:
             self._flush()
             self._write_chunk(*self._package.part(block.get(_ID, "")))
         elif self._styles.name(_style_of(block)).startswith("toc "):
-            self._counts[reasons.CONTENTS] += len(text_of(block).split())
+            self._leave_out(reasons.CONTENTS, text_of(block))
             return
         else:
             self._write_paragraph(block)
@@ -251,11 +255,11 @@ class _Writer:
                 data = bytes(pages[0].get_payload(decode=True) or b"") if pages else b""
                 suffix = ".html" if pages else ""
             if suffix in (".html", ".htm", ".xhtml"):
-                html.add_page(data, self._blocks, self._counts)
+                html.add_page(data, self._blocks)
             elif suffix == ".txt":
                 self._blocks.add(decode(data))
             elif suffix in (".docx", ".docm", ".dotx") and self._depth < _MAX_CHUNK_DEPTH:
-                _Writer(_Package(data), self._blocks, self._counts, self._depth + 1).write_all()
+                _Writer(_Package(data), self._blocks, self._depth + 1).write_all()
             else:
                 self._counts[reasons.OBJECTS] += 1
         except DocumentError:

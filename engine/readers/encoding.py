@@ -33,11 +33,6 @@ _CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
 _HIGH = bytes(range(128, 256))
 _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
-_ENCODED = re.compile(
-    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}", re.MULTILINE
-)
-_LEAST_ENCODED = 60  # characters of a line of encoded bytes
-_LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 _LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
 _LATIN_LETTERS = 5  # for one that is not ASCII, at least, in text of Latin letters
 _SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman")
@@ -172,24 +167,6 @@ def _is_western(sample: bytes) -> bool:
     high = [place for place, byte in enumerate(sample) if byte >= 0x80]
     beside = sum(b - a == 1 for a, b in pairwise(high))
     return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)
-
-
-def without_encoded(text: str) -> tuple[str, int]:
-    """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
-    n_chars = 0
-    if max(map(len, text.split()), default=0) < _LEAST_ENCODED:  # much faster than the pattern
-        return text, n_chars
-
-    def leave_out(match: re.Match[str]) -> str:
-        nonlocal n_chars
-        run = match.group()
-        if not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
-            return run  # a rule, or a sequence of genes
-        n_chars += len(run)
-        return "\n" if run.endswith("\n") else ""
-
-    text = _ENCODED.sub(leave_out, text)
-    return text, n_chars
 
 
 def read_limited(stream: BinaryIO, limit: int) -> bytes:

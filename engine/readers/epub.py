@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -12,10 +11,10 @@ from engine.errors import DocumentError
 from engine.readers import html
 from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
+from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, parse_safely, words
-from engine.text.blocks import Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -32,17 +31,17 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     package_name = _package_name(archive)
     package = parse_safely(archive.read(package_name))
     protected = _protected(archive)
-    blocks, left_out = Blocks(), Counter[str]()
+    blocks = Blocks()
     failure: DocumentError | None = None
     for name in _chapters(package, posixpath.dirname(package_name)):
         if name in protected or name not in archive:
-            left_out[reasons.PARTS] += 1
+            blocks.left_out[reasons.PARTS] += 1
             continue
         try:  # one chapter that cannot be read is counted, and the others are read
-            html.add_page(archive.read(name), blocks, left_out)
+            html.add_page(archive.read(name), blocks)
         except DocumentError as error:
             failure = error
-            left_out[reasons.PARTS] += 1
+            blocks.left_out[reasons.PARTS] += 1
         if blocks.size > MAX_DOCUMENT_BYTES:
             raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
     if failure is not None and not blocks.size:
@@ -50,15 +49,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     if protected and not blocks.size:
         raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
     title = words(package.find(f".//{_DC}title"))
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_metadata(package),
-        left_out=left_out,
-    )
+    return blocks.document(doc_id, source, title, _metadata(package))
 
 
 def _package_name(archive: Archive) -> str:

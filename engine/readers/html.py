@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 from lxml import etree
@@ -11,12 +10,13 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
-from engine.readers.encoding import decode, without_encoded
+from engine.readers.blocks import Blocks
+from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import split_names, typed_scalar
-from engine.text.blocks import Blocks
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.cleaning import without_encoded
+from engine.text.document import Document, MetadataValue
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.
@@ -70,18 +70,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     Menus, lists that are mostly links, page headers and footers, asides and hidden
     parts are left out; where the page marks one main part, only that is read.
     """
-    blocks, left_out = Blocks(), Counter[str]()
-    root = add_page(data, blocks, left_out)
+    blocks = Blocks()
+    root = add_page(data, blocks)
     title = _title(root)
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_metadata(root),
-        left_out=left_out,
-    )
+    return blocks.document(doc_id, source, title, _metadata(root))
 
 
 def _title(root: Element) -> str:
@@ -96,27 +88,30 @@ def _title(root: Element) -> str:
     return shown if is_without_site or is_after_site else declared or shown
 
 
-def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
+def add_page(data: bytes, blocks: Blocks) -> Element:
     """Append the text of a page to `blocks`; returns the root of the page, without its link lists.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
-    root = _parse(data, left_out)
-    left_out[reasons.LINK_LISTS] += remove_link_lists(root)
+    root = _parse(data, blocks)
+    for element in root.iter("head", "script", "style", "template"):
+        blocks.skip(markup.all_text(element))
+    blocks.expect(markup.all_text(root))
+    blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks)
     main = _main_part(root)
     if main is not root:
         frame = [main, *root.iter("head", "script", "style", "template")]
-        left_out[reasons.PAGE_FRAME] += markup.n_words_outside(root, frame)
-    write(main, GRAMMAR, blocks, left_out)
+        markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
+    write(main, GRAMMAR, blocks)
     return root
 
 
-def _parse(data: bytes, left_out: Counter[str]) -> Element:
+def _parse(data: bytes, blocks: Blocks) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
-    left_out[reasons.ENCODED] += n_encoded
+    blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
     text = _START_TAG.sub(_without_many_attributes, text)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
@@ -277,7 +272,7 @@ class _Tally:
     links: int = 0
 
 
-def remove_link_lists(root: Element) -> int:
+def remove_link_lists(root: Element, blocks: Blocks) -> int:
     """Remove lists that are mostly short links, unless these are most of the page; returns the number removed."""
     found: list[tuple[Element, int]] = []
     tallies = [_Tally(0)]
@@ -303,6 +298,7 @@ def remove_link_lists(root: Element) -> int:
     if sum(letters for _, letters in found) > _MAX_PAGE_SHARE * tallies[0].letters:
         return 0
     for element, _ in found:
+        blocks.skip(markup.all_text(element))
         element.clear(keep_tail=True)
     return len(found)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
+from engine.readers.blocks import Blocks
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
-from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
-from engine.text.document import KIND, Document, MetadataValue, Scalar, assemble
+from engine.text.document import KIND, Document, MetadataValue, Scalar
 
 _REASONS = {
     "ref-list": reasons.REFERENCES,
@@ -31,56 +30,48 @@ _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list."""
-    article = _Article(root)
+    article, blocks = _Article(root), Blocks()
+    blocks.expect(markup.all_text(root))
     markup.lift(root, _FLOATS, frozenset(["p"]))
-    blocks, left_out = Blocks(), Counter[str]()
     blocks.add(article.title)
     blocks.add(rendered(article.find("title-group/{*}subtitle"), _GRAMMAR))
     for abstract in (*article.meta_all("abstract"), *article.meta_all("trans-abstract")):
         if abstract.find("{*}title") is None:
             blocks.add_heading("Abstract", 1)
-        write(abstract, _GRAMMAR, blocks, left_out)
-    _write_parts(root, blocks, left_out)
+        write(abstract, _GRAMMAR, blocks)
+    _write_parts(root, blocks)
     notes = [*article.meta_all("author-notes"), *article.meta_all("funding-group")]
     for note in notes:
         blocks.resume("", 1)
-        write(note, _GRAMMAR, blocks, left_out)
+        write(note, _GRAMMAR, blocks)
     for other in (*root.iterfind("{*}sub-article"), *root.iterfind("{*}response")):
-        _write_sub_article(other, blocks, left_out)
+        _write_sub_article(other, blocks)
     front = root.find("{*}front")
     if front is not None:
-        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(front, [*article.used(), *notes])
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=article.title,
-        metadata=article.metadata() | _kinds(root),
-        left_out=left_out,
-    )
+        markup.leave_outside(front, [*article.written(), *notes], reasons.FRONT_MATTER, blocks, article.described())
+    return blocks.document(doc_id, source, article.title, article.metadata() | _kinds(root))
 
 
-def _write_parts(article: Element, blocks: Blocks, left_out: Counter[str]) -> None:
+def _write_parts(article: Element, blocks: Blocks) -> None:
     """Write the body and what follows it; its opening is no part of the abstract."""
     for tag in ("body", "floats-group", "back"):
         for part in article.iterfind(f"{{*}}{tag}"):
             blocks.resume("", 1)
-            write(part, _GRAMMAR, blocks, left_out)
+            write(part, _GRAMMAR, blocks)
 
 
-def _write_sub_article(article: Element, blocks: Blocks, left_out: Counter[str]) -> None:
+def _write_sub_article(article: Element, blocks: Blocks) -> None:
     """Write a letter, a response or a translation that is a part of an article, under its own title."""
     title = article.find(".//{*}title-group/{*}article-title")
     blocks.add_heading(rendered(title, _GRAMMAR) or "Response", 1)
     for abstract in article.iterfind(".//{*}front-stub/{*}abstract"):
-        write(abstract, _GRAMMAR, blocks, left_out)
+        write(abstract, _GRAMMAR, blocks)
     stub = article.find("{*}front-stub")
     if stub is not None:
-        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(stub, [title, *stub.iterfind("{*}abstract")])
-    _write_parts(article, blocks, left_out)
+        markup.leave_outside(stub, [title, *stub.iterfind("{*}abstract")], reasons.FRONT_MATTER, blocks)
+    _write_parts(article, blocks)
     for other in (*article.iterfind("{*}sub-article"), *article.iterfind("{*}response")):
-        _write_sub_article(other, blocks, left_out)
+        _write_sub_article(other, blocks)
 
 
 def _kinds(root: Element) -> dict[str, MetadataValue]:
@@ -204,14 +195,18 @@ class _Article:
         """Direct children of the article's own metadata."""
         return [] if self._meta is None else self._meta.findall(f"{{*}}{tag}")
 
-    def used(self) -> list[Element | None]:
-        """Elements that are text or metadata."""
-        tags = ("abstract", "trans-abstract", "article-id", "pub-date", "kwd-group")
+    def written(self) -> list[Element | None]:
+        """Elements that are text."""
+        titles = [self._title, self.find("title-group/{*}subtitle")]
+        return [*titles, *self.meta_all("abstract"), *self.meta_all("trans-abstract")]
+
+    def described(self) -> list[Element | None]:
+        """Elements that are metadata."""
+        tags = ("article-id", "pub-date", "kwd-group")
         names = [
             name for group in self.meta_all("contrib-group") for name in group.iter(*(f"{{*}}{tag}" for tag in _NAMES))
         ]
-        subtitle = self.find("title-group/{*}subtitle")
-        return [self._title, subtitle, self._journal, *names, *(one for tag in tags for one in self.meta_all(tag))]
+        return [self._journal, *names, *(one for tag in tags for one in self.meta_all(tag))]
 
     def metadata(self) -> dict[str, MetadataValue]:
         """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
-from engine.readers.encoding import decode, without_encoded
+from engine.readers.blocks import Blocks
+from engine.readers.encoding import decode
 from engine.readers.text import running_text
-from engine.text.blocks import Blocks
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable, assemble
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])

@@ -12,7 +12,7 @@ from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_la
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 
 from engine.readers import left_out as reasons
-from engine.readers.encoding import without_encoded
+from engine.readers.blocks import Blocks
 from engine.readers.latex_commands import with_acronyms, with_units, without_branches, without_revisions
 from engine.readers.latex_macros import (
     balanced,
@@ -24,8 +24,7 @@ from engine.readers.latex_macros import (
 )
 from engine.readers.latex_source import LatexSource, included_files, load
 from engine.readers.scalars import split_names
-from engine.text.blocks import Blocks
-from engine.text.cleaning import one_line, raised
+from engine.text.cleaning import one_line, raised, without_encoded
 from engine.text.document import Document, MetadataValue, Scalar, assemble
 
 __all__ = ["included_files", "read", "read_in_folder"]

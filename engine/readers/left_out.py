@@ -33,6 +33,7 @@ TRANSLATIONS = "translation_words"
 RAW = "raw_words"  # in another notation
 COMMENT_WORDS = "comment_words"
 ENCODED = "encoded_characters"  # bytes of a picture as text
+UNEXPLAINED = "unexplained_words"  # of the source, neither read nor left out for a reason: a fault of the reader
 
 
 def sentence(counts: Mapping[str, int]) -> str:

@@ -9,9 +9,10 @@ from itertools import accumulate, pairwise
 from markdown_it import MarkdownIt
 
 from engine.readers import left_out as reasons
-from engine.readers.encoding import decode, without_encoded
+from engine.readers.blocks import MAX_HEADING_CHARS
+from engine.readers.encoding import decode
 from engine.readers.front_matter import front_matter
-from engine.text.blocks import MAX_HEADING_CHARS
+from engine.text.cleaning import without_encoded
 from engine.text.document import Document, assemble
 from engine.text.spans import Heading
 

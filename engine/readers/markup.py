@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,9 +12,9 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from engine.errors import DocumentError
+from engine.readers.blocks import Blocks
 from engine.readers.formulas import mathml_text
 from engine.readers.left_out import ELEMENTS, REFERENCES
-from engine.text.blocks import Blocks
 from engine.text.cleaning import joined_lines, one_line, raised
 
 Element: TypeAlias = Any  # lxml is not typed
@@ -63,9 +62,9 @@ def local_name(element: Element) -> str:
     return tag.rpartition("}")[2]
 
 
-def write(root: Element, grammar: Grammar, blocks: Blocks, left_out: Counter[str] | None = None) -> None:
+def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
     """Append the text under `root` to `blocks`; trees can be deep: the walk is not recursive."""
-    _Walk(grammar, blocks, Counter() if left_out is None else left_out).through(root)
+    _Walk(grammar, blocks).through(root)
 
 
 def words(element: Element | None) -> str:
@@ -87,19 +86,33 @@ def n_words(element: Element) -> int:
     return len("".join(element.itertext(etree.Element)).split())
 
 
-def n_words_outside(root: Element, used: Iterable[Element | None]) -> int:
-    """The number of words under `root` that are in none of the used elements."""
-    known = {element for element in used if element is not None}
-    count, todo = 0, [root]
+def all_text(element: Element) -> str:
+    """All text under an element, with a space between its parts: an account of the source for `Blocks.expect`."""
+    return " ".join(element.itertext(etree.Element))
+
+
+def leave_outside(
+    root: Element, written: Iterable[Element | None], reason: str, blocks: Blocks, fields: Iterable[Element | None] = ()
+) -> None:
+    """Count the words under `root` that are neither in elements which are text nor in those which are metadata."""
+    described = [element for element in fields if element is not None]
+    known = {element for element in (*written, *described) if element is not None}
+    for element in described:
+        if known.isdisjoint(element.iterancestors()):
+            blocks.describe(all_text(element))
+    parts: list[str] = []
+    todo = [root]
     while todo:
         element = todo.pop()
         if element in known:
             continue
-        count += len((element.text or "").split())
+        parts.append(element.text or "")
         for child in element.iterchildren(etree.Element):
-            count += len((child.tail or "").split())
+            parts.append(child.tail or "")
             todo.append(child)
-    return count
+    text = " ".join(parts)
+    blocks.left_out[reason] += len(text.split())
+    blocks.skip(text)
 
 
 def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> None:
@@ -120,10 +133,9 @@ def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> Non
 
 
 class _Walk:
-    def __init__(self, grammar: Grammar, blocks: Blocks, left_out: Counter[str]) -> None:
+    def __init__(self, grammar: Grammar, blocks: Blocks) -> None:
         self._grammar = grammar
         self._blocks = blocks
-        self._counts = left_out
         self._buffer: list[str] = []
         self._prefix = self._pin = ""
         self._separator = "\n\n"
@@ -161,16 +173,20 @@ class _Walk:
         reason = self._grammar.left_out(node)
         if reason is None:
             return False
+        self._blocks.skip(all_text(node))
         if reason == REFERENCES:
-            self._counts[reason] += sum(local_name(one) in _REFERENCES for one in node.iter(etree.Element))
+            self._blocks.left_out[reason] += sum(local_name(one) in _REFERENCES for one in node.iter(etree.Element))
         elif reason:
-            self._counts[reason] += 1 if reason in ELEMENTS else n_words(node) or len((node.get("value") or "").split())
+            n_left_out = 1 if reason in ELEMENTS else n_words(node) or len((node.get("value") or "").split())
+            self._blocks.left_out[reason] += n_left_out
         return True
 
     def _writes_formula(self, node: Element) -> bool:
         """Write a formula as text."""
         tag = local_name(node)
         text = mathml_text(node) if tag == "math" else self._grammar.tex(node) if self._grammar.tex else ""
+        if text or tag == "math":
+            self._blocks.skip(all_text(node))
         if text:
             self._is_apart = True
             self._add(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from lxml import etree
@@ -12,9 +11,9 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.archive import Archive, member_name
+from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
-from engine.text.blocks import Blocks
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue
 
 _REASONS = {
     **dict.fromkeys(
@@ -50,38 +49,30 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     body = root.find("{*}body/{*}text")
     if body is None:
         raise DocumentError("it is not an OpenDocument text; save it as .odt")
-    left_out = Counter[str]()
-    styles = _part(archive, "styles.xml", left_out)
+    blocks = Blocks()
+    blocks.expect(markup.all_text(body))
+    styles = _part(archive, "styles.xml", blocks)
     _space(body)
     _mark_styles(body, [one for one in (styles, root) if one is not None])
     _insert_formulas(archive, body)
     _move_notes(body)
-    blocks = Blocks()
-    write(body, _GRAMMAR, blocks, left_out)
+    write(body, _GRAMMAR, blocks)
     if styles is not None:
         parts = styles.iter(
             *(f"{{*}}{kind}{place}" for kind in ("header", "footer") for place in ("", "-left", "-first"))
         )
-        left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
-    meta = _part(archive, "meta.xml", left_out)
+        blocks.left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
+    meta = _part(archive, "meta.xml", blocks)
     title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body, root)
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_metadata(meta),
-        left_out=left_out,
-    )
+    return blocks.document(doc_id, source, title, _metadata(meta))
 
 
-def _part(archive: Archive, name: str, left_out: Counter[str]) -> Element | None:
+def _part(archive: Archive, name: str, blocks: Blocks) -> Element | None:
     """The root of a part that the text can do without; None where it is missing or damaged."""
     try:
         return parse_safely(archive.read(name)) if name in archive else None
     except DocumentError:
-        left_out[reasons.PARTS] += 1
+        blocks.left_out[reasons.PARTS] += 1
         return None
 
 

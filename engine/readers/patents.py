@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, n_words, n_words_outside, words, write
-from engine.text.blocks import Blocks
+from engine.readers.blocks import Blocks
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.text.cleaning import one_line
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue
 
 _REASONS = {
     **dict.fromkeys(["chemistry", "chem", "img"], reasons.FIGURES),
@@ -38,41 +36,38 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """
     bibliography = _BIBLIOGRAPHIES.get(local_name(root), _American)(root)
     title = bibliography.title()
-    blocks, left_out = Blocks(), Counter[str]()
+    blocks = Blocks()
+    blocks.expect(markup.all_text(root))
     blocks.add(title)
     _number_claims(root)
     for heading, tags in _TEXT.items():
         parts = [part for tag in tags for part in root.findall(f"{{*}}{tag}")]
         part = _in_language(parts, root.get("lang"))
-        left_out[reasons.TRANSLATIONS] += sum(n_words(other) for other in parts if other is not part)
+        for other in parts:
+            if other is not part:
+                markup.leave_outside(other, [], reasons.TRANSLATIONS, blocks)
         if part is None or not words(part):
             continue
         blocks.add_heading(heading, 1)
-        write(part, _GRAMMAR, blocks, left_out)
-    _count_bibliography(root, bibliography.used(), left_out)
-    document = assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_present(bibliography),
-        left_out=left_out,
-    )
-    return replace(document, pins=tuple(blocks.pins))
+        write(part, _GRAMMAR, blocks)
+    _count_bibliography(root, bibliography.used(), blocks)
+    return blocks.document(doc_id, source, title, _present(bibliography))
 
 
-def _count_bibliography(root: Element, used: Iterable[Element], left_out: Counter[str]) -> None:
+def _count_bibliography(root: Element, used: Iterable[Element], blocks: Blocks) -> None:
     """Count what is neither text nor metadata: cited documents, drawings, and the words of all other fields."""
     cited = [one for one in root.iter("{*}us-citation", "{*}citation", "{*}B561", "{*}B562", "{*}patcit", "{*}nplcit")]
     inside = ("us-citation", "citation", *(tag for tags in _TEXT.values() for tag in tags))
     cited = [one for one in cited if not any(local_name(above) in inside for above in one.iterancestors())]
-    left_out[reasons.REFERENCES] += len(cited)
+    blocks.left_out[reasons.REFERENCES] += len(cited)
     drawings = [one for tag in ("drawings", "SDODR", "subdoc-drawings") for one in root.iterfind(f"{{*}}{tag}")]
-    left_out[reasons.FIGURES] += sum(1 for part in drawings for _ in part.iter("{*}img"))
+    blocks.left_out[reasons.FIGURES] += sum(1 for part in drawings for _ in part.iter("{*}img"))
     text = [child for tags in _TEXT.values() for tag in tags for child in root.iterfind(f"{{*}}{tag}")]
     statements = root.iter("{*}us-claim-statement", "{*}claim-statement")
-    left_out[reasons.FRONT_MATTER] += n_words_outside(root, [*used, *cited, *drawings, *text, *statements])
+    other = [*statements, *cited, *drawings]
+    for element in other:
+        blocks.skip(markup.all_text(element))
+    markup.leave_outside(root, [*other, *text], reasons.FRONT_MATTER, blocks, used)
 
 
 def _number_claims(root: Element) -> None:

@@ -12,12 +12,12 @@ from lxml import etree
 
 from engine.readers import left_out as reasons
 from engine.readers import text
-from engine.readers.encoding import decode, without_encoded
+from engine.readers.blocks import Blocks
+from engine.readers.encoding import decode
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
 from engine.readers.scalars import split_names, typed_scalar
-from engine.text.blocks import Blocks
-from engine.text.cleaning import one_line
+from engine.text.cleaning import one_line, without_encoded
 from engine.text.document import Document, MetadataValue, assemble
 
 _SILENT = 5  # above the severest level of docutils: nothing is printed, nothing ends the process

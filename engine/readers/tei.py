@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
+from engine.readers.blocks import Blocks
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.readers.scalars import split_names
-from engine.text.blocks import Blocks
 from engine.text.cleaning import one_line
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue
 
 _DIVISION = re.compile(r"div[0-7]?$")
 _REASONS = {
@@ -37,7 +36,8 @@ _CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "sub
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """Read the title, the abstract and the text with its divisions; not the reference list."""
     title, others = _titles(root)
-    blocks, left_out = Blocks(), Counter[str]()
+    blocks = Blocks()
+    blocks.expect(markup.all_text(root))
     blocks.add(words(title))
     for other in others:
         blocks.add(words(other))
@@ -45,23 +45,17 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     if words(abstract):
         if abstract.find(".//{*}head") is None:
             blocks.add_heading("Abstract", 1)
-        write(abstract, _GRAMMAR, blocks, left_out)
+        write(abstract, _GRAMMAR, blocks)
         blocks.resume("", 1)
     for text in root.iterfind("{*}text"):
         markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
-        write(text, _GRAMMAR, blocks, left_out)
+        write(text, _GRAMMAR, blocks)
     header = root.find("{*}teiHeader")
     if header is not None:
-        left_out[reasons.FRONT_MATTER] += markup.n_words_outside(header, [title, *others, abstract, *_used(header)])
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=words(title),
-        metadata=_metadata(root),
-        left_out=left_out,
-    )
+        markup.leave_outside(header, [title, *others, abstract], reasons.FRONT_MATTER, blocks, _used(header))
+    texts = [header, *root.iterfind("{*}text")]
+    markup.leave_outside(root, texts, reasons.FRONT_MATTER, blocks)
+    return blocks.document(doc_id, source, words(title), _metadata(root))
 
 
 def _titles(root: Element) -> tuple[Element | None, list[Element]]:

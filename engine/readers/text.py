@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from engine.readers import left_out as reasons
 from engine.readers.aps import is_aps, read_text
-from engine.readers.encoding import decode, without_encoded
+from engine.readers.encoding import decode
 from engine.readers.scalars import typed_scalar
+from engine.text.cleaning import joined_words, without_encoded
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import find_headings
 from engine.text.numbering import could_be_title
@@ -21,20 +22,12 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
-_HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_UNSPACED_LINES = re.compile(
-    "(?<=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff、，])[ \\t]*\\n[ \\t]*(?=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff])"
-)
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
 _MAX_HEAD_CHARS = 150
 _LEAST_APART = 8  # lines between two heads of a text without form feeds, on average
 _SHARE_OF_PAGES = 0.6  # for heads without a number that counts
 _SHARE_COUNTING = 0.3
-_HYPHENS = "-\u2010\u00ad¬"
-_SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
-_LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 _SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
 
 _VERSUS = re.compile(r"(?P<first>[^\n]{0,200}?)\b(?:v|vs|V|VS)\.(?=\s)(?P<second>[^\n]{0,200})")
@@ -135,7 +128,7 @@ def running_text(text: str) -> RunningText:
     parts: list[str] = []
     size = 0
     for number, page in enumerate(pages):
-        part = _joined("\n".join(page))
+        part = joined_words("\n".join(page))
         if number:
             before = parts[-1].rstrip() if parts else ""
             following = part.lstrip()
@@ -150,7 +143,7 @@ def running_text(text: str) -> RunningText:
         size += len(part)
     joined = "".join(parts)
     if len(pages) > 1 and n_heads:
-        whole = _joined(joined)
+        whole = joined_words(joined)
         if len(whole) != len(joined):  # words that a page cuts
             starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
             joined = whole
@@ -280,31 +273,6 @@ def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
     before = next((lines[place].rstrip() for place in range(block[0] - 1, -1, -1) if lines[place].strip()), "")
     after = next((lines[place].lstrip() for place in range(block[-1] + 1, len(lines)) if lines[place].strip()), "")
     return _ENDS_OPEN.search(before) is not None and after[:1].islower()
-
-
-def _joined(text: str) -> str:
-    """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces."""
-    if not text.isascii():
-        text = _UNSPACED_LINES.sub(_full_line, text)
-    n_least = max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
-    if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
-        return text
-    known = frozenset(word.lower() for word in _WORD.findall(text))
-    return _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
-
-
-def _full_line(match: re.Match[str]) -> str:
-    """ "" where the line before is long enough to be full; a short line ends where its author ended it."""
-    start = match.string.rfind("\n", max(0, match.start() - 200), match.start()) + 1
-    return "" if match.start() - start >= _LEAST_UNSPACED else match.group()
-
-
-def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
-    head, tail, rest = match[1], match[2], match[3]
-    compound = f"{head}-{tail}".lower()
-    if tail[0].isupper() or (compound in known and f"{head}{tail}".lower() not in known):
-        return f"{head}-{tail}{rest}\n"
-    return f"{head}{tail}{rest}\n"
 
 
 def header_fields(text: str) -> dict[str, str]:

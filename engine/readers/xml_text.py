@@ -12,10 +12,10 @@ from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers.blocks import Blocks
 from engine.readers.formulas import tex_text
-from engine.readers.markup import Element, Grammar, HeadingMark, lift, local_name, n_words, words, write
-from engine.text.blocks import Blocks
-from engine.text.document import Document, MetadataValue, assemble
+from engine.readers.markup import Element, Grammar, HeadingMark, all_text, lift, local_name, n_words, words, write
+from engine.text.document import Document, MetadataValue
 
 KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
 _HEADINGS = frozenset(["heading", "header", "title", "name", "head", "subheading", "titre", "ArticleTitle"])
@@ -60,17 +60,16 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
             "Ntoso, USLM and RFC; convert it to one of these, to HTML or to JSON lines"
         )
     title, used = _title(root)
+    blocks = Blocks()
+    blocks.expect(all_text(root))
     metadata = _metadata(root)
     _write_attributes(root)
     lift(root, _NOTES, frozenset(["p", "t", "para", "text"]))
     _join_numbers(root)
-    blocks, left_out = Blocks(), Counter[str]()
     if used is None or local_name(used) == "FRBRname":
         blocks.add(title)
-    write(root, _grammar(root, used), blocks, left_out)
-    return assemble(
-        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=metadata, left_out=left_out
-    )
+    write(root, _grammar(root, used), blocks)
+    return blocks.document(doc_id, source, title, metadata)
 
 
 def _has_sentences(root: Element) -> bool:

@@ -44,6 +44,41 @@ def joined_lines(text: str) -> str:
     return text if text.isascii() else _UNSPACED_BREAK.sub("", text)
 
 
+_HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNSPACED_LINES = re.compile(
+    "(?<=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff、，])[ \\t]*\\n[ \\t]*(?=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff])"
+)
+_HYPHENS = "-\u2010\u00ad¬"
+_SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
+_LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
+
+
+def joined_words(text: str) -> str:
+    """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces."""
+    if not text.isascii():
+        text = _UNSPACED_LINES.sub(_full_line, text)
+    n_least = max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
+    if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
+        return text
+    known = frozenset(word.lower() for word in _WORD.findall(text))
+    return _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
+
+
+def _full_line(match: re.Match[str]) -> str:
+    """ "" where the line before is long enough to be full; a short line ends where its author ended it."""
+    start = match.string.rfind("\n", max(0, match.start() - 200), match.start()) + 1
+    return "" if match.start() - start >= _LEAST_UNSPACED else match.group()
+
+
+def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
+    head, tail, rest = match[1], match[2], match[3]
+    compound = f"{head}-{tail}".lower()
+    if tail[0].isupper() or (compound in known and f"{head}{tail}".lower() not in known):
+        return f"{head}-{tail}{rest}\n"
+    return f"{head}{tail}{rest}\n"
+
+
 def raised(before: str, text: str) -> str:
     """A superscript behind other text: "^12", but the letters of "1st" as they are."""
     mark = text.strip()
@@ -74,3 +109,28 @@ def check_text(text: str) -> None:
 def too_large(what: str, size: str, limit: int) -> DocumentError:
     """The error for something of `size` bytes where `limit` are allowed."""
     return DocumentError(f"the {what} is {size} bytes, the limit is {limit:,}; split it into several documents")
+
+
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}", re.MULTILINE
+)
+_LEAST_ENCODED = 60  # characters of a line of encoded bytes
+_LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
+
+
+def without_encoded(text: str) -> tuple[str, int]:
+    """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
+    n_chars = 0
+    if max(map(len, text.split()), default=0) < _LEAST_ENCODED:  # much faster than the pattern
+        return text, n_chars
+
+    def leave_out(match: re.Match[str]) -> str:
+        nonlocal n_chars
+        run = match.group()
+        if not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
+            return run  # a rule, or a sequence of genes
+        n_chars += len(run)
+        return "\n" if run.endswith("\n") else ""
+
+    text = _ENCODED.sub(leave_out, text)
+    return text, n_chars

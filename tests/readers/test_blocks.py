@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import DocumentError
-from engine.text.blocks import MAX_HEADING_CHARS, Blocks
+from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import assemble, stem
 
@@ -40,3 +40,13 @@ def test_a_text_over_the_limit_is_refused() -> None:
 def test_the_limit_counts_bytes_not_characters() -> None:
     with pytest.raises(DocumentError, match="the text is 33,554,434 bytes"):
         assemble("é" * (MAX_DOCUMENT_BYTES // 2 + 1), (), doc_id="d", source="a.txt")
+
+
+def test_words_of_the_source_that_are_nowhere_are_counted() -> None:
+    blocks = Blocks()
+    blocks.expect("The keeper of the upper lock, and a bargeman; sedi ment. Ann Vane, Weir Lab, 2020")
+    blocks.skip("and a bargeman")
+    blocks.describe("Ann Vane, Weir Lab, 2020")
+    blocks.add("The keeper of lock. Sediment and sedimentation")
+    document = blocks.document("a", "a.xml", "", {"authors": ["Ann Vane"], "year": 2020})
+    assert document.left_out == {"front_matter_words": 2, "unexplained_words": 2}  # Weir Lab; the upper
