@@ -26,7 +26,6 @@ from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Coverage, Span
-from engine.words.places import TermPlaces
 from engine.work import step
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ def _by_section(
         part = listed.get(row.best)
         if part is None or (part["quotes"] is None and is_quoted):
             part = _pair(pair, query, hit, quotes, is_quoted=is_quoted)
-        return {**part, "marks": _both(map(_offsets, quotes.marks(pair))) if is_quoted else None}
+        return {**part, "marks": _both(quotes.marks(pair)) if is_quoted else None}
 
     rows = [
         {
@@ -306,10 +305,11 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_qu
         similarity=None if strongest is None else strongest.similarity,
         threshold=None if strongest is None else strongest.threshold,
     )
+    terms = list(quotes.listed(pair.terms))
     return part | {
         "query_section": _section(query, pair.query_section),
         "target_section": _section(hit.document, pair.target_section),
-        "words": [_word(term, pair, hit.places) for term in quotes.listed(pair.terms)],
+        "words": list(map(_word, terms, *quotes.places(pair, [term.key for term in terms]))),
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
         "quotes": _both(map(_quote, (query, hit.document), quotes.of(pair))) if is_quoted else None,
     }
@@ -327,13 +327,12 @@ def _quote(document: Document, quote: Quote) -> dict[str, Any]:
     return place_of(document, quote.span) | {"text": quote.text, "marks": _offsets(quote.marks)}
 
 
-def _word(term: TermPart, pair: SectionPair, places: tuple[TermPlaces, TermPlaces]) -> dict[str, Any]:
-    mine, theirs = places
+def _word(term: TermPart, mine: list[list[int]], theirs: list[list[int]]) -> dict[str, Any]:
     return {
         "term": term.term,
         "contribution": term.contribution,
-        "query_spans": mine.spans(term.key, pair.query_section),
-        "target_spans": theirs.spans(term.key, pair.target_section),
+        "query_spans": mine,
+        "target_spans": theirs,
     }
 
 

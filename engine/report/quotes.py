@@ -11,8 +11,10 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,88 +108,151 @@ class Quotes:
         self._query, self._hit, self._language = query, hit, language or "none"
         terms = term_columns(hit.breakdown.terms)
         order = np.argsort(terms.keys)
-        self._keys, self._weights = terms.keys[order], terms.contributions[order]
+        keys, self._weights = terms.keys[order], terms.contributions[order]
+        self._terms = dict(zip(keys.tolist(), range(len(keys)), strict=True))
         self._is_strong = self._weights >= LEAST_MARKED * float(self._weights.max(initial=0.0))
-        self._sides = [self._shared(query.text, hit.places[0]), self._shared(hit.document.text, hit.places[1])]
+        self._sides = tuple(_Side(places, keys) for places in hit.places)
 
     def of(self, pair: SectionPair) -> tuple[Quote, Quote]:
         """A sentence of the query and one of the target, of their best passages or, if words add more, sections."""
-        numbers = pair.query_section, pair.target_section
         spans = shown_spans(pair, self._query, self._hit.document)
-        sides = [side.sentences(number, span) for side, number, span in zip(self._sides, numbers, spans, strict=True)]
-        common, *chosen = _best_pair(sides[0], sides[1], self._weights)
+        sections = self._sections(pair)
+        parts = [section.within(span) for section, span in zip(sections, spans, strict=True)]
+        common, *chosen = _best_pair(parts[0], parts[1], self._weights)
         is_marked = self._is_marked(common)
         mine, theirs = (
-            self._quote(side.text, sentences, at, is_marked)
-            for side, sentences, at in zip(self._sides, sides, chosen, strict=True)
+            self._quote(section.text, part, at, is_marked)
+            for section, part, at in zip(sections, parts, chosen, strict=True)
         )
         return mine, theirs
 
-    def marks(self, pair: SectionPair) -> tuple[list[Span], list[Span]]:
-        """The words of the two sections that carry the match: places in the texts, rising and apart."""
-        documents = self._query, self._hit.document
-        sections = documents[0].sections[pair.query_section], documents[1].sections[pair.target_section]
-        own = [side.within(section.start, section.stop) for side, section in zip(self._sides, sections, strict=True)]
-        is_marked = self._is_marked(np.intersect1d(own[0][0], own[1][0]))
-        mine, theirs = (
-            self._marks(side.text, spans[is_marked[terms]])
-            for side, (terms, spans) in zip(self._sides, own, strict=True)
-        )
+    def marks(self, pair: SectionPair) -> tuple[list[list[int]], list[list[int]]]:
+        """The words of the two sections that carry the match: [start, stop] in the texts, rising and apart."""
+        sections = self._sections(pair)
+        is_common = np.ones(len(self._weights), bool)
+        for section in sections:
+            is_common &= section.has
+        is_common &= self._is_strong
+        mine, theirs = (self._marks(one.text, one.spans[is_common[one.terms]]) for one in sections)
+        return mine, theirs
+
+    def places(self, pair: SectionPair, keys: Sequence[int]) -> tuple[list[list[list[int]]], list[list[list[int]]]]:
+        """All places of some terms in the two sections, for each term [start, stop] in the text, in reading order."""
+        terms = [self._terms.get(key, -1) for key in keys]
+        mine, theirs = (section.places_of(terms) for section in self._sections(pair))
         return mine, theirs
 
     def listed(self, terms: Iterable[TermPart]) -> Iterator[TermPart]:
         """The terms with a content word."""
         return (term for term in terms if content_of(term.term, self._language) is not None)
 
+    def _sections(self, pair: SectionPair) -> tuple[_Section, _Section]:
+        mine, theirs = self._sides
+        return mine.section(pair.query_section), theirs.section(pair.target_section)
+
     def _is_marked(self, terms: NDArray[np.int64]) -> NDArray[np.bool_]:
-        is_marked = np.zeros(len(self._keys) + 1, bool)
+        is_marked = np.zeros(len(self._weights), bool)
         is_marked[terms] = self._is_strong[terms]
         return is_marked
-
-    def _shared(self, text: str, places: TermPlaces) -> _Shared:
-        keys, spans = places.in_order
-        at = np.minimum(np.searchsorted(self._keys, keys), max(0, len(self._keys) - 1))
-        is_shared = self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), bool)
-        spans = spans[is_shared]
-        return _Shared(text, places, at[is_shared], spans, np.ascontiguousarray(spans[:, 0]))
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
         return _on_one_line(text, _shortened(text, side.spans[at], marks), marks)
 
-    def _marks(self, text: str, places: NDArray[np.int64]) -> list[Span]:
+    def _marks(self, text: str, places: NDArray[np.int64]) -> list[list[int]]:
         """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
+        merged: list[list[int]] = []
+        for start, stop in sorted(places.tolist()):
+            if merged and start <= merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], stop)
+            else:
+                merged.append([start, stop])
         marks = []
-        for mark in _merged([Span(start, stop) for start, stop in sorted(places.tolist())]):
-            content = content_of(text[mark.start : mark.stop], self._language)
+        for start, stop in merged:
+            content = content_of(text[start:stop], self._language)
             if content is not None:
-                marks.append(Span(mark.start + content.start, mark.start + content.stop))
+                marks.append([start + content.start, start + content.stop])
         return marks
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The terms of one side that the other side has too, in reading order."""
+class _Side:
+    """The terms of one side that the other side has too."""
 
-    text: str
-    places: TermPlaces
-    terms: NDArray[np.int64]  # (n,) places among the terms of the hit
-    spans: NDArray[np.int64]  # (n, 2)
-    starts: NDArray[np.int64]  # (n,)
+    def __init__(self, places: TermPlaces, keys: NDArray[np.int64]) -> None:
+        self._places, self._n_terms = places, len(keys)
+        self._terms, self._spans = places.in_order(keys)
+        self._starts = np.ascontiguousarray(self._spans[:, 0])
+        self._sections: dict[int, _Section] = {}
 
-    def within(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Terms and spans that begin in a stretch of the text."""
-        first, last = np.searchsorted(self.starts, (start, stop)).tolist()
-        return self.terms[first:last], self.spans[first:last]
+    def section(self, number: int) -> _Section:
+        """The shared terms of a section, in reading order."""
+        if number not in self._sections:
+            place = self._places.document.sections[number]
+            first, last = np.searchsorted(self._starts, (place.start, place.stop)).tolist()
+            self._sections[number] = _Section(
+                self._places, number, self._terms[first:last], self._spans[first:last], self._n_terms
+            )
+        return self._sections[number]
 
-    def sentences(self, section: int, within: Span) -> _Sentences:
-        """The sentences of a section that are in a stretch of the text."""
-        sentences = _inside(self.places.sentences(section), within)
-        starts = np.array([sentence.start for sentence in sentences])
-        terms, spans = self.within(sentences[0].start, sentences[-1].stop)
-        owners = np.searchsorted(starts, spans[:, 0], side="right") - 1
-        edges = np.searchsorted(self.places.terms.word_spans[:, 0], [*starts, sentences[-1].stop])
-        return _Sentences(sentences, terms, spans, owners, np.diff(edges))
+
+class _Section:
+    """The shared terms of a section, in reading order."""
+
+    def __init__(
+        self,
+        places: TermPlaces,
+        number: int,
+        terms: NDArray[np.int64],
+        spans: NDArray[np.int64],
+        n_terms: int,
+    ) -> None:
+        self.text = places.document.text
+        self.terms, self.spans = terms, spans  # (n,) places among the terms of the hit; (n, 2)
+        self._places, self._number, self._n_terms = places, number, n_terms
+
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """(T,) the terms that are in the section."""
+        has = np.zeros(self._n_terms, bool)
+        has[self.terms] = True
+        return has
+
+    def places_of(self, terms: Sequence[int]) -> list[list[list[int]]]:
+        """The spans of each of some terms."""
+        own, spans = self._by_term
+        return [spans[bisect_left(own, term) : bisect_right(own, term)] for term in terms]
+
+    @cached_property
+    def _by_term(self) -> tuple[list[int], list[list[int]]]:
+        order = np.argsort(self.terms, kind="stable")
+        return self.terms[order].tolist(), self.spans[order].tolist()
+
+    @cached_property
+    def sentences(self) -> _Sentences:
+        """All sentences of the section."""
+        spans = self._places.sentences(self._number)
+        starts = np.array([sentence.start for sentence in spans])
+        first, last = np.searchsorted(self.spans[:, 0], (spans[0].start, spans[-1].stop)).tolist()
+        places = self.spans[first:last]
+        owners = np.searchsorted(starts, places[:, 0], side="right") - 1
+        edges = np.searchsorted(self._places.word_starts, [*starts, spans[-1].stop])
+        return _Sentences(spans, self.terms[first:last], places, owners, np.diff(edges))
+
+    def within(self, span: Span) -> _Sentences:
+        """The sentences that are in a stretch of the text."""
+        whole = self.sentences
+        if span.start <= whole.spans[0].start and whole.spans[-1].stop <= span.stop:
+            return whole
+        inside = _inside(whole.spans, span)
+        first = whole.spans.index(inside[0])
+        own = slice(*np.searchsorted(whole.owners, (first, first + len(inside))).tolist())
+        return _Sentences(
+            inside,
+            whole.terms[own],
+            whole.places[own],
+            whole.owners[own] - first,
+            whole.sizes[first : first + len(inside)],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +262,7 @@ class _Sentences:
     spans: Sequence[Span]  # S, at least 1
     terms: NDArray[np.int64]  # (n,) places among the terms of the hit
     places: NDArray[np.int64]  # (n, 2)
-    owners: NDArray[np.int64]  # (n,) sentences
+    owners: NDArray[np.int64]  # (n,) sentences, rising
     sizes: NDArray[np.int64]  # (S,) words
 
 
@@ -205,24 +270,28 @@ def _best_pair(
     mine: _Sentences, theirs: _Sentences, weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], int, int]:
     """The terms that the two best sentences have in common, and the places of these sentences."""
-    terms = np.intersect1d(mine.terms, theirs.terms)
+    columns = np.zeros(len(weights), np.int64)  # bit 0: in mine; bit 1: in theirs; then the number among common terms
+    columns[mine.terms] = 1
+    columns[theirs.terms] |= 2
+    terms = np.flatnonzero(columns == 3)
     if not len(terms):
         first, second = (int(np.argmax(side.sizes >= _FEWEST_WORDS)) for side in (mine, theirs))
         return terms, first, second
-    has = [_incidence(side, terms) for side in (mine, theirs)]
+    columns[:] = -1
+    columns[terms] = np.arange(len(terms))
+    has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]
     words = [np.maximum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
     values = (has[0] * weights[terms]) @ has[1].T / np.sqrt(words[0][:, None] + words[1])
     first, second = divmod(int(np.argmax(values)), len(theirs.spans))
     return terms[(has[0][first] * has[1][second]) > 0], first, second
 
 
-def _incidence(side: _Sentences, terms: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(S, T) 1 where a sentence has a term."""
-    at = np.minimum(np.searchsorted(terms, side.terms), len(terms) - 1)
-    is_common = terms[at] == side.terms
-    found = np.zeros((len(side.spans), len(terms)))
-    found[side.owners[is_common], at[is_common]] = 1.0
-    return found
+def _incidence(side: _Sentences, columns: NDArray[np.int64], n_terms: int) -> NDArray[np.float64]:
+    """(S, T) 1 where a sentence has a term; `columns` numbers the common terms, others are -1."""
+    at = columns[side.terms]
+    has = np.zeros((len(side.spans), n_terms + 1))
+    has[side.owners, at] = 1.0
+    return has[:, :n_terms]
 
 
 def _inside(sentences: Sequence[Span], within: Span) -> Sequence[Span]:
@@ -237,49 +306,40 @@ def _inside(sentences: Sequence[Span], within: Span) -> Sequence[Span]:
     return sentences[:1]
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Spans that touch or overlap as one."""
-    merged: list[Span] = []
-    for span in spans:
-        if merged and span.start <= merged[-1].stop:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, span.stop))
-        else:
-            merged.append(span)
-    return merged
-
-
-def _shortened(text: str, sentence: Span, marks: Sequence[Span]) -> Span:
+def _shortened(text: str, sentence: Span, marks: Sequence[Sequence[int]]) -> Span:
     """A sentence, or around its first marks what fits in `MOST_CHARACTERS`, cut between words."""
     if sentence.stop - sentence.start <= MOST_CHARACTERS:
         return sentence
     start = sentence.start
-    if marks and marks[0].start - start > MOST_CHARACTERS // 2:
-        lead = text[marks[0].start - _LEAD : marks[0].start]
-        start = marks[0].start - len(lead.split(maxsplit=1)[-1] if lead[:1].isspace() else lead.partition(" ")[2])
+    if marks and marks[0][0] - start > MOST_CHARACTERS // 2:
+        lead = text[marks[0][0] - _LEAD : marks[0][0]]
+        start = marks[0][0] - len(lead.split(maxsplit=1)[-1] if lead[:1].isspace() else lead.partition(" ")[2])
     stop = min(sentence.stop, start + MOST_CHARACTERS)
-    fits = [mark.stop for mark in marks if mark.stop <= stop]
+    fits = [mark[1] for mark in marks if mark[1] <= stop]
     while stop < sentence.stop and stop > max([start + 1, *fits]) and not text[stop].isspace():
         stop -= 1
     return Span(start, stop)
 
 
-def _on_one_line(text: str, span: Span, marks: Sequence[Span]) -> Quote:
+def _on_one_line(text: str, span: Span, marks: Sequence[Sequence[int]]) -> Quote:
     pieces: list[str] = []
     moved = []
     n_characters = 0
     at = span.start
-    inside = [mark for mark in marks if span.start <= mark.start and mark.stop <= span.stop]
-    for mark in [*inside, Span(span.stop, span.stop)]:
-        for stretch, is_mark in ((text[at : mark.start], False), (text[mark.start : mark.stop], True)):
+    inside = [mark for mark in marks if span.start <= mark[0] and mark[1] <= span.stop]
+    for start, stop in [*inside, (span.stop, span.stop)]:
+        for stretch, is_mark in ((text[at:start], False), (text[start:stop], True)):
+            if not stretch:
+                continue
             line = " ".join(stretch.split())
-            if stretch[:1].isspace() and n_characters and not pieces[-1].endswith(" "):
+            if stretch[0].isspace() and n_characters and not pieces[-1].endswith(" "):
                 line = f" {line}"
-            if line.strip() and stretch[-1:].isspace():
+            if stretch[-1].isspace() and line.strip():
                 line += " "
-            if is_mark and line:
-                moved.append(Span(n_characters, n_characters + len(line)))
             if line:
+                if is_mark:
+                    moved.append(Span(n_characters, n_characters + len(line)))
                 pieces.append(line)
                 n_characters += len(line)
-        at = mark.stop
+        at = stop
     return Quote(span, "".join(pieces).rstrip(), tuple(moved))

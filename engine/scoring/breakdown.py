@@ -24,16 +24,15 @@ from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Span
-from engine.words.alignment import occurrences, section_shares, section_starts
 from engine.words.apart import Sections
-from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
-from engine.words.mixture import Mixture, SectionShares, joined_shares
-from engine.words.places import PAIR, QueryText, TermPlaces, nowhere
-from engine.words.segmenter import Terms, segmenter_of
+from engine.words.mixture import Mixture
+from engine.words.places import PAIR, QueryText, TermPlaces
+from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 
 N_TERMS = 10  # terms listed for a pair of sections
+KINDS_OF_TERMS = ("words", "pairs")
 
 PartT = TypeVar("PartT")
 
@@ -280,17 +279,32 @@ class _SharedTerms:
     """The terms, words and pairs of words, that one target shares with the query."""
 
     def __init__(
-        self, target: Document, words: _TermsOfKind, pairs: _TermsOfKind, passages: NDArray[np.float64]
+        self,
+        places: tuple[TermPlaces, TermPlaces],
+        terms: tuple[QueryTerms, QueryTerms],
+        components: Mapping[str, float],
+        section_weights: NDArray[np.float64] | None,
+        passages: NDArray[np.float64],
     ) -> None:
-        """Distribute the terms over pairs of sections; `passages` (A, B) is what the passages of each contribute."""
-        self._text = target.text
-        self._keys = np.concatenate([words.keys, pairs.keys])  # (T,)
-        self._spans = np.concatenate([words.spans, pairs.spans])  # (T, 2) of their first places
-        self._all = np.concatenate([words.contributions, pairs.contributions])  # (T,)
-        mine, theirs = (
-            joined_shares(*sides, len(words.keys)) for sides in zip(words.shares, pairs.shares, strict=True)
+        """Find the terms and distribute them over pairs of sections; `passages` (A, B) is what those of each add."""
+        mine, theirs = places
+        self._text = theirs.document.text
+        self._names: dict[int, str] = {}
+        title = title_span(theirs.document)
+        keys, contributions = [], []
+        for kind, weighted, table in zip(KINDS_OF_TERMS, terms, theirs.tables(title), strict=True):
+            shared = matches(weighted, table)
+            keys.append(weighted.terms[shared.terms].astype(np.int64) + (PAIR if kind == "pairs" else 0))
+            contributions.append(components[kind] * shared.shares / (shared.shares.sum() or 1.0))
+        self._keys, self._all = np.concatenate(keys), np.concatenate(contributions)  # (T,) each
+        self._spans = theirs.first_spans(self._keys)  # (T, 2)
+        title_of_query = title_span(mine.document) if terms[0].counts is None else None
+        self._mixture = Mixture(
+            mine.shares(self._keys, title_of_query, section_weights),
+            theirs.shares(self._keys, title),
+            self._all,
+            passages,
         )
-        self._mixture = Mixture(mine, theirs, self._all, passages)
 
     @property
     def masses(self) -> NDArray[np.float64]:
@@ -313,12 +327,15 @@ class _SharedTerms:
         if len(terms) > n_most:  # equal terms at the border are ordered by their names
             chosen = np.flatnonzero(contributions >= -np.partition(-contributions, n_most - 1)[n_most - 1])
             terms, contributions = terms[chosen], contributions[chosen]
-        spans, keys = self._spans[terms].tolist(), self._keys[terms].tolist()
-        parts = [
-            TermPart(" ".join(self._text[start:stop].split()), contribution, key)
-            for (start, stop), contribution, key in zip(spans, contributions.tolist(), keys, strict=True)
-        ]
+        parts = map(TermPart, map(self._name, terms.tolist()), contributions.tolist(), self._keys[terms].tolist())
         return tuple(sorted(parts, key=_strength)[:n_most])
+
+    def _name(self, term: int) -> str:
+        name = self._names.get(term)
+        if name is None:
+            start, stop = self._spans[term].tolist()
+            name = self._names[term] = " ".join(self._text[start:stop].split())
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,16 +369,6 @@ class _RankedTerms(LazyParts[TermPart]):
         return self._first[at]
 
 
-@dataclass(frozen=True, slots=True)
-class _TermsOfKind:
-    """The words, or the pairs of words, that one target shares with the query."""
-
-    keys: NDArray[np.int64]  # (T,)
-    spans: NDArray[np.int64]  # (T, 2) of their first places in the target
-    contributions: NDArray[np.float64]  # (T,)
-    shares: tuple[SectionShares, SectionShares]  # in the sections of the query, and of the target
-
-
 def _parts(
     query_chunks: Sequence[Chunk],
     target: Document,
@@ -371,17 +378,14 @@ def _parts(
 ) -> Mapping[str, Any]:
     passages = _passages(query_chunks, chunks, scored.limits)
     by_passages = _by_pair(passages, scored.text.document, target)
-    words, places = None, (nowhere(scored.text.document), nowhere(target))
+    words = places = None
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
         found = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
             found = Sections.of_kinds(target).kept(found, scored.skip)
-        kinds = (("words", scored.words), ("pairs", scored.pairs))
-        of_words, of_pairs = (
-            _shared_terms(target, found, kind, of_kind, components[kind], scored) for kind, of_kind in kinds
-        )
-        words = _SharedTerms(target, of_words, of_pairs, by_passages)
         places = scored.text.places, TermPlaces(target, found)
+        terms = scored.words, scored.pairs
+        words = _SharedTerms(places, terms, components, scored.section_weights, by_passages)
     columns = _columns(by_passages, np.zeros_like(by_passages) if words is None else words.masses)
     is_beside = np.isin(columns.query_sections, _besides(scored.text.kinds))
     is_beside |= np.isin(columns.target_sections, _besides(section_kinds(target)))
@@ -446,23 +450,3 @@ def _passages(
             )
         )
     return parts
-
-
-def _shared_terms(
-    target: Document, found: Terms, kind: str, query_terms: QueryTerms, component: float, scored: Scored
-) -> _TermsOfKind:
-    """The terms of one kind that the target shares with the query, by pair of sections."""
-    text, title = scored.text, title_span(target)
-    shared = matches(query_terms, getattr(counted([found], [title]), kind))
-    names = query_terms.terms[shared.terms]
-    contributions = component * shared.shares / (shared.shares.sum() or 1.0)
-    title_of_query = title_span(text.document) if query_terms.counts is None else None
-    mine = occurrences(text.terms, kind, section_starts(text.document), title_of_query)
-    theirs = occurrences(found, kind, section_starts(target), title)
-    order = np.argsort(names)
-    names, contributions = names[order], contributions[order]
-    seen, first = np.unique(theirs.terms, return_index=True)
-    spans = theirs.spans[first[np.searchsorted(seen, names)]] if len(names) else np.empty((0, 2), np.int64)
-    keys = names.astype(np.int64) + (PAIR if kind == "pairs" else 0)
-    shares = section_shares(mine, names, scored.section_weights), section_shares(theirs, names)
-    return _TermsOfKind(keys, spans, contributions, shares)

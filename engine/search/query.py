@@ -21,11 +21,10 @@ from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, kind_bits, section_kinds
 from engine.text.spans import Span
-from engine.words.alignment import mean_weights, occurrences, section_starts
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
-from engine.words.places import QueryText
+from engine.words.places import PAIR, QueryText
 from engine.words.titles import title_span
 
 
@@ -144,13 +143,14 @@ def _terms(
     else:
         found = text.terms
         tables = counted([found], [title])
-    of_sections, starts = np.array(query.section_weights), section_starts(query.document)
+    of_sections = np.array(query.section_weights)
 
     def weighted(kind: str) -> QueryTerms:
         table: TermTable = getattr(tables, kind)
         means = None
         if found is not None and is_weighted:
-            means = mean_weights(occurrences(found, kind, starts, title), table.terms, of_sections)
+            keys = table.terms.astype(np.int64) + (PAIR if kind == "pairs" else 0)
+            means = text.places.mean_weights(keys, title, of_sections)
         weigh = cover_terms if scoring.cover else query_terms
         return weigh(table, getattr(background.reference.statistics, kind), means)
 

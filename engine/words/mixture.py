@@ -47,15 +47,6 @@ class SectionShares:
         return SectionShares(self.terms[at], self.sections[at], self.shares[at])
 
 
-def joined_shares(one: SectionShares, other: SectionShares, n_terms: int) -> SectionShares:
-    """The shares of two kinds of terms; those of the second are numbered from `n_terms` on."""
-    return SectionShares(
-        np.concatenate([one.terms, other.terms + n_terms]),
-        np.concatenate([one.sections, other.sections]),
-        np.concatenate([one.shares, other.shares]),
-    )
-
-
 class Mixture:
     """The contributions of T shared terms, distributed over A x B pairs of sections."""
 

@@ -1,8 +1,14 @@
-"""The terms and sentences of one text and where they stand, from a single segmentation of the text. Scores nothing."""
+"""The terms and sentences of one text and where they stand, from a single segmentation of the text. Scores nothing.
+
+Counts are those of the score: an occurrence in a title counts several times, and adds to the section that contains
+the title. Where the sections of a query have weights, an occurrence counts as often as the weight of its section.
+`engine.words.mixture` distributes contributions by these counts.
+
+Letters in shapes: N occurrences of words, then of pairs; D distinct keys, T wanted keys, A sections of the text.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -14,16 +20,18 @@ from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import sentence_starts
 from engine.text.spans import Span
-from engine.words.alignment import section_starts
 from engine.words.apart import Sections
+from engine.words.counts import MOST_COUNT, TermTable
+from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms, segmenter_of
+from engine.words.titles import repeats
 
 PAIR = 1 << 32  # added to the hash of a pair of words, since words and pairs are hashed separately
-_SECTION = 33  # bits of a key, which the number of a section follows
+_PLACE_BITS = 30  # of a number that sorts occurrences by key, and those of one key by place
 
 
 class TermPlaces:
-    """The terms of a document by section."""
+    """The terms of a document: where each occurs, and how often in each section."""
 
     def __init__(self, document: Document, terms: Terms) -> None:
         """Keep the terms of a segmented document; sections that take no part in a score have no terms."""
@@ -38,11 +46,9 @@ class TermPlaces:
             key: hash of the term, plus `PAIR` for a pair of words.
             section: index of the section.
         """
-        keys, spans = self._sorted
-        name = section << _SECTION | key
-        first = bisect_left(keys, name)
-        found: list[list[int]] = spans[first : bisect_right(keys, name, first)].tolist()
-        return found
+        _, at = self.occurrences(np.array([key]))
+        spans: list[list[int]] = self._spans[at[self._sections[at] == section]].tolist()
+        return spans
 
     def sentences(self, section: int) -> Sequence[Span]:
         """The sentences of a section without its heading; at least one."""
@@ -57,26 +63,115 @@ class TermPlaces:
             ]
         return self._sentences[section]
 
-    @cached_property
-    def in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Keys (n,) and spans (n, 2) of words and pairs together, in reading order."""
-        spans = np.concatenate([self.terms.word_spans, self.terms.pair_spans])
-        order = np.argsort(spans[:, 0], kind="stable")
-        return self.keys[order], spans[order]
+    def occurrences(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places of terms: (n,) 0 to T-1 rising, and (n,) numbers of occurrences, in reading order for each term.
+
+        Args:
+            keys: (T,) of which some may not occur.
+        """
+        distinct, starts, order = self._by_key
+        at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
+        if not len(distinct):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        sizes = np.where(distinct[at] == keys, starts[at + 1] - starts[at], 0)
+        ends = np.cumsum(sizes)
+        at_order = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[at] - ends + sizes, sizes)
+        return np.repeat(np.arange(len(keys)), sizes), order[at_order]
+
+    def in_order(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Terms (n,), 0 to T-1, and spans (n, 2) of all their occurrences, in reading order."""
+        terms, at = self.occurrences(keys)
+        order = np.argsort(self._ranks[at])
+        return terms[order], self._spans[at[order]]
+
+    def shares(
+        self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64] | None = None
+    ) -> SectionShares:
+        """The share of the occurrences of each term that is in each section.
+
+        Args:
+            keys: (T,) rising.
+            title: span of the title, whose terms count more often; None if the text does not contain it.
+            weights: (A,) of the sections, by which occurrences count; 1 by default.
+        """
+        terms, at = self.occurrences(keys)
+        sections = self._sections[at]
+        is_first = (np.diff(terms, prepend=-1) != 0) | (np.diff(sections, prepend=-1) != 0)
+        rows = np.flatnonzero(is_first)
+        counts = np.add.reduceat(self._repeats(title)[at], rows) if len(rows) else np.empty(0, np.int64)
+        terms, sections = terms[rows], sections[rows]
+        counted = counts if weights is None else counts * weights[sections]
+        return SectionShares(terms, sections, counted / np.bincount(terms, counted, minlength=len(keys))[terms])
+
+    def mean_weights(
+        self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The mean weight (T,) of the places where each term occurs; the arguments are those of `shares`."""
+        terms, at = self.occurrences(keys)
+        counts = self._repeats(title)[at]
+        summed = np.bincount(terms, weights[self._sections[at]] * counts, minlength=len(keys))
+        return np.asarray(summed / np.bincount(terms, counts, minlength=len(keys)))
+
+    def tables(self, title: Span | None) -> tuple[TermTable, TermTable]:
+        """The counts of words and of pairs."""
+        distinct, starts, order = self._by_key
+        counts = np.add.reduceat(self._repeats(title)[order], starts[:-1]) if len(distinct) else starts[:0]
+        counts = np.minimum(counts, MOST_COUNT).astype(np.uint16)
+        n_words = int(np.searchsorted(distinct, PAIR))
+        terms = distinct.astype(np.uint32)  # without `PAIR`
+        words, pairs = (
+            TermTable(terms[at], counts[at], np.array([0, len(terms[at])]), np.array([n], np.uint32))
+            for at, n in (
+                (slice(n_words), len(self.terms.words)),
+                (slice(n_words, None), len(self.terms.pairs)),
+            )
+        )
+        return words, pairs
+
+    def first_spans(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first place (T, 2) of each term, all of which occur."""
+        distinct, starts, order = self._by_key
+        return np.asarray(self._spans[order[starts[np.searchsorted(distinct, keys)]]])
 
     @cached_property
-    def keys(self) -> NDArray[np.int64]:
-        """(n,) of all occurrences of words, then of all occurrences of pairs; each kind in reading order."""
-        return np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])
+    def word_starts(self) -> NDArray[np.int64]:
+        """The first character of each word, rising."""
+        return np.ascontiguousarray(self.terms.word_spans[:, 0])
+
+    def _repeats(self, title: Span | None) -> NDArray[np.int64]:
+        """(N,) how often each occurrence counts."""
+        return np.concatenate([repeats(self.terms.word_spans, title), repeats(self.terms.pair_spans, title)])
 
     @cached_property
-    def _sorted(self) -> tuple[list[int], NDArray[np.int64]]:
-        """The keys with their sections (n,), rising, and the spans (n, 2) in that order."""
-        spans = np.concatenate([self.terms.word_spans, self.terms.pair_spans])
-        sections = np.maximum(np.searchsorted(section_starts(self.document), spans[:, 0], side="right") - 1, 0)
-        keys = sections << _SECTION | self.keys
-        order = np.argsort(keys, kind="stable")
-        return keys[order].tolist(), spans[order]
+    def _spans(self) -> NDArray[np.int64]:
+        """(N, 2)."""
+        return np.concatenate([self.terms.word_spans, self.terms.pair_spans])
+
+    @cached_property
+    def _sections(self) -> NDArray[np.int64]:
+        """(N,) section of the first character."""
+        return np.maximum(np.searchsorted(section_starts(self.document), self._spans[:, 0], side="right") - 1, 0)
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.int64]:
+        """(N,) place of each occurrence in reading order."""
+        ranks = np.empty(len(self._spans), np.int64)
+        ranks[np.argsort(self._spans[:, 0], kind="stable")] = np.arange(len(ranks))
+        return ranks
+
+    @cached_property
+    def _by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The keys (D,) rising, where each starts (D + 1,) in the third array, and all occurrences (N,) by key."""
+        keys = np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])
+        values = np.sort(keys << _PLACE_BITS | np.arange(len(keys)))
+        keys = values >> _PLACE_BITS
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        return keys[starts], np.append(starts, len(keys)), values & ((1 << _PLACE_BITS) - 1)
+
+
+def section_starts(document: Document) -> NDArray[np.int64]:
+    """(A,) offsets of the sections of a document, rising; [0] for one without sections."""
+    return np.array([section.start for section in document.sections] or [0], np.int64)
 
 
 def after_heading(document: Document, span: Span, section: int) -> int:

@@ -116,10 +116,12 @@ class _Words:
 
 def _plain_words(text: str) -> _Words:
     """The words of a text without marks and without scripts that are cut into bigrams."""
-    is_word = _is_word()[_codes(text)]
+    codes = _codes(text)
+    is_word = _is_word()[codes]
     edges = np.flatnonzero(np.diff(is_word, prepend=False, append=False))
     starts, stops = edges[::2], edges[1::2]
-    words = [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    spaced = np.where(is_word, codes, codes.dtype.type(ord(" "))).tobytes()
+    words = spaced.decode("ascii" if codes.itemsize == 1 else "utf-32-le", "surrogatepass").split()
     return _Words(words, starts, stops, np.arange(1, len(words) + 1))
 
 

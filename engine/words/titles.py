@@ -25,6 +25,7 @@ FRONT_CHARS = 4_000  # first characters of a text, which are searched for its ti
 _MOST_WORDS = 100  # of a title; a longer one is a paragraph
 _WORD = re.compile(r"\w+")
 _SIGNS = r"(?:[^\w\n]|_)*"
+_LINE_END = re.compile(f"{_SIGNS}$", re.MULTILINE)
 
 
 def title_span(document: Document) -> Span | None:
@@ -35,6 +36,9 @@ def title_span(document: Document) -> Span | None:
     words = _WORD.findall(document.title)
     if not 0 < len(words) <= _MOST_WORDS:
         return None
+    if document.text.startswith(document.title) and _LINE_END.match(document.text, len(document.title)):
+        first = document.title.index(words[0])  # most readers begin the text with the title
+        return Span(first, document.title.rindex(words[-1]) + len(words[-1]))
     title = r"[\W_]+".join(map(re.escape, words))
     line = rf"^(?:{_SIGNS}(?:title|subject) *:)?{_SIGNS}({title}){_SIGNS}$"
     found = re.search(line, document.text[:FRONT_CHARS], re.IGNORECASE | re.MULTILINE)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.words.mixture import Mixture, SectionShares, joined_shares
+from engine.words.mixture import Mixture, SectionShares
 
 Matrix = NDArray[np.float64]
 
@@ -72,10 +72,3 @@ def test_texts_without_shared_terms_have_no_masses() -> None:
     found = Mixture(nothing, nothing, np.empty(0), np.full((2, 3), 0.1))
     assert found.masses.tolist() == np.zeros((2, 3)).tolist()
     assert [len(values) for values in found.of_pair(1, 2)] == [0, 0]
-
-
-def test_two_kinds_of_terms_are_numbered_one_after_another() -> None:
-    one, other = rows(np.array([[1.0, 0.0], [0.0, 1.0]])), rows(np.array([[0.5, 0.5]]))
-    joined = joined_shares(one, other, 2)
-    assert joined.terms.tolist() == [0, 1, 2, 2]
-    assert joined.sections.tolist() == [0, 1, 0, 1]
