@@ -164,6 +164,7 @@ def _hit(
     step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
     n_quoted = N_MATCHES if n_pairs is None else n_listed
     quotes = Quotes(query, hit, language)
+    shares = section_shares(query, kinds, pairs, floor, hit.breakdown.sections)
     parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]
     if (rest := hit.breakdown.beyond(n_listed)) is not None:
         parts.append(_part("rest", rest.contribution, in_words=rest.words))
@@ -184,7 +185,7 @@ def _hit(
         ],
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
-        "by_section": _by_section(query, hit, section_shares(query, kinds, pairs, floor), quotes, parts, n_listed),
+        "by_section": _by_section(query, hit, shares, quotes, parts, n_listed),
     }
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
@@ -247,11 +248,13 @@ def _by_section(
     n_listed: int,
 ) -> dict[str, Any]:
     """The score by section of the query; the contributions of `rows` and `rest` sum to it, to 1e-5."""
+    n_listed = min(n_listed, sum(row.best is not None for row in shares.rows))
     listed = dict(enumerate(part for part in parts if part["kind"] == "section_pair"))
 
     def best(row: SectionShare, at: int) -> Mapping[str, Any]:
-        pair, is_quoted = hit.breakdown.pairs[row.best], at < N_MATCHES or n_listed < len(shares.rows)
-        part = listed.get(row.best)
+        place = row.best or 0
+        pair, is_quoted = hit.breakdown.pairs[place], at < N_MATCHES or n_listed < len(shares.rows)
+        part = listed.get(place)
         if part is None or (part["quotes"] is None and is_quoted):
             part = _pair(pair, query, hit, quotes, is_quoted=is_quoted)
         return {**part, "marks": _both(quotes.marks(pair)) if is_quoted else None}
@@ -273,7 +276,7 @@ def _by_section(
     for row in shares.rows[n_listed:]:
         rest.setdefault(row.kind.value, []).append(row.contribution)
     kinds_of_rest = [(kind, len(values), sum(values)) for kind, values in rest.items()]
-    if (small := hit.breakdown.small) is not None:
+    if (small := hit.breakdown.small) is not None and hit.breakdown.sections is None:
         kinds_of_rest.append(("small", 0, small.contribution))
     return {
         "n_sections": shares.n_sections,

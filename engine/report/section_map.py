@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.scoring.breakdown import PairColumns
 from engine.text.document import Document, section_label
@@ -109,7 +108,7 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
         n_columns=n_columns,
         rows=rows,
         columns=columns,
-        shades=_shades(drawn, n_rows, n_columns, cell),
+        shades=_shades(drawn, cell),
         shown=tuple(
             Shown(
                 column * cell,
@@ -145,20 +144,19 @@ def _room(labels: Sequence[Label]) -> int:
     return int(_PER_CHARACTER * max((len(label.text) for label in labels), default=0)) + 12
 
 
-def _shades(pairs: PairColumns, n_rows: int, n_columns: int, cell: int) -> tuple[tuple[int, str], ...]:
+def _shades(pairs: PairColumns, cell: int) -> tuple[tuple[int, str], ...]:
     """Paths by shade; neighbouring cells of a row with the same shade are one rectangle."""
-    values = np.zeros((n_rows, n_columns))
-    values[pairs.query_sections, pairs.target_sections] = pairs.contributions
     # Square roots, since one strong pair would otherwise leave all others white.
-    levels = np.ceil(SHADES * np.sqrt(values / max(float(values.max()), 1e-12))).astype(np.int64)
-    return tuple((int(level), _path(levels == level, cell)) for level in np.unique(levels) if level)
-
-
-def _path(is_in: NDArray[np.bool_], cell: int) -> str:
-    steps = np.diff(np.pad(is_in, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    rows, starts = np.nonzero(steps == 1)
-    stops = np.nonzero(steps == -1)[1]
-    return "".join(
-        f"M{start * cell} {row * cell}h{(stop - start) * cell}v{cell}h{-(stop - start) * cell}z"
-        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True)
-    )
+    most = max(float(pairs.contributions.max(initial=0.0)), 1e-12)
+    levels = np.ceil(SHADES * np.sqrt(pairs.contributions / most)).astype(np.int64)
+    order = np.lexsort((pairs.target_sections, pairs.query_sections, levels))
+    levels, rows, columns = levels[order], pairs.query_sections[order], pairs.target_sections[order]
+    is_new_row = (np.diff(levels, prepend=-1) != 0) | (np.diff(rows, prepend=-1) != 0)
+    firsts = np.flatnonzero(is_new_row | (np.diff(columns, prepend=-2) != 1))
+    sizes = np.diff(np.append(firsts, len(levels)))
+    paths: dict[int, list[str]] = {}
+    runs = np.stack([levels[firsts], rows[firsts], columns[firsts], sizes], axis=1)
+    for level, row, start, n_cells in runs.tolist():
+        path = f"M{start * cell} {row * cell}h{n_cells * cell}v{cell}h{-n_cells * cell}z"
+        paths.setdefault(level, []).append(path)
+    return tuple((level, "".join(path)) for level, path in paths.items() if level)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scoring.breakdown import SectionPair, pair_columns
+from engine.scoring.breakdown import SectionPair, SectionSums, pair_columns
 from engine.scoring.floor import Floor
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
@@ -34,7 +34,7 @@ class SectionShare:
     contribution: float
     words: float
     n_pairs: int
-    best: int  # place of its strongest pair among the section pairs of the hit
+    best: int | None  # place of its strongest pair among those of the hit; None if the section was not divided
     is_covered: bool | None
 
 
@@ -74,7 +74,11 @@ def _sizes(query: Document, kinds: Sequence[SectionKind]) -> tuple[NDArray[np.fl
 
 
 def section_shares(
-    query: Document, kinds: Sequence[SectionKind], pairs: Sequence[SectionPair], floor: Floor | None
+    query: Document,
+    kinds: Sequence[SectionKind],
+    pairs: Sequence[SectionPair],
+    floor: Floor | None,
+    sums_of_all: SectionSums | None = None,
 ) -> SectionShares:
     """Sum the section pairs of a hit by section of the query.
 
@@ -83,18 +87,22 @@ def section_shares(
         kinds: of its sections.
         pairs: of the hit, the strongest of each section of the query before its others.
         floor: of the index, for the query; None where it is not known.
+        sums_of_all: `Breakdown.sections`; the sections of a very long query that are not divided come last.
     """
     columns, n_sections = pair_columns(pairs), len(query.sections)
     sums, words = (
-        np.bincount(columns.query_sections, values, minlength=n_sections)
+        np.bincount(columns.query_sections, values, minlength=n_sections).astype(np.float64)
         for values in (columns.contributions, columns.words)
     )
+    if sums_of_all is not None:
+        sums, words = sums_of_all.contributions, sums_of_all.words
     n_pairs = np.bincount(columns.query_sections, minlength=n_sections)
     best = dict(zip(*(one.tolist() for one in np.unique(columns.query_sections, return_index=True)), strict=True))
     _, is_counted = _sizes(query, kinds)
     is_covered = None
     if floor is not None:
-        is_covered = is_counted & (n_pairs > 0) & (sums >= section_floors(query, kinds, floor))
+        is_covered = is_counted & (sums > 0) & (sums >= section_floors(query, kinds, floor))
+    is_beside = np.array([kind is not SectionKind.BODY for kind in kinds], bool)
     rows = (
         SectionShare(
             at,
@@ -102,11 +110,11 @@ def section_shares(
             float(sums[at]),
             float(words[at]),
             int(n_pairs[at]),
-            best[at],
+            best.get(at),
             None if is_covered is None else bool(is_covered[at]),
         )
-        for at in np.lexsort((-sums, np.array([kind is not SectionKind.BODY for kind in kinds], bool))).tolist()
-        if n_pairs[at]
+        for at in np.lexsort((-sums, is_beside, n_pairs == 0)).tolist()
+        if sums[at]
     )
     return SectionShares(tuple(rows), int(is_counted.sum()), None if is_covered is None else int(is_covered.sum()))
 

@@ -26,7 +26,7 @@ from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Chunk, Span
 from engine.words.apart import Sections
 from engine.words.likelihood import QueryTerms, matches
-from engine.words.mixture import Mixture
+from engine.words.mixture import N_DIVIDED, DividedMixture, Mixture, is_long
 from engine.words.places import PAIR, QueryText, TermPlaces
 from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
@@ -119,9 +119,17 @@ class SectionPair:
 class SmallPairs:
     """Weak section pairs as one part: those below the minimum contribution of a search, or beyond those listed."""
 
-    n_pairs: int  # at least 1
+    n_pairs: int  # at least 1; a section that is not divided is one pair with the whole target
     contribution: float
     words: float  # the amount of the contribution that words add
+
+
+@dataclass(frozen=True, slots=True)
+class SectionSums:
+    """What each section of the query adds to a score, over all of the target."""
+
+    contributions: NDArray[np.float64]  # (A,)
+    words: NDArray[np.float64]  # (A,) the amount that words add
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,8 @@ class Breakdown(Deferred):
     terms: Sequence[TermPart]  # all terms, over the whole documents, strongest first
     components: Mapping[str, float]  # contribution of chunks, words and pairs of words
     small: SmallPairs | None = None  # the section pairs below the minimum of the search; None where there are none
+    # Of two very long texts only the strongest sections of the query are divided into pairs, `small` sums the others:
+    sections: SectionSums | None = None  # what each section of the query adds, divided or not; None where all are
     # Where the terms of query and target stand; None for a breakdown that no search made.
     places: tuple[TermPlaces, TermPlaces] | None = field(default=None, repr=False, compare=False)
 
@@ -284,9 +294,8 @@ class _SharedTerms:
         terms: tuple[QueryTerms, QueryTerms],
         components: Mapping[str, float],
         section_weights: NDArray[np.float64] | None,
-        passages: NDArray[np.float64],
     ) -> None:
-        """Find the terms and distribute them over pairs of sections; `passages` (A, B) is what those of each add."""
+        """Find the terms, and the share of each in the sections of both texts."""
         mine, theirs = places
         self._text = theirs.document.text
         self._names: dict[int, str] = {}
@@ -299,20 +308,27 @@ class _SharedTerms:
         self._keys, self._all = np.concatenate(keys), np.concatenate(contributions)  # (T,) each
         self._spans = theirs.first_spans(self._keys)  # (T, 2)
         title_of_query = title_span(mine.document) if terms[0].counts is None else None
-        self._mixture = Mixture(
-            mine.shares(self._keys, title_of_query, section_weights),
-            theirs.shares(self._keys, title),
-            self._all,
-            passages,
-        )
+        self._shares = mine.shares(self._keys, title_of_query, section_weights), theirs.shares(self._keys, title)
+        self._mixture: Mixture | DividedMixture | None = None
 
-    @property
-    def masses(self) -> NDArray[np.float64]:
+    def is_long(self, passages: _Passages) -> bool:
+        """Whether the texts have too many pairs of sections to divide all terms among them."""
+        return is_long(*self._shares, passages.shape)
+
+    def spread(self, passages: _Passages) -> NDArray[np.float64]:
         """(A, B) contribution of all terms to each pair of sections."""
-        return self._mixture.masses
+        self._mixture = mixture = Mixture(*self._shares, self._all, passages.matrix())
+        return mixture.masses
+
+    def divide(self, passages: _Passages) -> DividedMixture:
+        """The contributions of all terms by section of the query."""
+        self._mixture = mixture = DividedMixture(*self._shares, self._all, passages.of_sections(), passages.shape[1])
+        return mixture
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[TermPart, ...]:
         """The strongest terms of a pair of sections, strongest first."""
+        if self._mixture is None:
+            return ()
         return self._strongest(*self._mixture.of_pair(query_section, target_section), N_TERMS)
 
     def ranked(self) -> Sequence[TermPart]:
@@ -377,7 +393,7 @@ def _parts(
     scored: Scored,
 ) -> Mapping[str, Any]:
     passages = _passages(query_chunks, chunks, scored.limits)
-    by_passages = _by_pair(passages, scored.text.document, target)
+    by_pair = _Passages(passages, scored.text.document, target)
     words = places = None
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
         found = segmenter_of(scored.text.language or "none").segment(target.text)
@@ -385,18 +401,56 @@ def _parts(
             found = Sections.of_kinds(target).kept(found, scored.skip)
         places = scored.text.places, TermPlaces(target, found)
         terms = scored.words, scored.pairs
-        words = _SharedTerms(places, terms, components, scored.section_weights, by_passages)
-    columns = _columns(by_passages, np.zeros_like(by_passages) if words is None else words.masses)
-    is_beside = np.isin(columns.query_sections, _besides(scored.text.kinds))
-    is_beside |= np.isin(columns.target_sections, _besides(section_kinds(target)))
+        words = _SharedTerms(places, terms, components, scored.section_weights)
+    besides = _besides(scored.text.kinds), _besides(section_kinds(target))
+    rest = sections = None
+    if words is None:
+        columns = by_pair.columns()
+    elif words.is_long(by_pair):
+        columns, rest, sections = _divided(words.divide(by_pair), by_pair, besides[0])
+    else:
+        columns = _columns(by_pair.matrix(), words.spread(by_pair))
+    is_beside = np.isin(columns.query_sections, besides[0]) | np.isin(columns.target_sections, besides[1])
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
     is_small = columns.contributions < scored.min_pair
     return {
         "pairs": _SectionPairs(columns.of(order[~is_small[order]]), passages, words),
         "terms": () if words is None else words.ranked(),
-        "small": _small(columns.of(is_small)),
+        "small": _small(columns.of(is_small), rest),
+        "sections": sections,
         "places": places,
     }
+
+
+class _Passages:
+    """What the passages of each pair of sections contribute."""
+
+    def __init__(self, passages: Mapping[tuple[int, int], list[ChunkPart]], query: Document, target: Document) -> None:
+        sizes = [(len(query.sections) - 1, len(target.sections) - 1), *passages]
+        n_rows, n_columns = (np.max(sizes, axis=0).clip(0) + 1).tolist()
+        self.shape = n_rows, n_columns  # (A, B)
+        self._pairs = np.array([*passages], np.int64).reshape(-1, 2)
+        self._sums = np.array([sum(part.contribution for part in parts) for parts in passages.values()])
+
+    def columns(self) -> PairColumns:
+        """The section pairs, without words."""
+        rows, columns = self._pairs.T
+        return PairColumns(rows, columns, self._sums, np.zeros_like(self._sums))
+
+    def matrix(self) -> NDArray[np.float64]:
+        """(A, B)."""
+        found = np.zeros(self.shape)
+        found[self._pairs[:, 0], self._pairs[:, 1]] = self._sums
+        return found
+
+    def of_sections(self) -> NDArray[np.float64]:
+        """(A,) sums by section of the query."""
+        return np.bincount(self._pairs[:, 0], self._sums, minlength=self.shape[0]).astype(np.float64)
+
+    def row(self, section: int) -> NDArray[np.float64]:
+        """(B,) of one section of the query."""
+        is_own = self._pairs[:, 0] == section
+        return np.bincount(self._pairs[is_own, 1], self._sums[is_own], minlength=self.shape[1]).astype(np.float64)
 
 
 def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairColumns:
@@ -406,15 +460,23 @@ def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairC
     return PairColumns(rows, columns, total[rows, columns], words[rows, columns])
 
 
-def _by_pair(
-    passages: Mapping[tuple[int, int], list[ChunkPart]], query: Document, target: Document
-) -> NDArray[np.float64]:
-    """(A, B) the contribution of the passages of each pair of sections."""
-    sizes = [(len(query.sections) - 1, len(target.sections) - 1), *passages]
-    found = np.zeros(np.max(sizes, axis=0).clip(0) + 1)
-    for pair, parts in passages.items():
-        found[pair] = sum(part.contribution for part in parts)
-    return found
+def _divided(
+    mixture: DividedMixture, passages: _Passages, besides: Sequence[int]
+) -> tuple[PairColumns, SmallPairs | None, SectionSums]:
+    """The pairs of the strongest sections of a long query, the sum of the other sections, and that of each."""
+    sums = SectionSums(passages.of_sections() + mixture.masses, mixture.masses)
+    is_beside = np.isin(np.arange(len(mixture.masses)), besides)
+    divided, others = np.split(np.lexsort((-sums.contributions, is_beside)), [N_DIVIDED])
+    found = []
+    for section in np.sort(divided).tolist():
+        of_passages = passages.row(section)
+        words = mixture.divide(section, of_passages)
+        total = of_passages + words
+        columns = np.flatnonzero(total)
+        found.append((np.full(len(columns), section), columns, total[columns], words[columns]))
+    others = others[sums.contributions[others] > 0]
+    rest = SmallPairs(len(others), float(sums.contributions[others].sum()), float(sums.words[others].sum()))
+    return PairColumns(*map(np.concatenate, zip(*found, strict=True))), rest if len(others) else None, sums
 
 
 def _besides(kinds: Sequence[SectionKind]) -> list[int]:
@@ -422,10 +484,15 @@ def _besides(kinds: Sequence[SectionKind]) -> list[int]:
     return [number for number, kind in enumerate(kinds) if kind is not SectionKind.BODY]
 
 
-def _small(columns: PairColumns) -> SmallPairs | None:
+def _small(columns: PairColumns, rest: SmallPairs | None) -> SmallPairs | None:
     if not len(columns.words):
-        return None
-    return SmallPairs(len(columns.words), float(columns.contributions.sum()), float(columns.words.sum()))
+        return rest
+    n_pairs, contribution, words = (0, 0.0, 0.0) if rest is None else (rest.n_pairs, rest.contribution, rest.words)
+    return SmallPairs(
+        n_pairs + len(columns.words),
+        contribution + float(columns.contributions.sum()),
+        words + float(columns.words.sum()),
+    )
 
 
 def _strength(part: TermPart) -> tuple[float, str]:

@@ -13,14 +13,17 @@ the other evidence is. With g_p the contribution of the passages of a pair, from
 are the steps of expectation maximisation (Dempster, Laird & Rubin 1977) for the weights of a mixture whose components
 are the pairs. The shares of a term always sum to 1, so sums per term and in all stay exact.
 
+Two books have millions of pairs, and a term of both is in thousands of them. Then the same steps distribute the
+terms over the sections of the query, and those of its strongest sections over the sections of the target:
+`DividedMixture`. Its cost is that of the texts and of the divided sections; sums per query section stay exact.
+
 Letters in shapes: T shared terms, A query sections, B target sections, n and m rows of shares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +31,13 @@ from numpy.typing import NDArray
 from engine.work import step
 
 ROUNDS = 5  # in 440 proposals the best five pairs have 0.63 of a score after 5 rounds, 0.64 after 20
-_ROWS_AT_ONCE = 1 << 20  # of terms in pairs of sections, in memory at one time
-# For the limits of a server: memory of a pair of sections, and of a term in a pair, if all were there at one time.
+MOST_ROWS = 1 << 20  # of terms in pairs of sections, and of pairs, that are distributed at one time
+N_DIVIDED = 24  # sections of a long query whose contribution is divided among the sections of the target
+# For the limits of a server: memory of a pair of sections, and of a term in a pair.
 _PAIR_BYTES, _ROW_BYTES = 64, 80
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SectionShares:
     """The share of the occurrences of each term that is in each section of one text; a row for each that is not 0."""
 
@@ -43,8 +47,22 @@ class SectionShares:
 
     def of(self, section: int) -> SectionShares:
         """The rows of one section."""
-        at = np.flatnonzero(self.sections == section)
+        order, sections = self._by_section
+        at = order[slice(*np.searchsorted(sections, (section, section + 1)).tolist())]
         return SectionShares(self.terms[at], self.sections[at], self.shares[at])
+
+    @cached_property
+    def _by_section(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All rows (n,) by section, and the sections (n,) of these."""
+        order = np.argsort(self.sections, kind="stable")
+        return order, self.sections[order]
+
+    def of_terms(self, terms: NDArray[np.int64]) -> SectionShares:
+        """The rows of some rising terms, which are numbered from 0."""
+        firsts, stops = np.searchsorted(self.terms, terms), np.searchsorted(self.terms, terms, side="right")
+        sizes = stops - firsts
+        at = np.arange(int(sizes.sum())) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes)
+        return SectionShares(np.repeat(np.arange(len(terms)), sizes), self.sections[at], self.shares[at])
 
 
 class Mixture:
@@ -68,42 +86,35 @@ class Mixture:
             rounds: how often the shares are updated; with 0 they are a0.
         """
         self._query, self._target, self._contributions = query, target, contributions
-        self._n_target = np.bincount(target.terms, minlength=len(contributions))
-        self._first = np.cumsum(self._n_target) - self._n_target
-        step(_PAIR_BYTES * passages.size + _ROW_BYTES * int(self._n_target[query.terms].sum()))
-        total = np.ones_like(passages)
-        for _ in range(rounds + 1):
-            self._weights = total  # (A, B) by which a0 was multiplied
-            self.masses = self._spread()  # (A, B) contribution of all terms
-            total = passages + self.masses
+        n_rows = np.bincount(target.terms, minlength=len(contributions))[query.terms]
+        step(_PAIR_BYTES * passages.size + _ROW_BYTES * int(n_rows.sum()))
+        self._weights = np.ones_like(passages)  # (A, B) by which a0 is multiplied
+        rows = self._rows(n_rows, passages.shape[1])
+        for at in range(rounds + 1):
+            if at:
+                self._weights = passages + self.masses
+            self.masses: NDArray[np.float64] = self._spread(*rows)  # (A, B) contribution of all terms
 
-    def _spread(self) -> NDArray[np.float64]:
+    def _spread(
+        self, terms: NDArray[np.int64], pairs: NDArray[np.int64], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """The contribution (A, B) of all terms to each pair; also keeps x_t over the norm of each term."""
-        masses = np.zeros(self._weights.size)
-        self._scales = np.zeros(len(self._contributions))  # (T,)
-        for terms, pairs, shares in self._rows():
-            weighted = shares * self._weights.ravel()[pairs]
-            norms = np.bincount(terms, weighted, minlength=len(self._scales))
-            of_block = np.divide(self._contributions, norms, out=np.zeros_like(norms), where=norms > 0)
-            self._scales += of_block
-            masses += np.bincount(pairs, weighted * of_block[terms], minlength=len(masses))
-        return masses.reshape(self._weights.shape)
+        weighted = shares * self._weights.ravel()[pairs]
+        norms = np.bincount(terms, weighted, minlength=len(self._contributions)).astype(np.float64)
+        self._scales = np.divide(self._contributions, norms, out=np.zeros_like(norms), where=norms > 0)  # (T,)
+        masses = np.bincount(pairs, weighted * self._scales[terms], minlength=self._weights.size)
+        return masses.astype(np.float64).reshape(self._weights.shape)
 
-    def _rows(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
-        """Term, pair and a0 of each term in each pair that has it, some whole terms at a time."""
-        n_columns, mine, theirs = self._weights.shape[1], self._query, self._target
-        ends = np.cumsum(self._n_target[mine.terms])
-        begins = np.flatnonzero(np.diff(mine.terms, prepend=-1))  # a block never divides the rows of a term
-        block = (ends[begins] - 1) // _ROWS_AT_ONCE
-        borders = [*begins[np.flatnonzero(np.diff(block, prepend=-1))].tolist(), len(mine.terms)]
-        for start, stop in pairwise(borders):
-            step()
-            counts = self._n_target[mine.terms[start:stop]]
-            left = np.repeat(np.arange(start, stop), counts)
-            within = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
-            right = within + self._first[mine.terms[left]]
-            pairs = mine.sections[left] * n_columns + theirs.sections[right]
-            yield mine.terms[left], pairs, mine.shares[left] * theirs.shares[right]
+    def _rows(
+        self, n_rows: NDArray[np.int64], n_columns: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Term, pair and a0 of each term in each pair that has it."""
+        mine, theirs = self._query, self._target
+        left = np.repeat(np.arange(len(n_rows)), n_rows)
+        right = np.arange(len(left)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+        right += np.searchsorted(theirs.terms, mine.terms)[left]
+        pairs = mine.sections[left] * n_columns + theirs.sections[right]
+        return mine.terms[left], pairs, mine.shares[left] * theirs.shares[right]
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The terms of one pair, and what each of them contributes to the pair."""
@@ -111,3 +122,59 @@ class Mixture:
         terms, at, there = np.intersect1d(mine.terms, theirs.terms, assume_unique=True, return_indices=True)
         weight = self._weights[query_section, target_section]
         return terms, self._scales[terms] * mine.shares[at] * theirs.shares[there] * weight
+
+
+def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int]) -> bool:
+    """Whether two texts have more pairs of sections (A, B), or terms in pairs, than a `Mixture` takes."""
+    n_terms = 1 + int(query.terms.max(initial=0))
+    n_rows = np.bincount(target.terms, minlength=n_terms)[query.terms].sum()
+    return max(int(n_rows), shape[0] * shape[1]) > MOST_ROWS
+
+
+class DividedMixture:
+    """The contributions of T shared terms over the sections of a long query, and of some of these over the target's."""
+
+    def __init__(
+        self,
+        query: SectionShares,
+        target: SectionShares,
+        contributions: NDArray[np.float64],
+        passages: NDArray[np.float64],
+        n_columns: int,
+    ) -> None:
+        """Distribute contributions over the sections of the query.
+
+        Args:
+            query: shares of the T terms in the query's sections.
+            target: their shares in the target's sections.
+            contributions: (T,) x_t.
+            passages: (A,) sum of g_p over the pairs of each section of the query.
+            n_columns: B.
+        """
+        self._target, self._n_columns = target, n_columns
+        self._by_section = Mixture(query, _undivided(len(contributions)), contributions, passages[:, None])
+        self._rows: dict[int, tuple[NDArray[np.int64], Mixture]] = {}
+
+    @property
+    def masses(self) -> NDArray[np.float64]:
+        """(A,) contribution of all terms to each section of the query."""
+        return np.asarray(self._by_section.masses[:, 0])
+
+    def divide(self, query_section: int, passages: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Distribute the terms of one section over its pairs (B,), of which `passages` (B,) contribute g_p."""
+        terms, contributions = self._by_section.of_pair(query_section, 0)
+        target = self._target.of_terms(terms)
+        row = Mixture(_undivided(len(terms)), target, contributions, passages[None])
+        self._rows[query_section] = terms, row
+        return np.asarray(row.masses[0])
+
+    def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The terms of a pair of a section that was divided, and what each of them contributes to the pair."""
+        terms, row = self._rows[query_section]
+        at, contributions = row.of_pair(0, target_section)
+        return terms[at], contributions
+
+
+def _undivided(n_terms: int) -> SectionShares:
+    """The shares of terms in a text of one section."""
+    return SectionShares(np.arange(n_terms), np.zeros(n_terms, np.int64), np.ones(n_terms))

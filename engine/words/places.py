@@ -115,8 +115,8 @@ class TermPlaces:
     def tables(self, title: Span | None) -> tuple[TermTable, TermTable]:
         """The counts of words and of pairs."""
         distinct, starts, order = self._by_key
-        counts = np.add.reduceat(self._repeats(title)[order], starts[:-1]) if len(distinct) else starts[:0]
-        counts = np.minimum(counts, MOST_COUNT).astype(np.uint16)
+        summed = np.add.reduceat(self._repeats(title)[order], starts[:-1]) if len(distinct) else starts[:0]
+        counts = np.minimum(summed, MOST_COUNT).astype(np.uint16)
         n_words = int(np.searchsorted(distinct, PAIR))
         terms = distinct.astype(np.uint32)  # without `PAIR`
         words, pairs = (

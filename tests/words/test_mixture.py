@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.words.mixture import Mixture, SectionShares
+from engine.words.mixture import ROUNDS, DividedMixture, Mixture, SectionShares
 
 Matrix = NDArray[np.float64]
 
@@ -50,13 +50,20 @@ def test_contributions_follow_the_equations(seed: int, n_terms: int, n_query: in
         np.testing.assert_allclose(np.bincount(terms, of_pair, minlength=n_terms), expected[:, i, j], atol=1e-12)
 
 
-def test_terms_in_blocks_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    query, target, contributions, passages = drawn(1, 60, 7, 5)
-    at_once = Mixture(rows(query), rows(target), contributions, passages)
-    monkeypatch.setattr("engine.words.mixture._ROWS_AT_ONCE", 40)
-    in_blocks = Mixture(rows(query), rows(target), contributions, passages)
-    np.testing.assert_allclose(in_blocks.masses, at_once.masses, rtol=1e-12)
-    assert in_blocks.of_pair(2, 3)[1].tolist() == pytest.approx(at_once.of_pair(2, 3)[1].tolist())
+@given(st.integers(0, 999), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5))
+def test_divided_sections_sum_to_all_contributions(seed: int, n_terms: int, n_query: int, n_target: int) -> None:
+    query, target, contributions, passages = drawn(seed, n_terms, n_query, n_target)
+    found = DividedMixture(rows(query), rows(target), contributions, passages.sum(1), n_target)
+    assert found.masses.sum() == pytest.approx(contributions.sum())
+    of_section = by_hand(query, np.ones((n_terms, 1)), contributions, passages.sum(1)[:, None], ROUNDS)[:, :, 0]
+    for i in range(n_query):
+        own = np.flatnonzero(of_section[:, i])
+        expected = by_hand(np.ones((len(own), 1)), target[own], of_section[own, i], passages[[i]], ROUNDS)[:, 0]
+        np.testing.assert_allclose(found.divide(i, passages[i]), expected.sum(0), atol=1e-12)
+        for j in range(n_target):
+            terms, of_pair = found.of_pair(i, j)
+            of_terms = np.bincount(terms, of_pair, minlength=n_terms)
+            np.testing.assert_allclose(of_terms[own], expected[:, j], atol=1e-12)
 
 
 def test_a_term_goes_where_the_passages_are() -> None:
