@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 55_470, 327),
+        (PRODUCT, 55_480, 327),
         (("benchmarks",), 14_640, 92),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 41_240),
+        (False, 41_260),
         (True, 8_560),
     ],
     ids=["product", "benchmarks"],

@@ -34,6 +34,7 @@ FLOOR_TARGETS = 200  # documents of the sample that these are scored against
 FEWEST_TARGETS = 20  # with fewer documents the floor is unknown
 FLOOR_LENGTHS = (60, 250, 1_000, 4_000, 16_000)  # characters of excerpts that are queries
 _NEAR_COPY = 0.5  # score of whole documents that are left out as versions of one another
+_NEAREST = 5  # documents of the sample that are left out as related, for each query
 
 
 @named_faults
@@ -121,8 +122,9 @@ class _Background:
 def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None:
     """The percentiles of the scores of unrelated documents; None where the sample is too small.
 
-    Documents of the sample, and excerpts of them of several lengths, are queries against the sample. A document, and
-    each that it matches as a near-copy, are left out. Vectors of an excerpt are those of the chunks that it touches.
+    Documents of the sample, and excerpts of them of several lengths, are queries against the sample. A document, each
+    that it matches as a near-copy, and its nearest are left out: in a small collection most of these are related.
+    Vectors of an excerpt are those of the chunks that it touches.
     """
     order = sample_order(snapshot.doc_ids())
     sample = order[: min(reference.n_documents or FLOOR_TARGETS, FLOOR_TARGETS)]
@@ -139,7 +141,7 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
         for (at, _), pool in zip(prepared, scorer.pools([one for _, one in prepared], sample), strict=True):
             found[at] = pool.scores
         if length is None:
-            near = (found >= _NEAR_COPY) | (sample[:FLOOR_QUERIES, None] == sample)
+            near = _related(found, sample[:FLOOR_QUERIES, None] == sample)
         scores = found[~near & ~np.isnan(found)]
         if len(scores):
             n_characters = int(np.median([len(query.document.text) for query in shortened if query is not None]))
@@ -148,6 +150,14 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
     if not by_length:
         return None
     return FloorTable(np.array([*by_length], np.int64), np.array([*by_length.values()], np.float32))
+
+
+def _related(scores: NDArray[np.float64], is_query: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which documents of the sample are the query itself, a near-copy of it, or among its nearest; NaN is no score."""
+    others = np.where(is_query | np.isnan(scores), -1.0, scores)
+    last = np.sort(others, axis=1)[:, -_NEAREST, None]
+    related: NDArray[np.bool_] = is_query | (others >= np.clip(last, 0.0, _NEAR_COPY))
+    return related
 
 
 def _stored_queries(snapshot: Snapshot, positions: Positions, *, with_vectors: bool) -> list[Query]:

@@ -59,6 +59,25 @@ def test_a_text_on_another_subject_does_not_stand_out_and_one_of_a_document_does
     assert "above 99 % of unrelated pairs" in str(version)
 
 
+def test_in_a_small_collection_the_few_documents_on_a_subject_stand_out(tmp_path: Path) -> None:
+    families = SUBJECTS[:4]
+    made = [
+        Document.from_text(text_of(number, families[number % 4]), title=f"Text {number}", doc_id=f"d{number:03}")
+        for number in range(24)
+    ]
+    longmatch.build(tmp_path / "small.lm", made, encode="none", language="english").close()
+    with longmatch.open(tmp_path / "small.lm") as index:
+        halves = [
+            (text_of(700 + number, families[number % 4])[:450], text_of(900 + number, "submarine")[:450])
+            for number in range(20)
+        ]
+        results = [index.search(" ".join(both)) for both in halves]
+        foreign = [index.search(text_of(900 + number, "submarine")) for number in range(20)]
+    assert all(int(result[0].doc_id[1:]) % 4 == number % 4 for number, result in enumerate(results))
+    assert not any(result.nothing_stands_out for result in results)
+    assert all(result.nothing_stands_out for result in foreign)
+
+
 def test_least_cuts_the_ranking_and_moves_no_score(folder: Path) -> None:
     with longmatch.open(folder) as index:
         every = [(hit.doc_id, hit.score) for hit in index.search_id("d003", k=60)]
