@@ -9,7 +9,6 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from engine.encoders.encoder import Encoder
 from engine.provenance import encoder_state, provenance
 from engine.result import Hit, Provenance, Result, SectionMatrix, Status
-from engine.scoring.breakdown import Scored, SectionPair, break_down
+from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine
 from engine.scoring.similarity import Matches, best_matches, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
@@ -33,32 +32,6 @@ from engine.words.languages import detect_language
 from engine.words.likelihood import scores
 from engine.words.segmenter import segmenter_of
 from engine.words.statistics import collect
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How well one document, the target, matches another, the query. The score depends on the direction.
-
-    Example:
-        ```python
-        comparison = longmatch.compare("draft.pdf", "paper.pdf")
-        print(comparison.score, comparison.snippets(1))
-        ```
-    """
-
-    result: Result  # with the target as its only hit
-    matrix: SectionMatrix
-    background: str  # folder of the index with the thresholds and word statistics; "" without an index
-
-    @property
-    def score(self) -> float:
-        """The score, in [0, 1]; see `engine.comparison` for a score without an index."""
-        return self.result.hits[0].score
-
-    @property
-    def pairs(self) -> Sequence[SectionPair]:
-        """The section pairs, strongest first."""
-        return self.result.hits[0].pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +64,7 @@ def compare_alone(
     request: Request | None = None,
     *,
     device: str | None = None,
-) -> Comparison:
+) -> Result:
     """Compare two documents without an index; see the module for the meaning of that score.
 
     Args:
@@ -127,7 +100,7 @@ def compare(
     folder: str = "",
     scoring: Scoring | None = None,
     origin: Provenance | None = None,
-) -> Comparison:
+) -> Result:
     """Score a document as a search would, and break the score down.
 
     With an index as background and one of its documents as target, the score equals that of the hit.
@@ -148,7 +121,8 @@ def compare(
     (breakdown,) = break_down(prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored)
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
-    result = Result(
+    matrix = query.vectors.sections @ target.vectors.sections.T
+    return Result(
         query=query.document,
         query_coverage=prepared.vectors.coverage,
         hits=(hit,),
@@ -161,9 +135,9 @@ def compare(
         reference=background.reference.version,
         provenance=origin,
         floor=background.reference.floor_of(len(query.document.text), scoring),
+        background=folder,
+        matrix=SectionMatrix(query.document, target.document, matrix),
     )
-    matrix = SectionMatrix(query.document, target.document, query.vectors.sections @ target.vectors.sections.T)
-    return Comparison(result, matrix, folder)
 
 
 def _status(coverage: Coverage, *, is_encoded: bool) -> Status:

@@ -23,7 +23,8 @@ from engine.provenance import index_state, provenance, recorded_encoder
 from engine.result import Encoding, Hit, IndexState, Provenance, Status
 from engine.scoring.evidence import Scoring
 from engine.search.diversity import ranked
-from engine.search.partition import Placement, Selection
+from engine.search.novelty import novelty
+from engine.search.partition import Placement
 from engine.search.query import Query, as_stored
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
@@ -33,9 +34,8 @@ from engine.store.lookup import check_fields
 from engine.store.partitioned import index_facts, open_snapshot
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage
-from engine.views import Comparison, Novelty, Result, SectionMatrix, comparison_view, novelty_view, result_view
+from engine.views import Result, SectionMatrix, result_view
 
 if TYPE_CHECKING:
     from engine.gpu.acceleration import Acceleration
@@ -202,7 +202,8 @@ class Index:
         """Rank the index against a document of any length, or against one of its own documents.
 
         Copies of the query are left out, and with them the document itself. Nothing is encoded for a document of the
-        index where all documents have vectors.
+        index where all documents have vectors. In mode NOVELTY the sections of the query are ranked by how little of
+        them any document contains, see `engine.search.novelty`; candidates are then those of the whole query.
 
         Args:
             query: a document, or the doc_id of an indexed document.
@@ -211,18 +212,16 @@ class Index:
         Raises:
             DocumentError: the document has no token.
             EncoderError: an explanation of the model is requested, and the encoder computes nothing by itself.
-            QueryError: the filter or a weight cannot be used, a document is not in the index, or the mode is that of
-                `novelty`.
+            QueryError: the filter or a weight cannot be used, or a document is not in the index.
         """
         request = request or Request()
-        if request.mode is Mode.NOVELTY:
-            raise QueryError("mode 'novelty' ranks the sections of the query; call novelty instead of search")
         self._check(request)
         source = self._source(query)
         used, copies = self._without_copies(query, source, request)
-        asked = with_section_weights(source, used.skip, used.weights)
-        encoding = self._encode_candidates(asked, used)
-        found = result_view(ranked(self.searcher(used.scoring), asked, used))
+        is_novelty = request.mode is Mode.NOVELTY
+        weighted = source if is_novelty else with_section_weights(source, used.skip, used.weights)
+        encoding = self._encode_candidates(weighted, used)
+        found = result_view((novelty if is_novelty else ranked)(self.searcher(used.scoring), weighted, used))
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
         completed = replace(self._completed(found, encoding, used.scoring, origin), copies=copies)
         return self._explained(completed) if used.explain is Explain.MODEL else completed
@@ -338,40 +337,6 @@ class Index:
         are_bare = is_read and not all(hit.has_vectors for hit in hits)
         return is_cut or are_bare or (encoding is not None and encoding.n_encoded < encoding.n_candidates)
 
-    def novelty(self, query: Document | str, request: Request | None = None) -> Novelty:
-        """Rank the sections of a document by how little of them any document contains; see `engine.search.novelty`.
-
-        Args:
-            query: a document, or the doc_id of an indexed document; copies of it are left out.
-            request: of mode NOVELTY, which is the default; candidates are the documents that contain the most words of
-                the whole query.
-
-        Raises:
-            DocumentError: the document has no token.
-            QueryError: the filter cannot be used, a document is not in the index, or the request is of another mode.
-        """
-        # Loads the printing of novelty, which a ranking does not need.
-        from engine.search.novelty import novelty
-
-        request = request or Request(mode=Mode.NOVELTY)
-        if request.mode is not Mode.NOVELTY:
-            raise QueryError(f"mode {str(request.mode)!r} ranks documents; call search instead of novelty")
-        self._check(request)
-        source = self._source(query)
-        used, copies = self._without_copies(query, source, request)
-        encoding = self._encode_candidates(source, used)
-        searcher, skip = self.searcher(used.scoring), frozenset(map(SectionKind, used.skip))
-        found = novelty_view(novelty(searcher, source, Selection.of(used), skip))
-        hits = [one.hit for one in found if one.hit is not None]
-        is_partial = self._is_partial(found.query_coverage, hits, encoding, used.scoring)
-        return replace(
-            found,
-            encoding=encoding,
-            status=Status.PARTIAL if is_partial else found.status,
-            provenance=self._provenance(request.recorded(), is_indexed=isinstance(query, str)),
-            copies=copies,
-        )
-
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.
 
@@ -440,7 +405,7 @@ class Index:
         mine, theirs = pair
         return SectionMatrix(mine.document, theirs.document, mine.vectors.sections @ theirs.vectors.sections.T)
 
-    def compare(self, query: Document | str, target: Document | str, request: Request | None = None) -> Comparison:
+    def compare(self, query: Document | str, target: Document | str, request: Request | None = None) -> Result:
         """Score one document as a search with another document would, and break the score down.
 
         Args:
@@ -457,7 +422,7 @@ class Index:
         source = with_section_weights(source, request.skip, request.weights)
         origin = self._provenance(request.recorded_comparison(), is_indexed=isinstance(query, str))
         folder, scoring = str(self.snapshot.folder), request.scoring
-        return comparison_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
+        return result_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

@@ -13,6 +13,7 @@ from engine.errors import QueryError
 from engine.scoring.breakdown import Breakdown, SectionPair
 from engine.scoring.floor import Floor
 from engine.text.document import Document, MetadataValue
+from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage, Span
 from engine.words.places import TermPlaces, nowhere
 
@@ -133,14 +134,28 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class SectionNovelty:
+    """One section of a query, and the document that contains most of it."""
+
+    section: int  # position in the query, from 0
+    heading: str  # or its first words where it has none
+    span: Span  # in the text of the query
+    kind: SectionKind
+    novelty: float | None  # 1 - the score of the hit, in [0, 1]; None where the section has nothing to compare
+    hit: Hit | None  # rank 1 of the section; its parts are of this section alone. None where no document shares a word
+
+    def __repr__(self) -> str:
+        novelty = "nothing to compare" if self.novelty is None else f"{self.novelty:.4f}"
+        best = "" if self.hit is None else f", most is in {self.hit.doc_id!r}"
+        return f"SectionNovelty({novelty}, {self.heading!r}{best})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Result(Sequence[Hit]):
     """The answer to one query: a sequence of its hits, best first.
 
-    Example:
-        ```python
-        for hit in index.search("carbon tax"):
-            print(hit.rank, hit.title, hit.snippets(1))
-        ```
+    A search for novelty ranks the sections of the query, and has the best hit of each in their order. A comparison
+    of two documents has the second as its only hit.
     """
 
     query: Document
@@ -157,11 +172,20 @@ class Result(Sequence[Hit]):
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
     copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
     floor: Floor | None = None  # scores of unrelated documents; None where they are not known
+    sections: tuple[SectionNovelty, ...] | None = None  # of a search for novelty: most novel first
+    # Of a comparison: folder of the index with the thresholds and word statistics, "" without an index.
+    background: str | None = None
+    matrix: SectionMatrix | None = field(default=None, compare=False)  # of a comparison
 
     def __post_init__(self) -> None:
-        if self.hits:
-            answer = replace(self, hits=())  # without hits, so that no hit refers to itself
-            object.__setattr__(self, "hits", tuple(replace(hit, _answer=answer) for hit in self.hits))
+        if not self.hits:
+            return
+        answer = replace(self, hits=(), sections=None)  # without hits, so that no hit refers to itself
+        object.__setattr__(self, "hits", tuple(replace(hit, _answer=answer) for hit in self.hits))
+        if self.sections is not None:
+            hits = iter(self.hits)
+            sections = (one if one.hit is None else replace(one, hit=next(hits)) for one in self.sections)
+            object.__setattr__(self, "sections", tuple(sections))
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -184,6 +208,8 @@ class Result(Sequence[Hit]):
     def __repr__(self) -> str:
         source = f" from {_short(self.query.source)!r}" if self.query.source else ""
         counts = f"{len(self.hits)} of {self.n_found:,} hits"
+        if self.sections is not None:
+            counts = f"{len(self.sections)} sections"
         return f"Result({_short(self.query.title)!r}{source}, {counts}, {self.status.value})"
 
 

@@ -1,7 +1,7 @@
 """The views of results: as plain values, tables, data frames, HTML and plots. Nothing is searched here.
 
-`engine.search` returns the bare values of `engine.result`, `engine.novelty` and `engine.comparison`; an index returns
-their views, which are the same values and can be printed and drawn. Reports know the bare values alone.
+`engine.search` returns the bare values of `engine.result`; an index returns their views, which are the same values and
+can be printed and drawn. Reports know the bare values alone.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
-
-from engine import comparison as comparisons
-from engine import novelty as novelties
 from engine import pairs as overlaps
 from engine import result as results
 from engine.extras import check_extra
-from engine.novelty import N_PAIRS
 from engine.result import N_MATCHES, N_SNIPPETS
 from engine.text.document import section_label
 
@@ -112,15 +107,21 @@ class Hit(results.Hit):
 class Result(results.Result):
     """The answer to one query: a sequence of its hits, best first.
 
+    A search for novelty also has `sections`, most novel first, each with its best hit. A comparison has one hit, and
+    `matrix`.
+
     Example:
         ```python
         for hit in index.search("carbon tax"):
             print(hit.rank, hit.title, hit.snippets(1))
+        for section in index.search("draft.pdf", mode="novelty").sections:
+            print(section.novelty, section.heading, section.hit)
         ```
     """
 
     __slots__ = ()
     hits: tuple[Hit, ...]
+    matrix: SectionMatrix | None
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -148,7 +149,7 @@ class Result(results.Result):
 
         return result_dict(self, n_pairs=n_pairs)
 
-    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
+    def to_html(self, *, n_pairs: int | None = None, command: str = "") -> str:
         """The evidence report: one offline file, as `longmatch query --format html` writes.
 
         It shows the ranking and, for each hit, contributions that sum to the score, a heat map of sections and
@@ -158,7 +159,7 @@ class Result(results.Result):
             Path("report.html").write_text(index.search("draft.pdf").to_html(), encoding="utf-8")
 
         Args:
-            n_pairs: section pairs shown for each hit, strongest first.
+            n_pairs: section pairs shown for each hit, strongest first; by default 10, for novelty 3.
             command: the command that made the report, shown at its end.
         """
         # Loads Jinja, which a result that is only ranked does without.
@@ -247,87 +248,6 @@ class SectionMatrix(results.SectionMatrix):
         return matrix_html(self)
 
 
-class Novelty(novelties.Novelty):
-    """The sections of a query, from the most novel to the least; those with nothing to compare are last.
-
-    Example:
-        ```python
-        for section in index.novelty("draft.pdf"):
-            print(section.novelty, section.heading, section.hit)
-        ```
-    """
-
-    __slots__ = ()
-
-    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
-        """The plain values, ready for JSON, that `longmatch query --mode novelty --format jsonl` prints.
-
-        Args:
-            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
-        """
-        from engine.report.contract import novelty_dict
-
-        return novelty_dict(self, n_pairs=n_pairs)
-
-    def to_html(self, *, n_pairs: int = N_PAIRS, command: str = "") -> str:
-        """The report: one offline file, as `--mode novelty --format html` writes, with the numbers of `to_dict`.
-
-        Args:
-            n_pairs: section pairs shown for each section, strongest first.
-            command: the command that made the report, shown at its end.
-        """
-        from engine.report.page import novelty_page
-
-        return novelty_page([self], n_pairs=n_pairs, command=command)
-
-    def __str__(self) -> str:
-        from engine.report.table import novelty_table
-
-        return novelty_table(self)
-
-
-class Comparison(comparisons.Comparison):
-    """How well one document, the target, matches another, the query. The score depends on the direction.
-
-    Example:
-        ```python
-        comparison = longmatch.compare("draft.pdf", "paper.pdf")
-        print(comparison.score, comparison.snippets(1))
-        ```
-    """
-
-    __slots__ = ()
-    result: Result
-    matrix: SectionMatrix
-
-    def snippets(self, n_pairs: int = 3) -> list[PairSnippet]:
-        """The sentences behind the strongest section pairs; see `Hit.snippets`."""
-        return self.result.hits[0].snippets(n_pairs)
-
-    def to_dict(self, *, n_pairs: int | None = N_MATCHES, matrix: bool = False) -> dict[str, Any]:
-        """A result with one hit as plain values, see `Result.to_dict`; with `matrix` the cosines too."""
-        values = self.result.to_dict(n_pairs=n_pairs)
-        if matrix:
-            values["hits"][0]["section_matrix"] = np.round(self.matrix.cosines.astype(float), 4).tolist()
-        return values
-
-    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
-        """The evidence report of both documents as one offline file, see `Result.to_html`."""
-        # Loads Jinja, which a score alone does not need.
-        from engine.report.page import result_page
-
-        return result_page([self.result], n_pairs=n_pairs, command=command, background=self.background)
-
-    def __str__(self) -> str:
-        # Loads the word segmenter, which a score alone does not need.
-        from engine.report.table import comparison_table
-
-        return comparison_table(self)
-
-    def _repr_html_(self) -> str:
-        return self.result._repr_html_()
-
-
 class Pairs(overlaps.Pairs):
     """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
 
@@ -345,23 +265,9 @@ class Pairs(overlaps.Pairs):
 
 
 def result_view(result: results.Result) -> Result:
-    """The view of a result and of its hits."""
-    return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits))
-
-
-def novelty_view(novelty: novelties.Novelty) -> Novelty:
-    """The view of a novelty and of the hits of its sections."""
-    sections = tuple(
-        one if one.hit is None else replace(one, hit=_view(Hit, one.hit, _answer=one.hit.own_result()))
-        for one in novelty.sections
-    )
-    return _view(Novelty, novelty, sections=sections)
-
-
-def comparison_view(comparison: comparisons.Comparison) -> Comparison:
-    """The view of a comparison, of its result and of its matrix."""
-    matrix = _view(SectionMatrix, comparison.matrix)
-    return Comparison(result_view(comparison.result), matrix, comparison.background)
+    """The view of a result, of its hits and of its matrix."""
+    matrix = result.matrix and _view(SectionMatrix, result.matrix)
+    return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits), matrix=matrix)
 
 
 def _view(view: type[T], value: object, **changed: object) -> T:

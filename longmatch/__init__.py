@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.report.contract import result_schema
     from engine.scoring.evidence import Scoring
     from engine.text.document import Document
-    from engine.views import Comparison, Hit, Result
+    from engine.views import Hit, Result
     from longmatch.building import build
     from longmatch.comparing import compare
     from longmatch.index import Index, open
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Comparison",
     "Document",
     "EngineError",
     "Hit",
@@ -49,7 +48,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "engine.views",
     "Document": "engine.text.document",
     "EngineError": "engine.errors",
     "Hit": "engine.views",

@@ -10,7 +10,7 @@ from engine.encoders.encoder import Encoder
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
-from engine.views import Comparison, comparison_view
+from engine.views import Result, result_view
 from longmatch.queries import query_document
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ def compare(
     weights: Mapping[str, float] | None = None,
     device: str | None = None,
     scoring: Scoring | None = None,
-) -> Comparison:
+) -> Result:
     """Show which sections of a document match which sections of another one, and score the second for the first.
 
     Without an index there are no thresholds: the score is high for any two documents, and serves to order the
-    parts. With an index it is the score that a search of that index with `a` would give `b`.
+    parts. With an index it is the score that a search of that index with `a` would give `b`. The result has one hit,
+    and the cosines of all sections in `matrix`.
 
     Args:
         a: the query: a text, a path, a dict with "text" or "sections", or a `Document`, as in `Index.search`.
@@ -53,7 +54,7 @@ def compare(
     Example:
         ```python
         comparison = longmatch.compare("draft.pdf", "paper.pdf")
-        print(comparison)
+        print(comparison[0].score, comparison[0].snippets(1))
         ```
     """
     if index is not None and (encoder is not None or device is not None):
@@ -62,4 +63,4 @@ def compare(
     request = Request.of(skip=skip, weights=weights, scoring=scoring)
     if index is not None:
         return index.opened.compare(query, target, request)
-    return comparison_view(compare_alone(query, target, encoder, request, device=device))
+    return result_view(compare_alone(query, target, encoder, request, device=device))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from engine.report.arrow import What
-    from engine.views import Novelty, Pairs
+    from engine.views import Pairs
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem
@@ -35,30 +35,25 @@ if TYPE_CHECKING:
 QueryT = TypeVar("QueryT", bound="QueryItem")
 
 
-class NoveltyOptions(TypedDict, total=False):
-    """The arguments of `Index.novelty`: the fields of `engine.search.request.Request` that it reads."""
-
-    where: Where | None
-    without: str | Sequence[str] | None
-    with_itself: bool
-    skip: str | Sequence[str]
-    candidates: int
-    encode_tokens: int | None
-    scoring: Scoring | None
-
-
-class SearchOptions(NoveltyOptions, total=False):
+class SearchOptions(TypedDict, total=False):
     """The arguments of `Index.search`: the fields of `engine.search.request.Request`."""
 
     k: int
     offset: int
+    where: Where | None
+    without: str | Sequence[str] | None
+    with_itself: bool
+    skip: str | Sequence[str]
     weights: Mapping[str, float] | None
     mode: str
     diversify: bool
     min_pair: float
     least: float | str | None
     exact: bool
+    candidates: int
+    encode_tokens: int | None
     explain: str
+    scoring: Scoring | None
 
 
 class Index:
@@ -229,8 +224,9 @@ class Index:
             weights: weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}; see
                 `engine.search.section_weights`. Other sections have the weight 1. The weight 0 leaves a section out;
                 for a kind it is the same as `skip`.
-            mode: "similar", or "containment": how much of the query a document contains, see
-                `engine.scoring.evidence`. Containment scores every document.
+            mode: "similar"; "containment": how much of the query a document contains, see
+                `engine.scoring.evidence`, where every document is scored; or "novelty": `Result.sections` ranks the
+                sections of the query by 1 minus the score of the document that contains most of the section.
             diversify: order the first 50 hits so that each adds sections of the query that the hits before it
                 lack, see `engine.search.diversity`. Scores do not change.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
@@ -270,22 +266,6 @@ class Index:
             QueryError: there is no such document, or an argument cannot be used.
         """
         return self.opened.search(doc_id, Request.of(**options))
-
-    def novelty(self, query: QueryItem, **options: Unpack[NoveltyOptions]) -> Novelty:
-        """Rank the sections of a document by novelty: first the sections that are least contained in any document.
-
-        Novelty is 1 minus the score of the document that contains most of the section. The arguments are those of
-        `search`; sections of the kinds in `skip` are not listed. Documents with the same content as the query are
-        left out.
-
-        Raises:
-            DocumentError: the query has no text, or its file cannot be read.
-            QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
-                the index.
-        """
-        from longmatch.queries import query_document
-
-        return self.opened.novelty(query_document(query), Request.of(mode="novelty", **options))
 
     def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
         """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.

@@ -9,10 +9,11 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.table import comparison_lines, comparison_table
+from engine.report.table import result_lines, result_table
+from engine.result import Result
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.views import Comparison, comparison_view
+from engine.views import result_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import check
@@ -26,9 +27,9 @@ TARGET = make_document(
 OTHER = make_document("o", "pumps and valves are made of steel")
 
 
-def _parts_sum_to_the_score(comparison: Comparison) -> None:
-    check(comparison_view(comparison).to_dict())
-    assert comparison.result.hits[0].breakdown.score == pytest.approx(comparison.score, abs=1e-5)
+def _parts_sum_to_the_score(comparison: Result) -> None:
+    check(result_view(comparison).to_dict())
+    assert comparison[0].breakdown.score == pytest.approx(comparison[0].score, abs=1e-5)
 
 
 @pytest.mark.parametrize("target", ["doc3", "doc17"])
@@ -37,8 +38,8 @@ def test_with_an_index_the_score_is_that_of_a_search(index: Index, corpus: list[
     query, target = corpus[5], doc_ids[int(target[3:])]
     (hit,) = [hit for hit in index.search(query, Request(k=len(corpus), exact=True)) if hit.doc_id == target]
     for found in (index.compare(query, target), index.compare(query.doc_id, index.document(target))):
-        assert found.score == hit.score
-        assert found.pairs == hit.pairs
+        assert found[0].score == hit.score
+        assert found[0].pairs == hit.pairs
         assert found.background == str(index.snapshot.folder)
         _parts_sum_to_the_score(found)
 
@@ -52,21 +53,22 @@ def test_weights_with_an_index_are_those_of_a_search(
         hit for hit in index.search(query, Request(weights=weights, k=len(corpus), exact=True)) if hit.doc_id == target
     ]
     found = index.compare(query, target, Request(weights=weights))
-    assert (found.score, found.pairs) == (hit.score, hit.pairs)
-    assert found.result.provenance is not None and found.result.provenance.parameters["weights"] == weights
+    assert (found[0].score, found[0].pairs) == (hit.score, hit.pairs)
+    assert found.provenance is not None and found.provenance.parameters["weights"] == weights
     _parts_sum_to_the_score(found)
 
 
 def test_a_section_of_weight_0_adds_nothing() -> None:
     found = compare_alone(QUERY, TARGET, FakeEncoder(), Request(weights={"river": 0}))
-    assert {pair.query_section for pair in found.pairs} == {0}
-    assert found.score < compare_alone(QUERY, TARGET, FakeEncoder()).score
+    assert {pair.query_section for pair in found[0].pairs} == {0}
+    assert found[0].score < compare_alone(QUERY, TARGET, FakeEncoder())[0].score
     _parts_sum_to_the_score(found)
 
 
 def test_a_weight_moves_the_score_towards_its_section() -> None:
     fox, plain, river = (
-        compare_alone(QUERY, TARGET, FakeEncoder(), Request(weights={"river": weight})).score for weight in (0.2, 1, 5)
+        compare_alone(QUERY, TARGET, FakeEncoder(), Request(weights={"river": weight}))[0].score
+        for weight in (0.2, 1, 5)
     )
     assert fox < plain < river
 
@@ -74,8 +76,8 @@ def test_a_weight_moves_the_score_towards_its_section() -> None:
 def test_skipping_a_kind_equals_a_weight_of_0() -> None:
     query = make_document("q", [("Body", "the long river runs"), ("Appendix", "an old house stands there")])
     skipped = compare_alone(query, TARGET, FakeEncoder(), Request(skip=["appendix"]))
-    assert skipped.pairs == compare_alone(query, TARGET, FakeEncoder(), Request(weights={"appendix": 0})).pairs
-    assert all(pair.query_section == 0 for pair in skipped.pairs)
+    assert skipped[0].pairs == compare_alone(query, TARGET, FakeEncoder(), Request(weights={"appendix": 0}))[0].pairs
+    assert all(pair.query_section == 0 for pair in skipped[0].pairs)
     _parts_sum_to_the_score(skipped)
 
 
@@ -83,58 +85,60 @@ def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
     body, tail = ("Body", "the long river runs"), ("Appendix", "an old house stands there by the long river")
     target, query = make_document("t", [body, tail]), make_document("q", [("House", tail[1]), ("River", body[1])])
     compared = compare_alone(query, target, FakeEncoder(), Request(skip=["appendix"]))
-    assert {pair.target_section for pair in compared.pairs} == {0}
-    assert compared.score < compare_alone(query, target, FakeEncoder()).score
+    assert {pair.target_section for pair in compared[0].pairs} == {0}
+    assert compared[0].score < compare_alone(query, target, FakeEncoder())[0].score
     _parts_sum_to_the_score(compared)
     build(tmp_path / "i.lm", [target, *make_corpus(6)], encoder=FakeEncoder())
     with Index.open(tmp_path / "i.lm", encoder=FakeEncoder()) as index:
         (hit,) = (hit for hit in index.search(query, Request(k=9, skip=["appendix"])) if hit.doc_id == "t")
         by_index = index.compare(query, "t", Request(skip=["appendix"]))
-    assert by_index.score == hit.score
-    assert [pair.contribution for pair in by_index.pairs] == [pair.contribution for pair in hit.pairs]
+    assert by_index[0].score == hit.score
+    assert [pair.contribution for pair in by_index[0].pairs] == [pair.contribution for pair in hit.pairs]
     _parts_sum_to_the_score(by_index)
 
 
 def test_without_an_index_the_matching_sections_come_first() -> None:
-    found = comparison_view(compare_alone(QUERY, TARGET, FakeEncoder()))
-    assert (found.pairs[0].query_section, found.pairs[0].target_section) == (1, 0)
-    assert all(part.threshold == 0 for pair in found.pairs for part in pair.parts)
+    found = result_view(compare_alone(QUERY, TARGET, FakeEncoder()))
+    assert (found[0].pairs[0].query_section, found[0].pairs[0].target_section) == (1, 0)
+    assert all(part.threshold == 0 for pair in found[0].pairs for part in pair.parts)
     assert found.background == ""
     _parts_sum_to_the_score(found)
 
 
 def test_a_document_compared_with_itself_scores_1() -> None:
-    assert compare_alone(QUERY, QUERY, FakeEncoder()).score == pytest.approx(1, abs=1e-3)
+    assert compare_alone(QUERY, QUERY, FakeEncoder())[0].score == pytest.approx(1, abs=1e-3)
 
 
 def test_a_related_document_scores_higher_than_another() -> None:
     encoder = FakeEncoder()
-    assert compare_alone(QUERY, TARGET, encoder).score > compare_alone(QUERY, OTHER, encoder).score
+    assert compare_alone(QUERY, TARGET, encoder)[0].score > compare_alone(QUERY, OTHER, encoder)[0].score
 
 
 def test_the_matrix_has_the_cosines_of_all_sections() -> None:
-    found = comparison_view(compare_alone(QUERY, TARGET, FakeEncoder()))
+    found = result_view(compare_alone(QUERY, TARGET, FakeEncoder()))
+    assert found.matrix is not None
+    cosines = found.matrix.cosines
     mine, theirs = (FakeEncoder().encode([one])[0].sections for one in (QUERY, TARGET))
-    np.testing.assert_allclose(found.matrix.cosines, mine @ theirs.T, atol=2e-3)
-    assert np.argmax(found.matrix.cosines[1]) == 0
+    np.testing.assert_allclose(cosines, mine @ theirs.T, atol=2e-3)
+    assert np.argmax(cosines[1]) == 0
 
 
 def test_an_index_of_words_compares_by_words(tmp_path: Path) -> None:
     build(tmp_path / "w.lm", [QUERY, TARGET, OTHER], encode="none")
     with Index.open(tmp_path / "w.lm") as index:
         found = index.compare(QUERY, "t")
-        assert found.score == next(hit.score for hit in index.search(QUERY) if hit.doc_id == "t")
+        assert found[0].score == next(hit.score for hit in index.search(QUERY) if hit.doc_id == "t")
         assert "compared by words alone" in str(found)
         _parts_sum_to_the_score(found)
 
 
 def test_the_table_names_both_documents_and_what_the_score_rests_on(index: Index, corpus: list[Document]) -> None:
-    alone = comparison_table(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1, width=80)
+    alone = result_table(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1, width=80)
     assert alone.startswith("< q") and "\n> t" in alone
     assert "without an index there are no thresholds" in alone
     assert "River -> Sea" in alone and "river" in alone and "*" not in alone
     assert max(map(len, alone.splitlines())) <= 80
     with_index = str(index.compare(corpus[0], corpus[1].doc_id))
     assert f"score, with thresholds and word statistics of {index.snapshot.folder}"[:40] in with_index
-    styled = comparison_lines(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1)
+    styled = result_lines(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1)
     assert ("long river runs", "match") in [(run.text, run.style) for line in styled for run in line]

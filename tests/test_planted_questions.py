@@ -75,7 +75,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
 def test_novelty_finds_planted_sections_with_high_precision_and_recall(planted: Planted) -> None:
     judged = []
     for draft in planted.drafts:
-        for one in planted.index.novelty(draft):
+        for one in planted.index.search(draft, mode="novelty").sections or ():
             if (draft.doc_id, one.section) in planted.homes and one.novelty is not None:
                 home = planted.homes[draft.doc_id, one.section]
                 found = one.hit.doc_id if one.hit is not None and one.novelty <= 1 - CONTAINED else None

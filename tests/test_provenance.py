@@ -16,7 +16,7 @@ from engine.result import EncoderState, Provenance
 from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document
-from engine.views import Result, comparison_view
+from engine.views import Result, result_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
@@ -79,7 +79,7 @@ def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: 
 
 
 def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:
-    comparison = comparison_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
+    comparison = result_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
     found = origin_of(comparison.result)
     assert (found.encoder, found.index, found.parameters) == (
         FAKE,
@@ -90,7 +90,7 @@ def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Docume
 
 
 def test_a_comparison_with_an_index_records_the_index(index: Index, corpus: list[Document]) -> None:
-    found = origin_of(index.compare("doc000", corpus[1]).result)
+    found = origin_of(index.compare("doc000", corpus[1]))
     assert found.is_indexed and found.index == origin_of(index.search(corpus[0])).index
 
 

@@ -49,6 +49,6 @@ def test_a_document_that_was_left_out_may_be_missing_from_the_index(tmp_path: Pa
 
 
 def test_a_comparison_is_refused(index: Index) -> None:
-    values = index.compare("doc001", "doc002").result.to_dict()
+    values = index.compare("doc001", "doc002").to_dict()
     with pytest.raises(QueryError, match="comes from a comparison; replay accepts results of searches"):
         check_replayable(values)

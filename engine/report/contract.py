@@ -29,7 +29,6 @@ from engine.text.spans import Chunk, Coverage, Span
 from engine.work import step
 
 if TYPE_CHECKING:
-    from engine.novelty import Novelty
     from engine.result import Hit, Result
 
 VERSION = "longmatch-result/1"
@@ -65,21 +64,37 @@ def envelope(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def result_dict(result: Result, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
     """A result as plain values; the contributions of the parts of a hit sum to its score, to 1e-5.
 
+    A search for novelty has `sections`, each with its hit; other results have `hits`.
+
     Args:
         result: of a search.
         n_pairs: section pairs, and sections of the query, listed for each hit; None for all. `rest` sums the others.
     """
-    return head_dict(result) | {"hits": list(hit_dicts(result, n_pairs=n_pairs))}
+    hits = hit_dicts(result, n_pairs=n_pairs)
+    if result.sections is None:
+        return head_dict(result) | {"hits": list(hits)}
+    sections = [
+        {
+            "section": _section(result.query, one.section),
+            "kind": one.kind.value,
+            "novelty": one.novelty,
+            "hit": None if one.hit is None else next(hits),
+        }
+        for one in result.sections
+    ]
+    return head_dict(result) | {"sections": sections}
 
 
 def head_dict(result: Result) -> dict[str, Any]:
-    """All fields of `result_dict` except the hits."""
+    """All fields of `result_dict` except the hits, or the sections of a novelty."""
+    is_ranking = result.sections is None
+    found = {"n_found": result.n_found, "n_evident": result.n_evident}
+    floor = None if result.floor is None else asdict(result.floor)
     return {
-        "schema": VERSION,
+        "schema": VERSION if is_ranking else NOVELTY_VERSION,
         "query": _query(result),
         "status": result.status.value,
-        "n_found": result.n_found,
-        "n_evident": result.n_evident,
+        **(found if is_ranking else {}),
         "n_searched": result.n_searched,
         "seconds": round(result.seconds, 6),
         "language": result.language,
@@ -87,8 +102,7 @@ def head_dict(result: Result) -> dict[str, Any]:
         "encoding": None if result.encoding is None else asdict(result.encoding),
         "provenance": None if result.provenance is None else asdict(result.provenance),
         "copies": list(result.copies),
-        "floor": None if result.floor is None else asdict(result.floor),
-        "nothing_stands_out": result.nothing_stands_out,
+        **({"floor": floor, "nothing_stands_out": result.nothing_stands_out} if is_ranking else {}),
     }
 
 
@@ -97,41 +111,16 @@ def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[di
     kinds = section_kinds(result.query)
     for hit in result.hits:
         values = _hit(result.query, hit, result.language, n_pairs, kinds, result.floor)
-        yield values | {"above": None if result.floor is None else result.floor.level(hit.score)}
+        level = None if result.floor is None else result.floor.level(hit.score)
+        yield values if result.sections is not None else values | {"above": level}
 
 
-def novelty_dict(found: Novelty, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
-    """The novelty of sections as plain values; the parts of the hit of a section sum to 1 - novelty, to 1e-5.
-
-    Args:
-        found: from `Index.novelty`.
-        n_pairs: as in `result_dict`.
-    """
-    kinds = section_kinds(found.query)
-    return {
-        "schema": NOVELTY_VERSION,
-        "query": _query(found),
-        "status": found.status.value,
-        "n_searched": found.n_searched,
-        "seconds": round(found.seconds, 6),
-        "language": found.language,
-        "reference": found.reference,
-        "encoding": None if found.encoding is None else asdict(found.encoding),
-        "provenance": None if found.provenance is None else asdict(found.provenance),
-        "copies": list(found.copies),
-        "sections": [
-            {
-                "section": _section(found.query, one.section),
-                "kind": one.kind.value,
-                "novelty": one.novelty,
-                "hit": None if one.hit is None else _hit(found.query, one.hit, found.language, n_pairs, kinds, None),
-            }
-            for one in found
-        ],
-    }
+def listed_hits(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The hits of a `result_dict`, those of the sections of a novelty included."""
+    return [one["hit"] for one in values["sections"] if one["hit"]] if "sections" in values else values["hits"]
 
 
-def _query(result: Result | Novelty) -> dict[str, Any]:
+def _query(result: Result) -> dict[str, Any]:
     coverage = result.query_coverage
     return {
         "id": result.query.doc_id,
@@ -143,7 +132,7 @@ def _query(result: Result | Novelty) -> dict[str, Any]:
     }
 
 
-def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
+def _kept_document(result: Result) -> dict[str, Any] | None:
     """Text and sections of a query that is stored in no file and not in the index, so that its search can be rerun."""
     origin = result.provenance
     if origin is None or origin.is_indexed or result.query.source not in _NO_FILE:

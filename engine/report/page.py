@@ -13,12 +13,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from engine.novelty import N_PAIRS, Novelty, SectionNovelty
-from engine.report.contract import head_dict, novelty_dict, place_of
+from engine.report.contract import head_dict, place_of
 from engine.report.evidence import (
     HitView,
     SectionText,
-    hit_view,
     hit_views,
     marked_runs,
     result_view,
@@ -26,10 +24,11 @@ from engine.report.evidence import (
 from engine.report.lines import pages_label
 from engine.report.shares import percent, rest_note, summary
 from engine.report.table import NO_FLOOR_OF_SECTIONS, coverage_note, encoding_lines, floor_note, no_hits
-from engine.result import N_MATCHES, Result, Status
+from engine.result import N_MATCHES, Result, SectionNovelty, Status
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 
+_N_NOVELTY_PAIRS = 3  # of each section
 _STATUS = {
     Status.CERTIFIED: "Every document that could be found was scored completely. The ranking is exact.",
     Status.ESTIMATED: "An approximate index, or words, chose the documents that were scored. Every hit was scored "
@@ -39,35 +38,36 @@ _STATUS = {
 }
 
 
-def result_page(
-    results: Sequence[Result], *, n_pairs: int = N_MATCHES, command: str = "", background: str | None = None
-) -> str:
-    """The evidence report of one or several queries, or of a comparison.
+def result_page(results: Sequence[Result], *, n_pairs: int | None = None, command: str = "") -> str:
+    """The report of one or several results of the same mode, or of a comparison.
 
     Args:
-        results: results of searches, or the single result of a comparison.
-        n_pairs: section pairs shown for each hit.
+        results: at least one.
+        n_pairs: section pairs shown for each hit; by default 10, for novelty 3.
         command: the command line that made the report, shown at its end.
-        background: for a comparison, the index that supplied thresholds, or "" if none did; None for searches.
     """
-    views = [result_view(result, n_pairs=n_pairs) for result in results]
-    return render("evidence.html", views=views, command=command, background=background)
+    if results[0].sections is not None:
+        views = [_NoveltyView(result, head_dict(result), tuple(_sections(result, n_pairs))) for result in results]
+        return render("novelty.html", views=views, command=command, notes=_NOVELTY_STATUS)
+    rankings = [result_view(result, n_pairs=N_MATCHES if n_pairs is None else n_pairs) for result in results]
+    return render("evidence.html", views=rankings, command=command, background=results[0].background)
 
 
-def result_pieces(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[tuple[str, str]]:
+def result_pieces(result: Result) -> Iterator[tuple[str, str]]:
     """The report of one query piece by piece, for a page that shows each piece as it arrives.
 
-    Args:
-        result: of a search.
-        n_pairs: section pairs shown for each hit.
-
     Returns:
-        Kind and HTML of each piece: "head", "hit" for each hit, "tail".
+        Kind and HTML of each piece: "head", "hit" for each hit or each section of a novelty, "tail".
     """
-    most = result.hits[0].score if result.hits else 0.0
-    yield "head", render("pieces/head.html", result=result)
-    for view in hit_views(result, n_pairs=n_pairs):
-        yield "hit", render("pieces/hit.html", result=result, one=view, most=most)
+    if result.sections is None:
+        most = result.hits[0].score if result.hits else 0.0
+        yield "head", render("pieces/head.html", result=result)
+        for view in hit_views(result, n_pairs=N_MATCHES):
+            yield "hit", render("pieces/hit.html", result=result, one=view, most=most)
+    else:
+        yield "head", render("pieces/novelty_head.html", result=result, note=_NOVELTY_STATUS[result.status])
+        for section in _sections(result):
+            yield "hit", render("pieces/section.html", result=result, one=section)
     yield "tail", render("pieces/tail.html", result=result, values=head_dict(result))
 
 
@@ -139,57 +139,21 @@ class SectionView:
 
 
 @dataclass(frozen=True, slots=True)
-class NoveltyView:
-    """The sections of a query, most novel first."""
-
-    result: Novelty
-    values: Mapping[str, Any]  # `Novelty.to_dict`
+class _NoveltyView:
+    result: Result
+    values: Mapping[str, Any]
     sections: tuple[SectionView, ...]
 
 
-def novelty_page(found: Sequence[Novelty], *, n_pairs: int = N_PAIRS, command: str = "") -> str:
-    """The report of one or several queries.
-
-    Args:
-        found: results of `Index.novelty`.
-        n_pairs: section pairs shown for each section.
-        command: the command line that made the report, shown at its end.
-    """
-    views = [novelty_view(one, n_pairs=n_pairs) for one in found]
-    return render("novelty.html", views=views, command=command, notes=_NOVELTY_STATUS)
-
-
-def novelty_pieces(found: Novelty, *, n_pairs: int = N_PAIRS) -> Iterator[tuple[str, str]]:
-    """The report of one query piece by piece: "head", "hit" for each section, "tail".
-
-    Args:
-        found: from `Index.novelty`.
-        n_pairs: section pairs shown for each section.
-    """
-    view = novelty_view(found, n_pairs=n_pairs)
-    yield "head", render("pieces/novelty_head.html", result=found, note=_NOVELTY_STATUS[found.status])
-    for one in view.sections:
-        yield "hit", render("pieces/section.html", result=found, one=one)
-    yield "tail", render("pieces/tail.html", result=found, values=view.values)
-
-
-def novelty_view(found: Novelty, *, n_pairs: int = N_PAIRS) -> NoveltyView:
-    """Arrange the novelty of a query for a report.
-
-    Args:
-        found: from `Index.novelty`.
-        n_pairs: section pairs shown for each section.
-    """
-    values = novelty_dict(found, n_pairs=n_pairs)
-    sections = (_section(found, rank, *one) for rank, one in enumerate(zip(found, values["sections"], strict=True), 1))
-    return NoveltyView(found, values, tuple(sections))
-
-
-def _section(found: Novelty, rank: int, one: SectionNovelty, values: Mapping[str, Any]) -> SectionView:
-    pages = pages_label(values["section"])
-    if one.hit is None:
-        runs = tuple(marked_runs(found.query.text, Span(one.span.start, one.span.stop), []))
-        return SectionView(rank, one, pages, SectionText(one.section, one.heading, pages, 0.0, (), runs), None, ())
-    view = hit_view(found.query, one.hit, values["hit"])
-    target = tuple(section for section in view.target if section.matches)
-    return SectionView(rank, one, pages, view.query[one.section], view, target)
+def _sections(result: Result, n_pairs: int | None = None) -> Iterator[SectionView]:
+    query, hits = result.query, hit_views(result, n_pairs=_N_NOVELTY_PAIRS if n_pairs is None else n_pairs)
+    for rank, section in enumerate(result.sections or (), start=1):
+        pages = pages_label(place_of(query, section.span))
+        if section.hit is None:
+            runs = tuple(marked_runs(query.text, section.span, []))
+            text = SectionText(section.section, section.heading, pages, 0.0, (), runs)
+            yield SectionView(rank, section, pages, text, None, ())
+        else:
+            view = next(hits)
+            target = tuple(one for one in view.target if one.matches)
+            yield SectionView(rank, section, pages, view.query[section.section], view, target)

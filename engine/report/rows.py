@@ -2,7 +2,7 @@
 
 One row is one listed part of one hit: a section pair, or the rest. The fields of the hit
 repeat in each of its rows, and the contributions of these rows sum to the score, to 1e-5. A result
-without hits has no row. The novelty of a query has one row for each section.
+without hits has no row. `novelty_rows` has one row for each section of a search for novelty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.extras import check_extra
 from engine.pairs import PAIR_COLUMNS
-from engine.report.contract import result_dict
+from engine.report.contract import listed_hits, result_dict
 from engine.result import N_MATCHES
 from engine.text.document import section_label
 from engine.text.outside import safe
@@ -57,7 +57,7 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         Rows in the order of hits and parts; None for values that a part does not have. `words` are the strongest
         terms, strongest first, separated by "; ".
     """
-    for hit in result["hits"]:
+    for hit in listed_hits(result):
         shared = {
             "query_id": result["query"]["id"],
             "rank": hit["rank"],
@@ -83,7 +83,7 @@ def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each section, most novel first, with the strongest section pair of its hit.
 
     Args:
-        found: from `Novelty.to_dict`.
+        found: from `Result.to_dict` of a search for novelty.
 
     Yields:
         Rows with `NOVELTY_COLUMNS`; None for values that a section does not have.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.encoders.explanation import strongest
-from engine.report.contract import hit_dicts, novelty_dict
+from engine.report.contract import hit_dicts, result_dict
 from engine.report.durations import duration
 from engine.report.lines import Line, Run, Style, columns, cut, line, pad, pages_label, plain, shortened, table
 from engine.report.quotes import marked_runs, window
@@ -19,10 +19,6 @@ from engine.scoring.floor import LEVELS
 from engine.text.document import Document
 from engine.text.outside import safe
 from engine.text.spans import Coverage, Span
-
-if TYPE_CHECKING:
-    from engine.comparison import Comparison
-    from engine.novelty import Novelty
 
 WIDTH = 80
 N_PAIRS = 3
@@ -38,19 +34,26 @@ _NO_BACKGROUND = (
 )
 
 
-def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
+def result_table(result: Result, *, n_pairs: int | None = None, width: int = WIDTH) -> str:
     """`result_lines` as plain text."""
     return plain(result_lines(result, n_pairs=n_pairs, width=width))
 
 
-def result_lines(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> list[Line]:
+def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WIDTH) -> list[Line]:
     """The hits of one query, each with the strongest sections of the query and a quote of both sides.
 
+    Sections of a search for novelty, most novel first, have their best hits; a comparison has one hit.
+
     Args:
-        result: of a search.
-        n_pairs: sections of the query shown for each hit.
+        result: of a search or a comparison.
+        n_pairs: sections of the query shown for each hit; by default 3, for novelty 1.
         width: columns of the terminal.
     """
+    if result.sections is not None:
+        return _novelty(result, N_NOVELTY_PAIRS if n_pairs is None else n_pairs, width)
+    n_pairs = N_PAIRS if n_pairs is None else n_pairs
+    if result.background is not None:
+        return _comparison(result, n_pairs, width)
     lines = [*_head(result, width), line()]
     for hit in hit_dicts(result, n_pairs=n_pairs):
         is_on_demand = result.encoding is not None
@@ -219,29 +222,17 @@ def simple_table(rows: Sequence[tuple[str, str]]) -> str:
     return plain(table(rows))
 
 
-def comparison_table(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`comparison_lines` as plain text."""
-    return plain(comparison_lines(comparison, n_pairs=n_pairs, width=width))
-
-
-def comparison_lines(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> list[Line]:
-    """Both documents, the score with the source of its thresholds, and its parts with quotes of both sides.
-
-    Args:
-        comparison: of two documents.
-        n_pairs: section pairs shown.
-        width: columns of the terminal.
-    """
-    result = comparison.result
+def _comparison(result: Result, n_pairs: int, width: int) -> list[Line]:
+    """Both documents, the score with the source of its thresholds, and its parts with quotes of both sides."""
     (hit,) = result.hits
     lines = [
         *_compared_document("<", result.query, result.query_coverage),
         *_compared_document(">", hit.document, hit.coverage),
         (),
     ]
-    score = line("     ", Run(f"{comparison.score:.4f}", Style.NUMBER), Run("  score", Style.TITLE))
-    if comparison.background:
-        note = f", with thresholds and word statistics of {comparison.background}"
+    score = line("     ", Run(f"{hit.score:.4f}", Style.NUMBER), Run("  score", Style.TITLE))
+    if result.background:
+        note = f", with thresholds and word statistics of {result.background}"
         lines.append((*score, Run(note, Style.FAINT)))
         reach = "are not known" if result.floor is None else f"reach {result.floor.p99:.2f}"
         lines.append(line(Run(f"     scores of unrelated documents {reach}", Style.FAINT)))
@@ -263,28 +254,18 @@ def _compared_document(mark: str, document: Document, coverage: Coverage) -> lis
     ]
 
 
-def novelty_table(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH) -> str:
-    """`novelty_lines` as plain text."""
-    return plain(novelty_lines(found, n_pairs=n_pairs, width=width))
-
-
-def novelty_lines(found: Novelty, *, n_pairs: int = N_NOVELTY_PAIRS, width: int = WIDTH) -> list[Line]:
-    """The sections, most novel first, each with the document that contains most of it.
-
-    Args:
-        found: from `Index.novelty`.
-        n_pairs: section pairs shown for each section.
-        width: columns of the terminal.
-    """
-    searched = f"{found.n_searched:,} searched for each section, {found.status.value}"
-    notes = [f"{coverage_note(found.query_coverage)}; {searched}", f"{len(found)} sections, most novel first"]
-    if found.encoding is not None:
-        notes += encoding_lines(found.encoding)
+def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
+    """The sections, most novel first, each with the document that contains most of it."""
+    sections = result_dict(result, n_pairs=n_pairs)["sections"]
+    searched = f"{result.n_searched:,} searched for each section, {result.status.value}"
+    notes = [f"{coverage_note(result.query_coverage)}; {searched}", f"{len(sections)} sections, most novel first"]
+    if result.encoding is not None:
+        notes += encoding_lines(result.encoding)
     notes.append(NO_FLOOR_OF_SECTIONS)
-    lines = [cut(line(Run("query  ", Style.FAINT), Run(found.query.title, Style.TITLE)), width)]
+    lines = [cut(line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE)), width)]
     lines += [cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes]
-    is_on_demand = found.encoding is not None
-    for number, values in enumerate(novelty_dict(found, n_pairs=n_pairs)["sections"], start=1):
+    is_on_demand = result.encoding is not None
+    for number, values in enumerate(sections, start=1):
         lines += [(), *_novelty_section(number, values, n_pairs, width, is_on_demand=is_on_demand)]
     return lines
 

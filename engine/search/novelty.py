@@ -12,75 +12,59 @@ documents have vectors, or if the index is one of words alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from dataclasses import replace
 
 from engine.encoders.encoder import EncodedDocument
-from engine.novelty import Novelty, SectionNovelty
-from engine.result import Result, Status
+from engine.result import Result, SectionNovelty, Status
 from engine.search.partition import Selection
 from engine.search.query import Query
+from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.documents import content_hash
 from engine.store.reference import content_key
+from engine.text.document import section_label
 from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.spans import Span
 
 
-def novelty(searcher: Searcher, query: Query, selection: Selection, skip: Collection[SectionKind]) -> Novelty:
-    """Rank the sections of a query from the most novel to the least.
-
-    Args:
-        searcher: its scoring is that of containment.
-        query: the document with its vectors.
-        selection: the documents that may contain a section.
-        skip: kinds of sections that are left out, of the query and of the documents.
-    """
+def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
+    """Rank the sections of a query from the most novel to the least; those with nothing to compare are last."""
+    selection, skip = Selection.of(request), frozenset(map(SectionKind, request.skip))
     started = time.perf_counter()
     snapshot, document = searcher.snapshot, query.document
     if query.key is None:
         query = replace(query, key=content_key(content_hash(document)))
     kinds = section_kinds(document)
     numbers = [number for number, kind in enumerate(kinds) if kind not in skip]
-    parts = [replace(section_query(query, number), skip_in_targets=frozenset(skip)) for number in numbers]
+    parts = [replace(section_query(query, number), skip_in_targets=skip) for number in numbers]
     prepared = [searcher.prepare(part) for part in parts]
     survey = searcher.survey(selection)
-    frame = Result(
-        query=document,
-        query_coverage=replace(
-            query.vectors.coverage,
-            chunks_pooled=max((one.vectors.coverage.chunks_pooled for one in prepared), default=1),
-        ),
-        hits=(),
-        status=Status.CERTIFIED if survey.is_complete else Status.ESTIMATED,
-        n_found=0,
-        n_evident=0,
-        n_searched=len(survey.positions),
-        seconds=0.0,
-        language=snapshot.language,
-        reference=snapshot.reference.version,
-    )
-    best = searcher.best_hits(list(zip(parts, prepared, strict=True)), selection, len(survey.positions))
-    # A hit belongs to a result with the document as query, so that it can show snippets.
-    hits = [None if hit is None else replace(frame, hits=(hit,)).hits[0] for hit in best]
-    found = [
+    hits = searcher.best_hits(list(zip(parts, prepared, strict=True)), selection, len(survey.positions))
+    sections = [
         SectionNovelty(
-            document,
             number,
+            section_label(document, number),
+            Span(document.sections[number].start, document.sections[number].stop),
             kinds[number],
             (1 - (0.0 if hit is None else hit.score)) if any(one.weights.values()) else None,
             hit,
         )
         for number, one, hit in zip(numbers, prepared, hits, strict=True)
     ]
-    return Novelty(
+    sections.sort(key=_place)
+    chunks_pooled = max((one.vectors.coverage.chunks_pooled for one in prepared), default=1)
+    return Result(
         query=document,
-        query_coverage=frame.query_coverage,
-        sections=tuple(sorted(found, key=_place)),
-        status=frame.status,
-        n_searched=frame.n_searched,
+        query_coverage=replace(query.vectors.coverage, chunks_pooled=chunks_pooled),
+        hits=tuple(section.hit for section in sections if section.hit is not None),
+        status=Status.CERTIFIED if survey.is_complete else Status.ESTIMATED,
+        n_found=0,
+        n_evident=0,
+        n_searched=len(survey.positions),
         seconds=time.perf_counter() - started,
-        language=frame.language,
-        reference=frame.reference,
+        language=snapshot.language,
+        reference=snapshot.reference.version,
+        sections=tuple(sections),
     )
 
 

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.search.request import Request
-from engine.text.outside import json_text
-from indexer.cli.options import device_option, opened_index, typed_command
-from indexer.cli.output_file import write_output
+from indexer.cli.options import device_option, opened_index
 from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
-from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
+    from engine.result import Result
     from engine.text.document import Document
-    from engine.views import Comparison
 
 
 @click.command()
@@ -74,8 +71,11 @@ def compare(
         raise _unread(failed[0])
     with opened_reader(documents, read_seconds, read_memory) as reader:
         read = [_only(name, list(read_named([name], reader, suffix))) for name in documents]
-    comparison = _compared(read, index, doc_id, encoder, device, request)
-    _print(comparison, form, n_pairs, matrix, output)
+    result = _compared(read, index, doc_id, encoder, device, request)
+    from indexer.cli.output import Answer, print_answers  # a usage error loads no report
+
+    matrices = () if not matrix or result.matrix is None else (result.matrix,)
+    print_answers([Answer(result, matrices)], form, n_pairs, output)
 
 
 def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | None, encoder: str | None) -> None:
@@ -119,43 +119,11 @@ def _compared(
     encoder: str | None,
     device: str | None,
     request: Request,
-) -> Comparison:
+) -> Result:
     # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
-    from engine.views import comparison_view
 
     if index is None:
-        return comparison_view(compare_alone(documents[0], documents[1], encoder, request, device=device))
+        return compare_alone(documents[0], documents[1], encoder, request, device=device)
     with opened_index(index, device) as opened:
         return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], request)
-
-
-def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output: Path | None) -> None:
-    from engine.report.contract import envelope
-    from engine.report.lines import plain
-    from engine.report.matrix import matrix_lines
-    from engine.report.table import comparison_lines
-    from indexer.cli.terminal import PIPE_WIDTH, show, width
-
-    if form == "json":
-        values = comparison.to_dict(n_pairs=n_pairs, matrix=matrix)
-        _write(json_text(envelope([values]), indent=1) + "\n", output)
-        return
-    if form == "html":
-        _write(comparison.to_html(n_pairs=n_pairs, command=typed_command()), output)
-        return
-    n_columns = width() if output is None else PIPE_WIDTH
-    lines = comparison_lines(comparison, n_pairs=n_pairs, width=n_columns)
-    if matrix:
-        lines += [(), *matrix_lines(comparison.matrix, width=n_columns)]
-    if output is None:
-        show(lines)
-    else:
-        write_output(output, plain(lines) + "\n")
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        echo_text(text, nl=False)
-    else:
-        write_output(output, text)

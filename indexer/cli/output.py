@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from engine.extras import check_extra
-from engine.report.contract import envelope
-from engine.report.matrix import matrix_table
-from engine.report.rows import PART_COLUMNS, as_cell, part_rows
-from engine.report.table import result_table
+from engine.report.contract import envelope, result_dict
+from engine.report.matrix import matrix_lines, matrix_table
+from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
+from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, no_hits, result_lines, result_table
+from engine.result import Result, SectionMatrix
 from engine.text.outside import json_text, safe
-from engine.views import Result, SectionMatrix
+from indexer.cli.options import typed_command
+from indexer.cli.output_file import write_output
+from indexer.cli.terminal import PIPE_WIDTH, echo_text, has_styles, show, width
 
 RUN_TAG = "longmatch"
 
@@ -30,15 +34,39 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The number of sections and of section pairs per hit, the width in columns, and the command of a report."""
+    """The number of section pairs per hit, the width in columns, and the command of a report."""
 
-    n_pairs: int
+    n_pairs: int | None  # None: as many as a table or a report shows by default
     width: int
     command: str = ""  # as it was typed, for a report
 
 
+def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
+    """Why results have no hits, for formats that do not show it."""
+    results = [answer.result for answer in answers]
+    return [f"{it.query.title}: {no_hits(it)}" for it in results if not it.hits and it.sections is None]
+
+
+def print_answers(answers: Sequence[Answer], form: str, n_pairs: int | None, output: Path | None) -> None:
+    """Write answers in one of `FORMATS` to a file or to standard output, in styles where a terminal shows them."""
+    if output is not None:
+        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
+    elif form == "table" and has_styles():
+        for number, answer in enumerate(answers):
+            lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
+            for matrix in answer.matrices:
+                lines += [(), *matrix_lines(matrix, width=width())]
+            show([(), *lines] if number else lines)
+    else:
+        text = render(answers, form, Layout(n_pairs, width(), typed_command()))
+        assert isinstance(text, str), "a binary format needs a file"
+        echo_text(text, nl=False)
+
+
 def render(answers: Sequence[Answer], form: str, layout: Layout) -> str | bytes:
     """Answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline."""
+    if layout.n_pairs is None and form != "html":
+        layout = replace(layout, n_pairs=N_PAIRS if answers[0].result.sections is None else N_NOVELTY_PAIRS)
     return FORMATS[form](answers, layout)
 
 
@@ -51,7 +79,7 @@ def _table(answers: Sequence[Answer], layout: Layout) -> str:
 
 
 def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
-    result = answer.result.to_dict(n_pairs=layout.n_pairs)
+    result = result_dict(answer.result, n_pairs=layout.n_pairs)
     if answer.matrices:
         for hit, matrix in zip(result["hits"], answer.matrices, strict=True):
             hit["section_matrix"] = [[round(float(cosine), 4) for cosine in row] for row in matrix.cosines]
@@ -66,21 +94,18 @@ def _json(answers: Sequence[Answer], layout: Layout) -> str:
 
 def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
     """A line for each query: a result of the same schema, even if it has no hits."""
-    return "".join(json_line(_as_dict(answer, layout)) for answer in answers)
-
-
-def json_line(values: dict[str, Any]) -> str:
-    """A value as JSON on one line, with the newline."""
-    return json_text(values) + "\n"
+    return "".join(json_text(_as_dict(answer, layout)) + "\n" for answer in answers)
 
 
 def _csv(answers: Sequence[Answer], layout: Layout) -> str:
-    """A row for each listed part of each hit, see `engine.report.rows`; the column `kind` names the part."""
+    """A row for each listed part of each hit, or for each section of a novelty, see `engine.report.rows`."""
+    is_novelty = answers[0].result.sections is not None
     text = io.StringIO()
-    rows = csv.DictWriter(text, PART_COLUMNS, lineterminator="\n")
+    rows = csv.DictWriter(text, NOVELTY_COLUMNS if is_novelty else PART_COLUMNS, lineterminator="\n")
     rows.writeheader()
     for answer in answers:
-        for row in part_rows(_as_dict(answer, layout)):
+        values = _as_dict(answer, replace(layout, n_pairs=max(1, layout.n_pairs or 0)) if is_novelty else layout)
+        for row in (novelty_rows if is_novelty else part_rows)(values):
             rows.writerow({name: as_cell(value) for name, value in row.items()})
     return text.getvalue()
 

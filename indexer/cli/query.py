@@ -7,35 +7,29 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from engine.search.request import Explain, Mode, Request
 from indexer.cli.cluster import placed_partitions, ray_option
-from indexer.cli.novelty import check_novelty_format, print_novelty
 from indexer.cli.options import (
     FAILED,
     PARTLY,
     existing_index_argument,
     opened_index,
     search_device_option,
-    typed_command,
 )
-from indexer.cli.output_file import write_output
 from indexer.cli.reading import Failure, as_option, check_form, left_out_note, missing_files, opened_reader, read_named
 from indexer.cli.request_options import request_options
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
-from indexer.cli.terminal import echo_text, log
+from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
-    from engine import Document, Index, Result
-    from engine.views import Novelty, SectionMatrix
+    from engine import Document, Index
+    from indexer.cli.output import Answer
 
-    _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
-    ResultT = TypeVar("ResultT", Result, Novelty)
-
-
+_OF_NOVELTY = ("table", "json", "jsonl", "csv", "html")  # formats that show the novelty of sections
 _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explanation of the model
 
 
@@ -85,8 +79,7 @@ def query(
     suffix = check_form(form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
-    answers: list[_Found] = []
-    novelties: list[Novelty] = []
+    answers: list[Answer] = []
     if named or doc_ids or texts:
         reading = opened_reader(named, read_seconds, read_memory)
         with (
@@ -97,18 +90,18 @@ def query(
             found: Iterator[Document | str] = chain(
                 doc_ids, _text_queries(texts), _documents(read_named(named, reader, suffix), failed)
             )
-            if request.mode is Mode.NOVELTY:
-                novelties = [_noted(opened.novelty(source, request)) for source in found]
-            else:
-                answers = [_answer(opened, source, request, matrix=matrix) for source in found]
+            answers = [_answer(opened, source, request, matrix=matrix) for source in found]
     if answers:
-        _print(answers, form, n_pairs, output)
-    if novelties:
-        print_novelty(novelties, form, n_pairs, output)
+        from indexer.cli.output import no_hits_notes, print_answers
+
+        if form != "table":
+            for note in no_hits_notes(answers):
+                log(note)
+        print_answers(answers, form, n_pairs, output)
     for failure in failed:
         log(f"failed: {failure.source}: {failure.reason}")
     if failed:
-        sys.exit(PARTLY if answers or novelties else FAILED)
+        sys.exit(PARTLY if answers else FAILED)
 
 
 def _check_use(
@@ -130,7 +123,8 @@ def _check_use(
     if request.mode is Mode.NOVELTY:
         if matrix:
             raise click.UsageError("--matrix is for rankings of documents; leave it out with --mode novelty")
-        check_novelty_format(form)
+        if form not in _OF_NOVELTY:
+            raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_OF_NOVELTY)}")
     if request.explain is Explain.MODEL and form not in _OF_MODELS:
         raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
 
@@ -154,49 +148,11 @@ def _documents(found: Iterator[Document | Failure], failed: list[Failure]) -> It
             yield one
 
 
-def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> _Found:
-    result = _noted(index.search(query, request))
-    return result, _matrices(index, query, result) if matrix else ()
+def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> Answer:
+    """The answer to one query; a line on standard error names the copies of the query that are left out of it."""
+    from indexer.cli.output import Answer  # a usage error loads no report
 
-
-def _noted(result: ResultT) -> ResultT:
-    """The same result; a line on standard error names the copies of the query that are left out of it."""
+    result = index.search(query, request)
     if result.copies:
         log(left_out_note(result.query, result.copies))
-    return result
-
-
-def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:
-    return tuple(index.section_matrix(query, hit.doc_id) for hit in result.hits)
-
-
-def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path | None) -> None:
-    """Write answers to a file or to standard output.
-
-    For formats other than table, print on standard error why a result has no hits.
-    """
-    from engine.report.matrix import matrix_lines
-    from engine.report.table import N_PAIRS, no_hits, result_lines
-    from engine.result import N_MATCHES
-    from indexer.cli.output import Answer, Layout, render
-    from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
-
-    if n_pairs is None:
-        n_pairs = N_MATCHES if form == "html" else N_PAIRS
-    answers = [Answer(*one) for one in found]
-    if form != "table":
-        for answer in answers:
-            if not answer.result.hits:
-                log(f"{answer.result.query.title}: {no_hits(answer.result)}")
-    if output is not None:
-        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
-    elif form == "table" and has_styles():
-        for number, answer in enumerate(answers):
-            lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
-            for matrix in answer.matrices:
-                lines += [(), *matrix_lines(matrix, width=width())]
-            show([(), *lines] if number else lines)
-    else:
-        text = render(answers, form, Layout(n_pairs, width(), typed_command()))
-        assert isinstance(text, str), "a binary format needs a file"
-        echo_text(text, nl=False)
+    return Answer(result, tuple(index.section_matrix(query, hit.doc_id) for hit in result) if matrix else ())

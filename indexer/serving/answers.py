@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from engine.index import Index
-from engine.report.contract import envelope, head_dict, hit_dicts
-from engine.result import Provenance
-from engine.search.request import Mode, Request
+from engine.report.contract import envelope, head_dict, hit_dicts, listed_hits, result_dict
+from engine.result import Provenance, Result, SectionMatrix
+from engine.search.request import Request
 from engine.store.lookup import check_fields
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span
-from engine.views import Novelty, Result, SectionMatrix
 from engine.work import step
 from indexer.serving.bodies import MOST_LISTED, CompareParameters, Parameters
 from indexer.serving.failures import not_found, too_large
@@ -42,10 +41,9 @@ def search(index: Index, query: Document | str, parameters: Parameters) -> bytes
     """
     request = parameters.request()
     check_names(index, query, request)
-    if request.mode is Mode.NOVELTY:
-        values = index.novelty(query, request).to_dict(n_pairs=_n_listed(parameters))
-        return as_json(envelope([_without_paths(values)]))
     result = index.search(query, request)
+    if result.sections is not None:
+        return as_json(envelope([_without_paths(result_dict(result, n_pairs=_n_listed(parameters)))]))
     return _ranking(result, parameters, index.section_matrix if parameters.matrix else None, query)
 
 
@@ -104,16 +102,6 @@ def without_folders(result: Result) -> Result:
     )
 
 
-def novelty_without_folders(found: Novelty) -> Novelty:
-    """The same novelty, with files and index named without the folders of this machine."""
-    query = _without_folder(found.query)
-    sections = (
-        replace(one, query=query, hit=one.hit and replace(one.hit, document=_without_folder(one.hit.document)))
-        for one in found
-    )
-    return replace(found, query=query, sections=tuple(sections), provenance=_origin(found.provenance))
-
-
 def _origin(origin: Provenance | None) -> Provenance | None:
     if origin is None or origin.index is None:
         return origin
@@ -126,8 +114,7 @@ def _without_folder(document: Document) -> Document:
 
 def _without_paths(values: dict[str, Any]) -> dict[str, Any]:
     """A result whose files and index are named without the folders of this machine."""
-    hits = [one["hit"] for one in values["sections"] if one["hit"]] if "sections" in values else values["hits"]
-    for one in (values["query"], *hits):
+    for one in (values["query"], *listed_hits(values)):
         one["source"] = _name(one["source"])
     if (origin := values["provenance"]) is not None and origin["index"] is not None:
         origin["index"] = {**origin["index"], "path": _name(origin["index"]["path"])}
@@ -146,7 +133,9 @@ def compare(index: Index, query: Document | str, target: Document | str, asked: 
     if isinstance(query, Document) and isinstance(target, Document):
         _check_cells(len(query.sections) * len(target.sections))
     compared = index.compare(query, target, asked.request())
-    return _ranking(compared.result, asked, lambda *_: compared.matrix, query)
+    matrix = compared.matrix
+    assert matrix is not None, "a comparison has the cosines of all sections"
+    return _ranking(compared, asked, lambda *_: matrix, query)
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:

@@ -9,7 +9,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
-from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -20,10 +19,9 @@ from starlette.responses import StreamingResponse
 
 from engine.index import Index
 from engine.readers import FORMATS
-from engine.report.page import asset, novelty_page, novelty_pieces, result_page, result_pieces
-from engine.search.request import Mode
+from engine.report.page import asset, result_page, result_pieces
+from engine.result import Result
 from engine.text.document import Document
-from engine.views import Novelty, Result
 from indexer.serving import answers
 from indexer.serving.bodies import SearchBody, SearchForm, weights_of_text
 from indexer.serving.failures import refusal_of
@@ -125,43 +123,26 @@ async def _answer(service: Service, read: Callable[[], Document | str], asked: P
 def _search(index: Index, query: Document | str, asked: PageBody | PageForm, progress: Progress) -> None:
     request = asked.request()
     answers.check_names(index, query, request)
-    result: Result | Novelty
-    if request.mode is Mode.NOVELTY:
-        result = found = index.novelty(query, request)
-        progress.enter(Stage.ARRANGING)
-        sections = answers.novelty_without_folders(found)
-        facts, pieces = _novelty_facts(found), novelty_pieces(sections)
-        page = partial(novelty_page, [sections])
-    else:
-        result = ranking = index.search(query, request)
-        progress.enter(Stage.ARRANGING)
-        shown = answers.without_folders(ranking)
-        facts, pieces, page = _facts(ranking), result_pieces(shown), partial(result_page, [shown])
+    result = index.search(query, request)
+    progress.enter(Stage.ARRANGING)
+    shown = answers.without_folders(result)
     if asked.report:
-        progress.pieces.append(_line({"piece": "report", "html": page()}))
+        progress.pieces.append(_line({"piece": "report", "html": result_page([shown])}))
         return
     n_bytes = 0
-    progress.pieces.append(_line({"piece": "facts", "left_out": list(result.copies), **facts}))
-    for kind, html in pieces:
+    progress.pieces.append(_line({"piece": "facts", "left_out": list(result.copies), **_facts(result)}))
+    for kind, html in result_pieces(shown):
         progress.enter(Stage.ARRANGING)
         progress.pieces.append(_line({"piece": kind, "html": html}))
         answers.check_reply(n_bytes := n_bytes + len(html))
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    """Facts about a result that the page shows beside the report."""
-    return {
-        "title": result.query.title,
-        "n_hits": len(result.hits),
-        "n_found": result.n_found,
-        "hits": [hit.doc_id for hit in result.hits],
-    }
-
-
-def _novelty_facts(found: Novelty) -> dict[str, Any]:
-    """Facts about a novelty result, with the numbers of sections in place of hits."""
-    names = [str(one.section + 1) for one in found]
-    return {"title": found.query.title, "n_hits": len(names), "n_found": len(names), "hits": names}
+    """Facts about a result that the page shows beside the report; of a novelty the numbers of sections, not hits."""
+    names, n_found = [hit.doc_id for hit in result], result.n_found
+    if result.sections is not None:
+        names, n_found = [str(one.section + 1) for one in result.sections], len(result.sections)
+    return {"title": result.query.title, "n_hits": len(names), "n_found": n_found, "hits": names}
 
 
 async def _lines(service: Service, progress: Progress, running: asyncio.Task[None]) -> AsyncIterator[bytes]:

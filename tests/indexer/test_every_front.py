@@ -17,7 +17,7 @@ from engine.index import Index
 from engine.replay import replay
 from engine.search.request import Mode, Request, parameters
 from indexer.cli import main
-from longmatch.index import NoveltyOptions, SearchOptions
+from longmatch.index import SearchOptions
 
 pytest.importorskip("mcp")
 pytest.importorskip("fastapi")
@@ -196,7 +196,6 @@ def test_the_values_above_cover_every_field_and_change_the_request() -> None:
 def test_python_spells_out_the_fields() -> None:
     fields = {one.name for one in parameters()}
     assert set(get_type_hints(SearchOptions)) == fields
-    assert set(get_type_hints(NoveltyOptions)) == {one.name for one in parameters() if one.about.in_novelty} - {"mode"}
 
 
 def test_bodies_and_tools_have_the_fields_and_defaults(fronts: Fronts) -> None:
@@ -217,10 +216,10 @@ def test_bodies_and_tools_have_the_fields_and_defaults(fronts: Fronts) -> None:
 
 def test_novelty_leaves_copies_out_and_is_replayed_by_its_record(fronts: Fronts) -> None:
     request = Request(mode=Mode.NOVELTY)
-    novelty = fronts.index.novelty(QUERY, request)
-    assert QUERY not in {one.hit.doc_id for one in novelty if one.hit}
-    kept = fronts.index.novelty(QUERY, Request(mode=Mode.NOVELTY, with_itself=True))
-    assert {one.hit.doc_id for one in kept if one.hit} == {QUERY}
+    novelty = fronts.index.search(QUERY, request)
+    assert QUERY not in {hit.doc_id for hit in novelty}
+    kept = fronts.index.search(QUERY, Request(mode=Mode.NOVELTY, with_itself=True))
+    assert {hit.doc_id for hit in kept} == {QUERY}
     assert novelty.provenance is not None and Request.of(**novelty.provenance.parameters) == request
 
 

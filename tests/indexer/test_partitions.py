@@ -17,7 +17,7 @@ from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.result import Status
-from engine.search.request import Request
+from engine.search.request import Mode, Request
 from engine.store.manifest import index_folders, partition_of, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -192,7 +192,7 @@ def test_novelty_is_that_of_one_index(both: tuple[Path, Path]) -> None:
     found = []
     for folder in both:
         with Index.open(folder) as index:
-            novelty = index.novelty("doc001")
+            novelty = index.search("doc001", Request(mode=Mode.NOVELTY)).sections or ()
             found.append([(one.section, one.hit and (one.hit.doc_id, one.hit.score)) for one in novelty])
     assert found[1] == found[0] != []
 

@@ -18,7 +18,7 @@ def test_texts_files_dicts_and_documents_are_compared(tmp_path: Path) -> None:
     file = tmp_path / "dog.txt"
     file.write_text(DOG)
     scores = {
-        longmatch.compare(FOX, other, encoder=FakeEncoder()).score
+        longmatch.compare(FOX, other, encoder=FakeEncoder())[0].score
         for other in (DOG, file, str(file), {"text": DOG}, longmatch.Document.from_text(DOG))
     }
     assert len(scores) == 1 and 0 < scores.pop() < 1
@@ -27,7 +27,7 @@ def test_texts_files_dicts_and_documents_are_compared(tmp_path: Path) -> None:
 def test_weights_and_skipped_kinds_apply_to_a_comparison() -> None:
     query = {"sections": [{"heading": "Claims", "text": 40 * FOX}, {"heading": "Appendix", "text": 40 * DOG}]}
     found = longmatch.compare(query, DOG, encoder=FakeEncoder(), skip="appendix", weights={"claims": 3})
-    assert {pair.query_section for pair in found.pairs} == {0}
+    assert {pair.query_section for pair in found[0].pairs} == {0}
     with pytest.raises(QueryError, match="the weights are list; pass a dict"):
         longmatch.compare(query, DOG, encoder=FakeEncoder(), weights=["claims"])  # type: ignore[arg-type]
 
@@ -37,7 +37,7 @@ def test_an_index_gives_the_score_of_its_search(tmp_path: Path) -> None:
     with longmatch.build(tmp_path / "x.lm", records, encoder=FakeEncoder()) as index:
         expected = next(hit for hit in index.search(FOX) if hit.doc_id == "dog")
         found = longmatch.compare(FOX, index.document("dog"), index=index)
-        assert found.score == expected.score and found.pairs == expected.pairs
-        assert [str(one) for one in found.snippets(1)] == [str(one) for one in expected.snippets(1)]
+        assert found[0].score == expected.score and found[0].pairs == expected.pairs
+        assert [str(one) for one in found[0].snippets(1)] == [str(one) for one in expected.snippets(1)]
         with pytest.raises(QueryError, match="exclude each other"):
             longmatch.compare(FOX, DOG, index=index, encoder=FakeEncoder())

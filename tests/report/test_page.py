@@ -12,14 +12,14 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.evidence import result_view
+from engine.report.evidence import hit_views
 from engine.report.lines import pages_label
 from engine.report.page import result_page, result_pieces
 from engine.report.shares import summary
 from engine.search.request import Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.spans import Section
-from engine.views import Result, comparison_view
+from engine.views import Result, result_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -61,7 +61,7 @@ def test_every_number_is_that_of_the_json(result: Result) -> None:
 
 
 def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
-    (view,) = (one for one in result_view(result, n_pairs=2).hits if one.hit.rank == 1)
+    (view,) = (one for one in hit_views(result, n_pairs=2) if one.hit.rank == 1)
     total = sum(pair.contribution for pair in view.hit.pairs)
     for sections in (view.query, view.target):
         assert sum(section.contribution for section in sections) == pytest.approx(total)
@@ -110,7 +110,7 @@ def test_hostile_documents_add_no_element_and_leave_no_script(tmp_path: Path) ->
     for script in page.xpath("//script[@type='application/json']"):
         assert json.loads(script.text)["rows"] == [HOSTILE, HOSTILE]
     assert page.xpath("//h1")[0].text_content() == HOSTILE
-    ordinary = parsed(comparison_view(compare_alone(plain, plain, FakeEncoder())).to_html())
+    ordinary = parsed(result_view(compare_alone(plain, plain, FakeEncoder())).to_html())
     assert len(page.xpath("//script[not(@type)]")) == len(ordinary.xpath("//script[not(@type)]")) == 1
 
 
@@ -128,7 +128,7 @@ def test_a_result_states_its_origin_and_command(result: Result) -> None:
 
 
 def test_a_comparison_states_what_its_score_rests_on(corpus: list[Document]) -> None:
-    comparison = comparison_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
+    comparison = result_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
     text = parsed(comparison.to_html()).text_content()
     assert "Compared without an index" in text and "Ranking" not in text
     assert "a search of this index gives the same score" in replace(comparison, background="x.lm").to_html()

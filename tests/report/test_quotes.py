@@ -41,7 +41,7 @@ def squeezed(text: str) -> str:
 
 
 def compared(query: str, target: str) -> tuple[Document, Hit, str | None]:
-    result = compare_alone(make_document("q", query), make_document("t", target), FakeEncoder()).result
+    result = compare_alone(make_document("q", query), make_document("t", target), FakeEncoder())
     return result.query, result.hits[0], result.language
 
 
@@ -107,7 +107,7 @@ def test_bare_numbers_are_no_content_words_and_years_are(word: str, is_content: 
 
 def test_bare_numbers_and_function_words_are_not_listed() -> None:
     text = "A pump 602 see 604 moves the fluid in 1998."
-    result = compare_alone(make_document("q", text), make_document("t", text), FakeEncoder()).result
+    result = compare_alone(make_document("q", text), make_document("t", text), FakeEncoder())
     (values,) = result_dict(result)["hits"]
     terms = {word["term"] for part in [values, *values["parts"]] for word in part["words"]}
     assert {"pump", "1998", "pump 602"} <= terms and not terms & {"602", "604", "602 see", "see", "see 604"}
@@ -116,7 +116,7 @@ def test_bare_numbers_and_function_words_are_not_listed() -> None:
 def test_without_shared_words_the_sentences_behind_the_headings_are_shown() -> None:
     text = "Rain\n\nThe sun shines over hills and plains all day. Old foxes sleep."
     document = Document("d", "d", text, (Section("Rain", ("Rain",), 0, len(text)),))
-    result = compare_alone(document, make_document("t", "Nothing is equal here, nor alike."), FakeEncoder()).result
+    result = compare_alone(document, make_document("t", "Nothing is equal here, nor alike."), FakeEncoder())
     (hit,) = result.hits
     for pair in hit.pairs:
         assert Quotes(document, hit, "english").of(pair)[0].text == "The sun shines over hills and plains all day."

@@ -15,7 +15,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.outside import json_text
 from engine.text.section_kinds import SectionKind
-from engine.views import comparison_view
+from engine.views import result_view
 from tests.fakes import FakeEncoder, make_document
 
 SENTENCE = "The heron waits for trout at the weir of the mill. "
@@ -73,7 +73,7 @@ def test_rows_and_rest_of_a_result_sum_to_the_score(index: Index, corpus: list[D
 def test_long_lists_of_sections_give_a_short_json() -> None:
     sections = [(f"S{n}", f"Heron {n % 90} waits for trout {n % 70} at the weir {n}.") for n in range(300)]
     documents = make_document("q", sections), make_document("t", sections)
-    comparison = comparison_view(compare_alone(*documents, FakeEncoder()))
+    comparison = result_view(compare_alone(*documents, FakeEncoder()))
     (hit,) = comparison.to_dict()["hits"]
     assert hit["n_pairs"] > 10_000 and len(json_text(hit)) < 100_000
     assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"], abs=1e-5)

@@ -11,9 +11,8 @@ import pytest
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
-from engine.novelty import Novelty
-from engine.result import Status
-from engine.search.request import Request
+from engine.result import Result, SectionNovelty, Status
+from engine.search.request import Mode, Request
 from engine.text.document import Document
 from engine.text.spans import Section
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -32,6 +31,7 @@ def taken(doc_id: str) -> str:
     return document.text[section.start : section.stop].partition("\n")[2].strip()
 
 
+NOVELTY = Request(mode=Mode.NOVELTY)
 DRAFT = make_document("draft", [("ours", NEW), ("from 11", taken("doc011")), ("from 24", taken("doc024"))])
 
 
@@ -48,21 +48,27 @@ def words(folder: Path) -> Iterator[Index]:
         yield opened
 
 
-def best_of(found: Novelty) -> list[tuple[str, str | None]]:
-    return [(one.heading, None if one.hit is None else one.hit.doc_id) for one in found]
+def sections_of(result: Result) -> tuple[SectionNovelty, ...]:
+    assert result.sections is not None and [one.hit for one in result.sections if one.hit] == list(result)
+    return result.sections
+
+
+def best_of(result: Result) -> list[tuple[str, str | None]]:
+    return [(one.heading, None if one.hit is None else one.hit.doc_id) for one in sections_of(result)]
 
 
 def test_planted_and_missing_sections_are_named(words: Index) -> None:
-    found = words.novelty(DRAFT)
+    found = words.search(DRAFT, NOVELTY)
     assert best_of(found) == [("ours", None), ("from 24", "doc024"), ("from 11", "doc011")]
-    assert found[0].novelty == 1 and max(found[1].novelty or 1, found[2].novelty or 1) < 0.15
+    assert [one.novelty == 1 for one in sections_of(found)] == [True, False, False]
+    assert max(one.novelty or 1 for one in sections_of(found)[1:]) < 0.15
     assert found.status is Status.CERTIFIED and found.n_searched == 40
 
 
 @pytest.mark.parametrize("has_vectors", [False, True])
 def test_each_section_is_searched_as_a_query_of_its_own(words: Index, index: Index, has_vectors: bool) -> None:
     opened, query = (index, make_corpus(61)[60]) if has_vectors else (words, DRAFT)
-    for one in opened.novelty(query):
+    for one in sections_of(opened.search(query, NOVELTY)):
         section = query.sections[one.section]
         text = query.text[section.start : section.stop]
         alone = Document("alone", query.title, text, (Section(section.heading, section.path, 0, len(text)),))
@@ -74,10 +80,11 @@ def test_each_section_is_searched_as_a_query_of_its_own(words: Index, index: Ind
 
 
 def test_parts_are_of_the_section_and_sum_to_what_is_not_novel(index: Index) -> None:
-    found = index.novelty("doc004")
+    found = index.search("doc004", NOVELTY)
     values = check(found.to_dict())
-    assert [one["novelty"] for one in values["sections"]] == sorted((one.novelty or 0.0 for one in found), reverse=True)
-    for one in found:
+    shown = [one["novelty"] for one in values["sections"]]
+    assert shown == sorted((one.novelty or 0.0 for one in sections_of(found)), reverse=True)
+    for one in sections_of(found):
         assert one.hit is not None and one.novelty is not None
         assert {pair.query_section for pair in one.hit.pairs} == {one.section}
         assert one.hit.breakdown.score == pytest.approx(1 - one.novelty, abs=1e-5)
@@ -90,28 +97,30 @@ def test_parts_are_of_the_section_and_sum_to_what_is_not_novel(index: Index) -> 
 def test_many_sections_are_searched_in_several_passes(words: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     import engine.search.searcher as searcher_module
 
-    at_once = words.novelty(DRAFT).to_dict()
+    at_once = words.search(DRAFT, NOVELTY).to_dict()
     monkeypatch.setattr(searcher_module, "PASS_SCORES", 1)
-    one_by_one = words.novelty(DRAFT).to_dict()
+    one_by_one = words.search(DRAFT, NOVELTY).to_dict()
     assert one_by_one["sections"] == at_once["sections"]
 
 
 def test_a_section_without_words_is_last_and_has_no_novelty(words: Index) -> None:
     text = DRAFT.text + "\n\n--- ---\n"
     draft = replace(DRAFT, text=text, sections=(*DRAFT.sections, Section("", (), len(DRAFT.text), len(text))))
-    found = words.novelty(draft)
-    assert (found[-1].section, found[-1].novelty, found[-1].hit) == (3, None, None)
-    assert "nothing to compare" in str(found) and "nothing to compare" in repr(found[-1])
+    found = words.search(draft, NOVELTY)
+    last = sections_of(found)[-1]
+    assert (last.section, last.novelty, last.hit) == (3, None, None)
+    assert "nothing to compare" in str(found) and "nothing to compare" in repr(last)
     check(found.to_dict())
 
 
 def test_filters_and_kinds_leave_documents_and_sections_out(words: Index) -> None:
-    found = words.novelty(DRAFT, Request.of(mode="novelty", where="family = 'odd'", without="doc011"))
+    found = words.search(DRAFT, Request.of(mode="novelty", where="family = 'odd'", without="doc011"))
     assert "doc011" not in {name for _, name in best_of(found)} and found.n_searched == 19
     paper = make_document("paper", [("1 Pumps", BODY), ("References", CITED)])
-    assert [one.heading for one in words.novelty(paper, Request.of(mode="novelty", skip=["references"]))] == ["1 Pumps"]
+    request = Request.of(mode="novelty", skip=["references"])
+    assert [one.heading for one in sections_of(words.search(paper, request))] == ["1 Pumps"]
     with pytest.raises(QueryError, match="no document 'nothing'"):
-        words.novelty(DRAFT, Request.of(mode="novelty", without="nothing"))
+        words.search(DRAFT, Request.of(mode="novelty", without="nothing"))
 
 
 @pytest.mark.slow
@@ -119,14 +128,14 @@ def test_documents_without_vectors_make_an_estimate(tmp_path: Path, monkeypatch:
     few_first_vectors(monkeypatch)
     longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as opened:
-        found = opened.novelty(DRAFT, Request.of(mode="novelty", candidates=3))
+        found = opened.search(DRAFT, Request.of(mode="novelty", candidates=3))
         assert found.encoding is not None and found.encoding.n_encoded == 3
         assert found.status is not Status.CERTIFIED
         assert best_of(found)[1:] == [("from 24", "doc024"), ("from 11", "doc011")]
 
 
 def test_the_table_names_the_best_document_and_its_passage(words: Index) -> None:
-    text = str(words.novelty(DRAFT))
+    text = str(words.search(DRAFT, NOVELTY))
     assert "3 sections, most novel first" in text and "  1  1.0000  ours" in text
     assert "no document shares anything with it" in text and "is in Title 24  doc024" in text
     assert "from 24 -> part one" in text

@@ -66,8 +66,9 @@ def test_a_kind_of_weight_0_adds_nothing_and_the_parts_sum_to_the_score() -> Non
     query = replace(made, metadata={"kind.claims": ["River"]})
     target: Document = make_document("t", "the long river runs to the sea and a fox jumps")
     found = compare_alone(query, target, FakeEncoder(), Request(weights={"claims": 0}))
-    assert {pair.query_section for pair in found.pairs} == {0}
+    assert {pair.query_section for pair in found[0].pairs} == {0}
     for weight in (0, 0.5, 3):
         weighted = compare_alone(query, target, FakeEncoder(), Request(weights={"claims": weight}))
-        assert weighted.result.hits[0].breakdown.score == pytest.approx(weighted.score, abs=1e-5)
-        assert weighted.score == compare_alone(made, target, FakeEncoder(), Request(weights={"river": weight})).score
+        assert weighted[0].breakdown.score == pytest.approx(weighted[0].score, abs=1e-5)
+        by_heading = compare_alone(made, target, FakeEncoder(), Request(weights={"river": weight}))
+        assert weighted[0].score == by_heading[0].score

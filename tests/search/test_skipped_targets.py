@@ -234,12 +234,13 @@ def test_containment_leaves_sections_of_targets_out(opened: Open, reduced: Reduc
 def test_a_comparison_skips_what_a_search_skips(opened: Open) -> None:
     index = opened("vectors", 0)
     for hit in index.search("d07", Request(k=5, skip=KINDS)):
-        assert index.compare("d07", hit.doc_id, Request(skip=KINDS)).score == hit.score
+        assert index.compare("d07", hit.doc_id, Request(skip=KINDS))[0].score == hit.score
 
 
 def test_novelty_does_not_look_into_skipped_sections(opened: Open) -> None:
     index = opened("vectors", 0)
-    for section in index.novelty("d13", Request.of(mode="novelty", skip=["references", "appendix"])):
+    request = Request.of(mode="novelty", skip=["references", "appendix"])
+    for section in index.search("d13", request).sections or ():
         assert section.kind not in (SectionKind.REFERENCES, SectionKind.APPENDIX)
         if section.hit is not None:
             kinds = section_kinds(section.hit.document)

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from engine.index import Index
 from engine.readers import read_document
 from engine.report.contract import envelope, result_schema
-from engine.search.request import Request
+from engine.search.request import Mode, Request
 from engine.text.document import Document
 from longmatch.queries import query_document
 
@@ -46,8 +46,10 @@ def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[st
     return timeless(answer)
 
 
-def of_python(result: Any, n_pairs: int | None = 3, **options: bool) -> dict[str, Any]:  # noqa: ANN401
-    values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs, **options)))
+def of_python(result: Any, n_pairs: int | None = 3) -> dict[str, Any]:  # noqa: ANN401
+    values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs)))
+    if result.matrix is not None:
+        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in result.matrix.cosines]
     for one in (values["query"], *values["hits"]):
         one["source"] = Path(one["source"]).name
     values["provenance"]["index"]["path"] = Path(values["provenance"]["index"]["path"]).name
@@ -105,13 +107,13 @@ def test_a_search_with_a_file_gives_the_result_of_python(
 
 def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> None:
     answer = found(client, {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}}, "/v1/compare")
-    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None, matrix=True)
+    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None)
 
 
 def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
     body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
     compared = index.compare(Document.from_text(TEXT), "doc003", Request(weights={"1": 0.5}, skip=["appendix"]))
-    assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None, matrix=True)
+    assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None)
 
 
 def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, t
     for name, text in files.values():
         (tmp_path / name).write_text(text)
         documents.append(replace(read_document(tmp_path / name), source=name))
-    assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None, matrix=True)
+    assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None)
 
 
 def test_a_matrix_is_that_of_python(client: TestClient, index: Index) -> None:
@@ -236,7 +238,7 @@ def test_openapi_holds_the_contract(client: TestClient) -> None:
 def test_novelty_is_that_of_python(client: TestClient, index: Index) -> None:
     answer = client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "sections": 2}).json()
     jsonschema.validate(answer, result_schema())
-    expected = index.novelty(Document.from_text(TEXT)).to_dict(n_pairs=2)
+    expected = index.search(Document.from_text(TEXT), Request(mode=Mode.NOVELTY)).to_dict(n_pairs=2)
     shown = [(one["novelty"], one["hit"] and one["hit"]["id"]) for one in answer["results"][0]["sections"]]
     assert shown == [(one["novelty"], one["hit"] and one["hit"]["id"]) for one in expected["sections"]]
     assert str(Path(index.snapshot.folder).parent) not in json.dumps(answer)

@@ -12,7 +12,7 @@ import pytest
 from demo.make_pictures import take_pictures
 from engine.index import Index
 from engine.readers import read_document
-from engine.search.request import Request
+from engine.search.request import Mode, Request
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
 from tests.fakes import make_corpus
@@ -174,7 +174,7 @@ def test_novelty_is_that_of_python_and_has_a_link_and_a_report(page: Page, folde
     page.click("#search > .primary")
     wait_for_result(page)
     with Index.open(folder) as index:
-        found = index.novelty("eip-3074.md")
+        found = index.search("eip-3074.md", Request(mode=Mode.NOVELTY)).sections or ()
     shown = page.locator("article.hit .title .score data").evaluate_all("all => all.map((one) => Number(one.value))")
     assert shown == [one.novelty for one in found if one.novelty is not None]
     assert hits(page) == [one.heading for one in found]
@@ -481,9 +481,13 @@ def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
 ) -> None:
     draft = read_document(DRAFT)
     with Index.open(folder) as index:
-        pages = {"evidence": (index.search(draft, Request(k=1)), by_axe), "novelty": (index.novelty(draft), False)}
+        novelty = Request(mode=Mode.NOVELTY)
+        pages = {
+            "evidence": (index.search(draft, Request(k=1)), by_axe),
+            "novelty": (index.search(draft, novelty), False),
+        }
         if by_axe:
-            pages["short"] = (index.novelty(read_document(short_draft)), True)
+            pages["short"] = (index.search(read_document(short_draft), novelty), True)
     for name, (result, is_judged) in pages.items():
         report = tmp_path / f"{name}.html"
         report.write_text(result.to_html(), encoding="utf-8")
