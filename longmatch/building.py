@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indexer.building.doc_ids import FileIds
@@ -82,7 +83,8 @@ def build(
     """
     folder = index_path(path)
     stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))
-    from longmatch.writing import Settings, warn_of_failures, write
+    from indexer.building.builder import Settings
+    from longmatch.writing import warn_of_failures, write
 
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
@@ -90,7 +92,8 @@ def build(
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    settings = Settings(used, device, encode, language, factory, memory_bytes, disk_bytes, prune, partitions)
+    settings = Settings(used, device, encode, factory, memory_bytes=memory_bytes, disk_bytes=disk_bytes)
+    settings = replace(settings, language=language, partitions=partitions, prune=prune)
     report = write(folder, stream, settings, progress)
     shown = progress if isinstance(progress, bool) else None
     index = Index.open(folder, encoder=None if encode == "none" else used, device=device, progress=shown)

@@ -425,9 +425,10 @@ class Index:
         progress: bool | Progress | None,
     ) -> BuildReport:
         """Read a source, let `keep` turn documents that must not be written into failures, and write the others."""
+        from indexer.building.builder import Settings
         from indexer.building.doc_ids import FileIds
         from longmatch.sources import read_source
-        from longmatch.writing import Settings, warn_of_failures, write
+        from longmatch.writing import warn_of_failures, write
 
         stream = read_source(source, columns, FileIds(index=self.path))
         keep(stream, self.path)

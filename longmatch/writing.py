@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_hashes
 from engine.text.document import Document
-from indexer.building.builder import EncodeNow
+from indexer.building.builder import Settings
 from indexer.building.builder import build as build_index
 from indexer.building.creation import has_only_failures, is_free, without_stub
 from indexer.building.report import BuildReport, Progress
@@ -22,21 +20,6 @@ from longmatch.progress import listening
 from longmatch.sources import Stream
 
 _AT_ONCE = 64  # documents looked up in the catalog together
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How documents are indexed; see `indexer.building.builder.build`."""
-
-    encoder: Encoder | str | None = None
-    device: str | None = None
-    encode: EncodeNow = "later"
-    language: str | None = None
-    factory: str = "auto"
-    memory_bytes: int | None = None
-    disk_bytes: int | None = None
-    prune: bool = False
-    partitions: int | None = None
 
 
 def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Progress | None) -> BuildReport:
@@ -54,15 +37,7 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
         report = build_index(
             folder,
             stream.documents,
-            encoder=settings.encoder,
-            device=settings.device,
-            factory=settings.factory,
-            memory_bytes=settings.memory_bytes,
-            disk_bytes=settings.disk_bytes,
-            language=settings.language,
-            encode=settings.encode,
-            partitions=settings.partitions,
-            prune=settings.prune,
+            settings,
             replace_files=stream.replace_files,
             progress=listener.progress,
             log=listener.log,

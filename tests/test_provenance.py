@@ -80,7 +80,7 @@ def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: 
 
 def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:
     comparison = result_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
-    found = origin_of(comparison.result)
+    found = origin_of(comparison)
     assert (found.encoder, found.index, found.parameters) == (
         FAKE,
         None,

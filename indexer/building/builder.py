@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -101,26 +101,46 @@ EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
 FIRST_RUN = "first_run"  # the named value that holds the options of a first run, until a run ends
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How documents are indexed.
+
+    With `encode` of `all`, all documents of the index get vectors in this run; with `later`, a sample that thresholds
+    come from, and others when a query selects them, see `engine.on_demand`; with `none`, the index is searched by words
+    alone. With `later`, a changed document also gets its vectors at once if at least half of its chunks have vectors in
+    the index, see `indexer.building.reuse`. With `elsewhere`, this run stores words, and other processes make the
+    vectors of all documents after it.
+    """
+
+    encoder: Encoder | str | None = None  # by default that of the index, or of its first run, or the bundled one
+    device: str | None = None  # of a named encoder
+    encode: EncodeNow = "all"
+    factory: str = AUTO  # FAISS factory string, or `scan` for none: queries then read all vectors
+    recall_floor: float = RECALL_FLOOR  # least document recall of a new generation
+    memory_bytes: int | None = None  # of the process; batches and the type of the FAISS index follow from it
+    vram_bytes: int | None = None  # of parameters and batches on a GPU
+    disk_bytes: int | None = None  # of the index folder
+    language: str | None = None  # by default that of the index, or the one detected in the first documents
+    partitions: int | None = None  # number for a new index; an existing index must have as many
+    prune: bool = False  # remove documents of the index that are not in the stream
+    replace_files: bool = False  # let a file replace another one, still there, of the same doc_id; else it fails
+    publish: bool = True  # join shards, and refresh reference, generation and postings; else a later run does
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the run."""
+        return Budget(self.memory_bytes, self.vram_bytes, self.disk_bytes)
+
+
 @named_faults
 def build(
     path: str | Path,
     documents: Iterable[Document | Unreadable],
+    settings: Settings | None = None,
     *,
-    encoder: Encoder | str | None = None,
-    device: str | None = None,
-    factory: str = AUTO,
-    memory_bytes: int | None = None,
-    vram_bytes: int | None = None,
-    disk_bytes: int | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    language: str | None = None,
-    encode: EncodeNow = "all",
-    partitions: int | None = None,
-    prune: bool = False,
-    replace_files: bool = False,
-    publish: bool = True,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
+    **fields: Any,  # noqa: ANN401
 ) -> BuildReport:
     """Create or update an index.
 
@@ -132,30 +152,10 @@ def build(
     Args:
         path: the index folder; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
-        encoder: an encoder or its name; by default the one of the index, or that of a first run
-            which was stopped, or the bundled one.
-        device: where a named encoder runs.
-        factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
-        memory_bytes: limit on the memory of the process, see `indexer.generation.resources`; batches and the type
-            of the FAISS index follow from it.
-        vram_bytes: limit on parameters and batches on a GPU.
-        disk_bytes: limit on the index folder.
-        recall_floor: least document recall of a new generation.
-        language: language of the word segmentation, see `engine.words.languages`; by default the language of the
-            index, or the one that is detected in the first documents.
-        encode: which documents get vectors in this run: `all` of the index; `later`, a sample that thresholds come
-            from, and other documents when a query selects them, see `engine.on_demand`; or `none`, for
-            an index that is searched by words alone. With `later`, a changed document also gets its vectors at once
-            if at least half of its chunks have vectors in the index, see `indexer.building.reuse`. With `elsewhere`,
-            this run stores words, and other processes make the vectors of all documents after it.
-        partitions: number of partitions of a new index; an existing index must have as many. By default unchanged,
-            and a new index is not partitioned.
-        prune: remove documents of the index that are not in `documents`.
-        replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
-            it is recorded as a failure, and the first one stays.
-        publish: join shards, and refresh the reference, the generation and the postings; otherwise a later run does.
+        settings: how the documents are indexed.
         progress: called after each commit.
         log: called with one line for each step of building the generation, and for anything unusual.
+        fields: of the settings, where they differ.
 
     Raises:
         IndexBusy: another process writes the index.
@@ -168,31 +168,31 @@ def build(
         IndexDamaged: a shard that had to be read is damaged; committed documents are safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
+    settings = replace(settings or Settings(), **fields)
     folder = Path(path)
     if note := network_note(folder):
         log(note)
     with without_stub(folder):
         is_new = is_free(folder)
-        if partitions is not None:
-            documents = begin_partitions(folder, partitions, documents, language, _wishes(encode, encoder, factory))
+        if settings.partitions is not None:
+            begun = _wishes(settings)
+            documents = begin_partitions(folder, settings.partitions, documents, settings.language, begun)
         with open_writers(folder) as target:
             _refuse_partition(target)
             first = target.parts[0]
-            if begun := first.meta.get(FIRST_RUN):
-                factory = begun["factory"] if factory == AUTO else factory
-                if encoder is None:
-                    encoder = begun["encoder"]
-                    log(f"going on with a first run that was stopped: {_described(_wishes(encode, encoder, factory))}")
-            if begun or not any(writer.has_committed for writer in target.parts):
-                first.set_value(FIRST_RUN, _wishes(encode, encoder, factory))
-            if language is not None:
-                target.set_language(language)
-            used = _claimed(target, encoder, device, factory) if encode in ("later", "all") else None
-            run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
-            report = run.write(
-                target, documents, used, encode, progress, prune=prune, replace_files=replace_files, publish=publish
-            )
-            if first.meta.get(FIRST_RUN) and encode != "elsewhere":
+            if stopped := first.meta.get(FIRST_RUN):
+                if settings.factory == AUTO:
+                    settings = replace(settings, factory=stopped["factory"])
+                if settings.encoder is None:
+                    settings = replace(settings, encoder=stopped["encoder"])
+                    log(f"going on with a first run that was stopped: {_described(_wishes(settings))}")
+            if stopped or not any(writer.has_committed for writer in target.parts):
+                first.set_value(FIRST_RUN, _wishes(settings))
+            if settings.language is not None:
+                target.set_language(settings.language)
+            used = _claimed(target, settings) if settings.encode in ("later", "all") else None
+            report = _Run(folder, settings, log).write(target, documents, used, progress)
+            if first.meta.get(FIRST_RUN) and settings.encode != "elsewhere":
                 first.set_value(FIRST_RUN, None)
     if is_new and has_only_failures(report):
         remove_stub(folder)
@@ -200,10 +200,11 @@ def build(
     return report
 
 
-def _wishes(encode: EncodeNow, encoder: Encoder | str | None, factory: str) -> dict[str, str | None]:
+def _wishes(settings: Settings) -> dict[str, str | None]:
     """What a first run asks for, stored before it works, so that a run after a kill goes on with the same."""
+    encode, encoder = settings.encode, settings.encoder
     name = encoder if encoder is None or isinstance(encoder, str) else encoder.name
-    return {"encode": "all" if encode == "elsewhere" else encode, "encoder": name, "factory": factory}
+    return {"encode": "all" if encode == "elsewhere" else encode, "encoder": name, "factory": settings.factory}
 
 
 def _described(wishes: Mapping[str, str | None]) -> str:
@@ -212,12 +213,10 @@ def _described(wishes: Mapping[str, str | None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of `build`, with the arguments that limit it and that set how the generation is built."""
+    """One run of `build`."""
 
     folder: Path
-    budget: Budget
-    factory: str
-    recall_floor: float
+    settings: Settings
     log: Callable[[str], None]
 
     def write(
@@ -225,42 +224,36 @@ class _Run:
         target: PartitionWriters | Writer,
         documents: Iterable[Document | Unreadable],
         used: Encoder | None,
-        encode: EncodeNow,
         progress: Progress | None,
-        *,
-        prune: bool,
-        replace_files: bool,
-        publish: bool,
     ) -> BuildReport:
-        """Commit documents, and with `publish` publish what is derived from them."""
-        log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
-        disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
-        refuse_memory(self.budget, footprint.own_bytes(), target.width)
-        with Watch(footprint) as watch, _limit_of(used, vram_bytes):
-            sizes = fit_batches(left_beside(memory_bytes, footprint), target.width)
-            at_once, activity = used if encode == "all" else None, Activity(BuildReport())
+        """Commit documents, and publish what is derived from them unless a later run does."""
+        settings, budget, log = self.settings, self.settings.budget, self.log
+        disk, footprint = DiskGuard(self.folder, budget.disk_bytes), Footprint()
+        refuse_memory(budget, footprint.own_bytes(), target.width)
+        with Watch(footprint) as watch, _limit_of(used, budget.vram_bytes):
+            sizes = fit_batches(left_beside(budget.memory_bytes, footprint), target.width)
+            at_once, activity = used if settings.encode == "all" else None, Activity(BuildReport(), progress)
             pipelines = [
                 Pipeline(
                     writer,
                     at_once,
-                    progress,
                     sizes=sizes,
                     disk=disk,
-                    replace_files=replace_files,
+                    replace_files=settings.replace_files,
                     reuse=Reuse(writer, used, log) if used is not None and can_reuse(writer, used) else None,
                     activity=activity,
                     log=log,
                 )
                 for writer in target.parts
             ]
-            report = run_routed(pipelines, documents, prune=prune)
+            report = run_routed(pipelines, documents, prune=settings.prune)
             if used is not None:
-                missing = _missing(target, encode)
+                missing = _missing(target, settings.encode)
                 activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
                 for pipeline, of_part in zip(pipelines, missing, strict=True):
                     pipeline.encoder = used
                     pipeline.encode_missing(of_part)
-            if publish:
+            if settings.publish:
                 self._publish(target, report, disk, footprint)
         report.peak_memory_bytes = watch.peak_bytes
         return report
@@ -269,7 +262,7 @@ class _Run:
         self, target: PartitionWriters | Writer, report: BuildReport, disk: DiskGuard, footprint: Footprint
     ) -> None:
         """Bring up to date what is derived from the documents."""
-        memory_bytes = self.budget.memory_bytes
+        memory_bytes = self.settings.memory_bytes
         started = time.perf_counter()
         for writer in target.parts:
             join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
@@ -285,9 +278,8 @@ class _Run:
     def _derive(self, writer: Writer, report: BuildReport, disk: DiskGuard, left: int | None) -> None:
         """Publish a generation and postings where they are due."""
         if _is_complete(writer, report):
-            refresh_generation(
-                writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=self.log
-            )
+            factory, recall_floor = self.settings.factory, self.settings.recall_floor
+            refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, log=self.log)
         refresh_word_postings(writer, disk)
 
 
@@ -299,23 +291,21 @@ def _refuse_partition(target: PartitionWriters | Writer) -> None:
         )
 
 
-def bind_encoder(path: Path, encoder: str | None, device: str | None, factory: str) -> Encoder:
+def bind_encoder(path: Path, settings: Settings) -> Encoder:
     """Bind an index to the encoder that `build` would use, and load the encoder; errors as in `build`."""
     with open_writers(path) as target:
         _refuse_partition(target)
-        return _claimed(target, encoder, device, factory)
+        return _claimed(target, settings)
 
 
-def _claimed(
-    target: PartitionWriters | Writer, encoder: Encoder | str | None, device: str | None, factory: str
-) -> Encoder:
+def _claimed(target: PartitionWriters | Writer, settings: Settings) -> Encoder:
     """The encoder of a run, to which the index is bound."""
     # An index without vectors needs no encoder.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
-    requested = encoder or _recorded_encoder(target.parts[0].meta) or DEFAULT_ENCODER
-    used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
-    check_factory_option(factory, used.width)
+    requested = settings.encoder or _recorded_encoder(target.parts[0].meta) or DEFAULT_ENCODER
+    used = load_encoder(requested, device=settings.device) if isinstance(requested, str) else requested
+    check_factory_option(settings.factory, used.width)
     target.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
 

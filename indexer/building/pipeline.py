@@ -26,7 +26,7 @@ from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.doc_ids import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
-from indexer.building.report import Activity, BuildReport, LiveProgress, Progress
+from indexer.building.report import Activity, BuildReport
 from indexer.building.reuse import ChangedDocument, Reuse, encode_changes
 from indexer.building.stored import (
     LOOKUP_DOCUMENTS,
@@ -72,7 +72,6 @@ class Pipeline:
         self,
         writer: Writer,
         encoder: Encoder | None,
-        progress: Progress | None = None,
         *,
         sizes: BatchSizes | None = None,
         disk: DiskGuard | None = None,
@@ -86,7 +85,6 @@ class Pipeline:
         Args:
             writer: of the index.
             encoder: that the writer has claimed; None to commit words alone.
-            progress: called after each commit.
             sizes: of batches; `BATCH_CHARS` and `LOOKUP_CHARS` by default.
             disk: limit on the disk; by default all free space.
             replace_files: whether a file replaces another existing file of the same doc_id; by default it fails.
@@ -103,7 +101,6 @@ class Pipeline:
         self._replace_files = replace_files
         self._reuse = reuse
         self._log = log
-        self._progress = progress
         self._seen = Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last checked
@@ -126,8 +123,6 @@ class Pipeline:
         """Begin a run, whose documents are passed to `feed` in any number of groups."""
         self.activity.begin()
         self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
-        if isinstance(self._progress, LiveProgress):
-            self._progress.begin(self.activity)
 
     def feed(self, documents: Iterable[Document | Unreadable]) -> None:
         """Index the new and changed ones among some documents."""
@@ -135,7 +130,7 @@ class Pipeline:
             for pending in batches:
                 self._encode_and_commit(pending)
                 self.activity.take_time()
-                self._report_progress()
+                self.activity.report_progress()
 
     def finish(self, *, prune: bool) -> None:
         """End a run: forget repaired failures; with `prune`, remove documents that the run did not read."""
@@ -187,17 +182,13 @@ class Pipeline:
                 self.report.encode_seconds += made.seconds
                 self._count(made.encoded)
             self.report.seconds = before + time.perf_counter() - started
-            self._report_progress()
+            self.activity.report_progress()
             yield self.report
 
     def _encoded_here(self, batches: Iterator[StoredBatch]) -> Iterator[tuple[StoredBatch, EncodedBatch]]:
         assert self.encoder is not None
         for batch in batches:
             yield batch, encode_batch(batch, self.encoder.segment, self._encode)
-
-    def _report_progress(self) -> None:
-        if self._progress is not None:
-            self._progress(self.report)
 
     def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
         batch: list[Prepared] = []

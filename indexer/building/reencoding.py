@@ -26,7 +26,7 @@ from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.encoding_speed import tokens_per_second
 from indexer.building.pipeline import Pipeline, estimated_tokens
-from indexer.building.report import BuildReport, Progress
+from indexer.building.report import Activity, BuildReport, Progress
 from indexer.building.stored import stored_batches
 from indexer.generation.compaction import join_small_shards
 from indexer.generation.generations import refresh_generation, refresh_word_postings
@@ -88,7 +88,9 @@ def reencode(
     """
     with _opened(Path(path)) as writer:
         used = _loaded(writer, encoder, device)
-        pipeline = Pipeline(writer, used, progress, disk=DiskGuard(writer.folder), log=log)
+        pipeline = Pipeline(
+            writer, used, disk=DiskGuard(writer.folder), activity=Activity(BuildReport(), progress), log=log
+        )
         if n_dropped := drop_staged(writer, keep=used.fingerprint):
             log(f"dropped {n_dropped:,} shards that another encoder had begun")
         factory = _factory(writer)

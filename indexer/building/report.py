@@ -51,13 +51,10 @@ class Progress(Protocol):
 class Activity:
     """The state of a run, which changes while the run goes on; another thread can read it."""
 
-    def __init__(self, report: BuildReport) -> None:
-        """Track a run.
-
-        Args:
-            report: of the run; counts committed documents.
-        """
+    def __init__(self, report: BuildReport, progress: Progress | None = None) -> None:
+        """Track a run whose report counts committed documents; `progress` is called after each commit."""
         self.report = report
+        self._progress = progress
         self._started = time.perf_counter()
         self.n_read = 0  # documents that were read and are new or changed
         self.n_to_encode = 0  # documents that the run encodes once all are indexed; 0 before
@@ -67,6 +64,13 @@ class Activity:
     def begin(self) -> None:
         """Reading begins now."""
         self._started = time.perf_counter()
+        if isinstance(self._progress, LiveProgress):
+            self._progress.begin(self)
+
+    def report_progress(self) -> None:
+        """Call the progress after a commit."""
+        if self._progress is not None:
+            self._progress(self.report)
 
     def take_time(self) -> None:
         """Note in the report how long the run takes so far."""

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
     from engine.readers import Unreadable
     from engine.text.document import Document
-    from indexer.building.budget import Budget
+    from indexer.building.builder import Settings
     from indexer.building.corpus import CorpusFiles
     from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
+    from indexer.cli.progress import BuildProgress
     from indexer.plan.estimate import Plan
     from indexer.reading.reader import DocumentReader
     from indexer.reading.requests import Request
@@ -82,11 +83,22 @@ class _Options:
     as_json: bool
 
     @property
-    def budget(self) -> Budget:
-        """The limits of the run."""
-        from indexer.building.budget import Budget
+    def settings(self) -> Settings:
+        """How documents are indexed; all get vectors unless the command decides otherwise."""
+        from indexer.building.builder import Settings
 
-        return Budget(self.memory, self.vram, self.disk)
+        return Settings(
+            self.encoder,
+            self.device,
+            factory=self.factory,
+            memory_bytes=self.memory,
+            vram_bytes=self.vram,
+            disk_bytes=self.disk,
+            language=self.language,
+            partitions=self.partitions,
+            prune=self.prune,
+            replace_files=self.replace,
+        )
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS)
@@ -190,7 +202,8 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
     encode = options.encode or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
     encoder: str | Encoder | None = options.encoder
     plan: Plan | None = None
-    is_planned = options.budget.is_limited and encode != "none" and bool(paths) and STDIN not in paths
+    is_limited = options.settings.budget.is_limited
+    is_planned = is_limited and encode != "none" and bool(paths) and STDIN not in paths
     if options.dry_run or is_planned:
         encoder, plan = _planned(index, corpus, options)
     from indexer.cli.build_report import describe_plan, print_build
@@ -325,7 +338,7 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, 
         corpus.files or corpus.paths,
         encoder,
         factory=options.factory,
-        budget=options.budget,
+        budget=options.settings.budget,
         read_limits=ReadLimits(options.read_seconds, options.read_memory),
         id_prefix=options.id_prefix,
     )
@@ -353,29 +366,11 @@ def _built(
         if plan is not None:
             for line in describe_plan(plan).splitlines():
                 progress.log(line)
-        common: dict[str, Any] = {
-            "device": options.device,
-            "factory": options.factory,
-            "language": options.language,
-            "partitions": options.partitions,
-            "prune": options.prune,
-            "replace_files": options.replace,
-            "progress": progress,
-            "log": progress.log,
-        }
+        settings = replace(options.settings, encoder=encoder, encode=encode)
         with _named_cost(index, encoder, encode, options.device):
             if options.ray_address is not None:
-                return _built_on_cluster(index, corpus.read(reader), options, common)
-            return build(
-                index,
-                corpus.read(reader),
-                encoder=encoder,
-                memory_bytes=options.memory,
-                vram_bytes=options.vram,
-                disk_bytes=options.disk,
-                encode=encode,
-                **common,
-            )
+                return _built_on_cluster(index, corpus.read(reader), options, progress)
+            return build(index, corpus.read(reader), settings, progress=progress, log=progress.log)
 
 
 @contextmanager
@@ -402,7 +397,7 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
 
 
 def _built_on_cluster(
-    index: Path, documents: Iterator[Document | Unreadable], options: _Options, common: dict[str, Any]
+    index: Path, documents: Iterator[Document | Unreadable], options: _Options, progress: BuildProgress
 ) -> BuildReport:
     """Write the index with the encoders of a Ray cluster."""
     from indexer.cluster.session import connected
@@ -412,7 +407,13 @@ def _built_on_cluster(
         from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
 
         return build_on_cluster(
-            index, documents, cluster, n_workers=options.n_workers, encoder=options.encoder, **common
+            index,
+            documents,
+            cluster,
+            options.settings,
+            n_workers=options.n_workers,
+            progress=progress,
+            log=progress.log,
         )
 
 

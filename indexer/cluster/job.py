@@ -13,24 +13,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
-from engine.store.factory import AUTO
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
 from engine.store.partitioned import open_snapshot
 from engine.text.document import Document
-from indexer.building.builder import bind_encoder, build
-from indexer.building.report import Activity, BuildReport, LiveProgress, Progress
+from indexer.building.builder import Settings, bind_encoder, build
+from indexer.building.report import Activity, BuildReport, Progress
 from indexer.cluster.encoders import EncoderSettings
 from indexer.cluster.session import Cluster
 from indexer.cluster.writers import BATCH_CHARS, Commit, writer_pool
-from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 
 
@@ -39,16 +36,9 @@ def build_on_cluster(
     path: str | Path,
     documents: Iterable[Document | Unreadable],
     cluster: Cluster,
+    settings: Settings,
     *,
     n_workers: int | None = None,
-    encoder: str | None = None,
-    device: str | None = None,
-    factory: str = AUTO,
-    recall_floor: float = RECALL_FLOOR,
-    language: str | None = None,
-    partitions: int | None = None,
-    prune: bool = False,
-    replace_files: bool = False,
     batch_chars: int = BATCH_CHARS,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
@@ -62,15 +52,9 @@ def build_on_cluster(
         path: folder of the index, partitioned or not; every partition is a folder of this machine.
         documents: a stream.
         cluster: that this process is connected to.
+        settings: as in `indexer.build`, without limits; every machine can load an encoder of that name, and the
+            device is by default `cuda` if the cluster has GPUs.
         n_workers: encoders that run at the same time; by default one for each GPU, or else for each core.
-        encoder: name of an encoder that every machine can load; by default that of the index, or the bundled one.
-        device: `cpu` or `cuda`; by default `cuda` if the cluster has GPUs.
-        factory: as in `indexer.build`, like the next five arguments.
-        recall_floor: least recall of a generation.
-        language: language of the word segmentation.
-        partitions: number of partitions of a new index.
-        prune: remove documents of the index that are not in `documents`.
-        replace_files: let a file replace another one of the same doc_id.
         batch_chars: characters of the documents that an encoder gets at once.
         progress: called after each commit.
         log: called with one line for each step.
@@ -83,25 +67,28 @@ def build_on_cluster(
     started = time.perf_counter()
     # With a reference, a run publishes only at its end, so that kills change nothing in the index.
     is_new = not folder.exists() or not _has_reference(folder)
-    common: dict[str, Any] = {"language": language, "partitions": partitions, "progress": progress, "log": log}
-    common |= {"prune": prune, "replace_files": replace_files, "publish": is_new}
-    report = build(folder, documents, encode="elsewhere", encoder=encoder, factory=factory, **common)
+    first = replace(settings, encode="elsewhere", publish=is_new)
+    report = build(folder, documents, first, progress=progress, log=log)
     if not folder.exists():
         return report  # every document failed
-    used = bind_encoder(folder, encoder, "cpu", factory)  # the GPUs are those of the cluster
-    on_gpu = cluster.n_gpus > 0 if device is None else device.startswith("cuda")
-    settings, n_encoders = EncoderSettings.of(used, on_gpu=on_gpu), cluster.n_workers(n_workers)
+    used = bind_encoder(folder, replace(settings, device="cpu"))  # the GPUs are those of the cluster
+    on_gpu = cluster.n_gpus > 0 if settings.device is None else settings.device.startswith("cuda")
+    encoding, n_encoders = EncoderSettings.of(used, on_gpu=on_gpu), cluster.n_workers(n_workers)
     parts = [part.absolute() for part in index_folders(folder)]
     counter = _Counter(report, progress, started)
-    with writer_pool(cluster.home, settings, n_encoders, batch_chars, log) as pool:
+    with writer_pool(cluster.home, encoding, n_encoders, batch_chars, log) as pool:
         n_missing = {part: _n_missing(part) for part in parts}
         counter.expect(sum(n_missing.values()))
         pool.encode([part for part in parts if n_missing[part]], counter.add)
         with open_writers(folder) as target:
             refresh_reference(target, log)
         encoded_at = time.perf_counter()
-        pool.publish(parts, factory, recall_floor)
-    return _completed(report, folder, used, started, encoded_at, factory, recall_floor, log)
+        pool.publish(parts, settings.factory, settings.recall_floor)
+    report.seconds = encoded_at - started
+    last = Settings(used, factory=settings.factory, recall_floor=settings.recall_floor)
+    _add_last(report, build(folder, (), last, log=log))
+    report.generation_seconds = time.perf_counter() - encoded_at
+    return report
 
 
 def _has_reference(folder: Path) -> bool:
@@ -112,27 +99,14 @@ def _has_reference(folder: Path) -> bool:
         return False
 
 
-def _completed(
-    report: BuildReport,
-    folder: Path,
-    encoder: Encoder,
-    started: float,
-    encoded_at: float,
-    factory: str,
-    recall_floor: float,
-    log: Callable[[str], None],
-) -> BuildReport:
-    """End like a local run: encode any documents that are left in this process, and complete the counts."""
-    last = build(folder, (), encoder=encoder, factory=factory, recall_floor=recall_floor, log=log)
+def _add_last(report: BuildReport, last: BuildReport) -> None:
+    """Add the counts of a local run that ended the work: it encoded any documents that were left."""
     known = {failure.source for failure in report.failures}
     report.failures += [failure for failure in last.failures if failure.source not in known]
     for name in ("n_encoded", "n_tokens", "n_chunks", "encode_seconds"):
         setattr(report, name, getattr(report, name) + getattr(last, name))
     for name in ("disk_bytes", "n_missing", "tokens_missing"):
         setattr(report, name, getattr(last, name))
-    report.seconds = encoded_at - started
-    report.generation_seconds = time.perf_counter() - encoded_at
-    return report
 
 
 class _Counter:
@@ -140,17 +114,16 @@ class _Counter:
 
     def __init__(self, report: BuildReport, progress: Progress | None, started: float) -> None:
         self._report = report
-        self._progress = progress
         self._started = started
-        self._activity = Activity(report)
+        self._activity = Activity(report, progress)
         self._n_without: dict[Path, int] = {}
         self._failed = {failure.source for failure in report.failures}
 
     def expect(self, n_documents: int) -> None:
         """Set the number of documents that will get vectors, and begin live progress."""
         self._activity.n_to_encode = self._report.n_encoded + n_documents
-        if isinstance(self._progress, LiveProgress) and n_documents:
-            self._progress.begin(self._activity)
+        if n_documents:
+            self._activity.begin()
 
     def add(self, part: Path, commit: Commit) -> None:
         """Count a commit, and earlier commits whose writer died before it reported them."""
@@ -163,8 +136,7 @@ class _Counter:
         report.failures += [one for one in commit.failures if one.source not in self._failed]
         self._failed |= {one.source for one in commit.failures}
         report.seconds = time.perf_counter() - self._started
-        if self._progress is not None:
-            self._progress(report)
+        self._activity.report_progress()
 
 
 def _n_missing(part: Path) -> int:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from engine.errors import ClusterError, IndexMismatch, MissingExtra
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
-from indexer.building.builder import build
+from indexer.building.builder import Settings, build
 from indexer.building.report import BuildReport
 from indexer.building.splitting import partition
 from indexer.building.stored import EncodedBatch, StoredBatch
@@ -72,7 +72,7 @@ def run(folder: Path, bert_folder: Path, cluster: Cluster, killer: Killer | None
     from indexer.cluster.job import build_on_cluster
 
     return build_on_cluster(
-        folder, DOCUMENTS, cluster, encoder=str(bert_folder), batch_chars=BATCH_CHARS, progress=killer
+        folder, DOCUMENTS, cluster, Settings(str(bert_folder)), batch_chars=BATCH_CHARS, progress=killer
     )
 
 
@@ -137,7 +137,7 @@ def test_an_index_without_partitions_is_encoded_on_a_cluster(
     from indexer.cluster.job import build_on_cluster
 
     empty = make_document("empty.txt", "one two three")
-    report = build_on_cluster(tmp_path / "x.lm", [*DOCUMENTS[:3], empty], cluster, encoder=str(bert_folder))
+    report = build_on_cluster(tmp_path / "x.lm", [*DOCUMENTS[:3], empty], cluster, Settings(str(bert_folder)))
     assert (report.n_added, report.n_encoded, report.n_missing) == (4, 4, 0)
 
 

@@ -18,7 +18,7 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import BatchSizes, Pipeline
-from indexer.building.report import BuildReport
+from indexer.building.report import Activity, BuildReport
 from indexer.generation.resources import DiskGuard, folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -272,7 +272,7 @@ def test_progress_counts_only_what_is_on_disk(folder: Path, encoder: FakeEncoder
 
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, encoder, progress).run(CORPUS[:4])
+        Pipeline(writer, encoder, activity=Activity(BuildReport(), progress)).run(CORPUS[:4])
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
