@@ -99,7 +99,7 @@ class Hit(results.Hit):
         """The notebook view; None, which shows the `repr`, for a hit of no result."""
         if self._answer is None:
             return None
-        from engine.report.notebook import result_html
+        from engine.report.page import result_html
 
         return result_html(replace(self._answer, hits=(self,)))
 
@@ -222,7 +222,7 @@ class Result(results.Result):
         return result_table(self)
 
     def _repr_html_(self) -> str:
-        from engine.report.notebook import result_html
+        from engine.report.page import result_html
 
         return result_html(self)
 
@@ -243,7 +243,7 @@ class SectionMatrix(results.SectionMatrix):
         return matrix_frame(self)
 
     def _repr_html_(self) -> str:
-        from engine.report.notebook import matrix_html
+        from engine.report.page import matrix_html
 
         return matrix_html(self)
 

@@ -7,7 +7,7 @@
         print(hit.rank, hit.score, hit.title, hit.snippets(1))
 
 `build` takes a folder, files, texts, dicts or a table; `index.search` a text, a file, a dict, a `Document`,
-or a list of them. A string is a text, unless it names a file; see `longmatch.naming`.
+or a list of them. A string is a text, unless it names a file; see `longmatch.sources`.
 `compare` shows how two documents match, without an index.
 
 The names below are loaded when first used, so that `import longmatch` costs nothing and works on a

@@ -51,7 +51,7 @@ def build(
         path: the index folder; created if it does not exist.
         source: a folder, a file or a pattern; a table of pandas, Polars, Arrow or Hugging Face datasets;
             or an iterable, read one by one, of texts, paths, dicts and `Document` values. In an iterable a
-            string is a text, unless it names a file or folder, see `longmatch.naming`. A dict has "text"
+            string is a text, unless it names a file or folder, see `longmatch.sources`. A dict has "text"
             or "sections", and optionally "id", "title" and "metadata"; a text or dict without id gets one
             from its content, and is left out if it is repeated.
         text: field of the dicts or of the records of JSON files, or column of the table, that holds the text.

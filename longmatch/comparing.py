@@ -11,11 +11,11 @@ from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.views import Result, result_view
-from longmatch.queries import query_document
+from longmatch.sources import query_document
 
 if TYPE_CHECKING:
     from longmatch.index import Index
-    from longmatch.queries import QueryItem
+    from longmatch.sources import QueryItem
 
 
 def compare(

@@ -19,8 +19,8 @@ from engine.systems import refuse_windows
 from engine.text.document import Document
 from engine.views import Result, SectionMatrix
 from longmatch.arguments import Where, index_path
-from longmatch.progress import progress_log
 from longmatch.records import Columns
+from longmatch.writing import progress_log
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from engine.views import Pairs
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
-    from longmatch.queries import QueryItem
-    from longmatch.sources import Source, Stream
+    from longmatch.sources import QueryItem, Source, Stream
 
 QueryT = TypeVar("QueryT", bound="QueryItem")
 
@@ -208,7 +207,7 @@ class Index:
 
         Args:
             query: a text, a path, a dict with "text" or "sections", or a `Document`; a list of them gives a
-                list of results. A string is a text unless it names a file, see `longmatch.naming`;
+                list of results. A string is a text unless it names a file, see `longmatch.sources`;
                 `result.query.source` is the file, or "" for a text.
             k: number of hits, 10 by default.
             offset: number of hits to skip, for pages.
@@ -250,7 +249,7 @@ class Index:
             QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
                 the index.
         """
-        from longmatch.queries import query_document
+        from longmatch.sources import query_document
 
         request = Request.of(**options)
         documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
@@ -283,7 +282,7 @@ class Index:
         Raises:
             QueryError: an argument cannot be used.
         """
-        from indexer.pairs.run import PairSettings, find_pairs
+        from indexer.pairs import PairSettings, find_pairs
 
         return find_pairs(self.opened, PairSettings(least, top, mode, filter_text(where)))
 

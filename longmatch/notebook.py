@@ -18,6 +18,6 @@ def show_documents() -> None:
 
 def _document_html(document: Document) -> str:
     # Loads Jinja, which a notebook that shows no document does without.
-    from engine.report.notebook import document_html
+    from engine.report.page import document_html
 
     return document_html(document)

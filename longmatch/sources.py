@@ -1,6 +1,16 @@
-"""Converts the source of a user to a stream of documents: folders, files, texts, dicts, documents, tables.
+"""Converts what a user passes to documents: folders, files, texts, dicts, documents, rows of tables.
 
-Documents are not collected in memory: a generator of a million dicts is read one by one.
+Documents are not collected in memory: a generator of a million dicts is read one by one. Libraries of tables are not
+imported. Whether a string is a text or the name of a file:
+
+- A string that names an existing file is that file, if it has a suffix or a slash: "draft.pdf", "docs/LICENSE".
+  "LICENSE" alone is a text.
+- A string without blanks that ends in the suffix of a known format, or starts with "/", "./", "../" or "~/", is
+  the name of a file too. If there is no such file, that is an error, not a text.
+- Any other string is a text.
+
+A program that searches with the input of its users should not let them name files: `Document.from_text(text)` and
+`{"text": text}` are always texts, `pathlib.Path` is always a file.
 """
 
 from __future__ import annotations
@@ -9,17 +19,46 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
-from engine.errors import DocumentError
-from engine.readers import Unreadable
+from engine.errors import DocumentError, QueryError
+from engine.readers import Unreadable, is_readable, read_file
 from engine.text.document import Document
 from indexer.building.corpus import list_corpus, read_corpus, with_prefix
 from indexer.building.doc_ids import FileIds
-from longmatch.naming import named_path
 from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
-from longmatch.tables import is_table, table_columns, table_rows
+
+_MOST_CHARS = 1_024  # longer strings are texts
+_BEGINNINGS = ("/", "./", "../", "~/")
+
+
+def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
+    """The path that a string names, whether it exists or not; None for a text.
+
+    Args:
+        string: a string that a user passed.
+        is_folder_named: whether the name of an existing folder is a path too.
+    """
+    if not string or len(string) > _MOST_CHARS or not string.isprintable():
+        return None
+    path = Path(string)
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # the system refuses the string: a line of 300 characters is too long for a name
+        is_file = is_folder = False
+    if is_file and (path.suffix or "/" in string):
+        return path
+    if is_folder_named and is_folder:
+        return path
+    return path if _looks_like_name(string) else None
+
+
+def _looks_like_name(string: str) -> bool:
+    has_blank = any(character.isspace() for character in string)
+    return not has_blank and (is_readable(PurePath(string)) or string.startswith(_BEGINNINGS))
+
 
 Item: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
 Source: TypeAlias = Item | Iterable[Any]  # a table of pandas, Polars, Arrow or datasets is an iterable too
@@ -149,3 +188,111 @@ def _readable(read: Callable[[], Document], number: int, doc_id: str | None) -> 
 
 def _is_unnamed(item: object, columns: Columns) -> bool:
     return isinstance(item, str) or (isinstance(item, Mapping) and record_id(item, columns) is None)
+
+
+_SPLITS = ("DatasetDict", "IterableDatasetDict")
+
+
+def is_table(source: object) -> bool:
+    """Whether a source has rows and columns: a `DataFrame`, an Arrow table or stream of batches, a `Dataset`."""
+    library = _library(source)
+    if library == "pandas":
+        return hasattr(source, "itertuples")
+    if library == "polars":
+        return hasattr(source, "iter_rows") or hasattr(source, "collect")
+    if library == "pyarrow":
+        return hasattr(source, "schema")
+    return library == "datasets"
+
+
+def table_columns(table: Any) -> list[str] | None:  # noqa: ANN401
+    """The names of the columns; None if the table does not know them before it is read.
+
+    Raises:
+        DocumentError: the source is several tables, or a lazy table.
+    """
+    if type(table).__name__ in _SPLITS:
+        raise DocumentError(f"the dataset has splits {list(table)}; choose one: dataset[{next(iter(table), '')!r}]")
+    if not hasattr(table, "iter_rows") and _library(table) == "polars":
+        raise DocumentError("the table is not computed yet; pass table.collect()")
+    match _library(table):
+        case "pyarrow":
+            return list(table.schema.names)
+        case "datasets":
+            return None if table.column_names is None else list(table.column_names)
+        case _:
+            return [str(name) for name in table.columns]
+
+
+def table_rows(table: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401
+    """The rows one after another, each a dict by column."""
+    match _library(table):
+        case "pandas":
+            names = [str(name) for name in table.columns]
+            for row in table.itertuples(index=False, name=None):
+                yield dict(zip(names, row, strict=True))
+        case "polars":
+            yield from table.iter_rows(named=True)
+        case "pyarrow":
+            for batch in _batches(table):
+                yield from batch.to_pylist()
+        case _:
+            yield from table
+
+
+def _batches(table: Any) -> Iterable[Any]:  # noqa: ANN401
+    """Batches of an Arrow table, dataset, batch or stream of batches."""
+    if hasattr(table, "to_batches"):
+        return table.to_batches()  # type: ignore[no-any-return]
+    return [table] if hasattr(table, "to_pylist") else table
+
+
+def _library(source: object) -> str | None:
+    """The library that defines the class of a value or one of its base classes; None for other libraries."""
+    for base in type(source).__mro__:
+        library = base.__module__.partition(".")[0]
+        if library in ("pandas", "polars", "pyarrow", "datasets"):
+            return library
+    return None
+
+
+QueryItem: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
+
+
+def query_document(query: object) -> Document:
+    """Convert a query to a document; see `longmatch.sources` for strings.
+
+    Raises:
+        DocumentError: there is no text, or the file cannot be read or does not hold exactly one document.
+        QueryError: the named file does not exist or is a folder, or the query has another type.
+    """
+    if isinstance(query, Document):
+        return whole_document(query)
+    if isinstance(query, Mapping):
+        return record_document(query, Columns())
+    if isinstance(query, os.PathLike):
+        return _file_document(Path(query))
+    if isinstance(query, str):
+        path = named_path(query)
+        return Document.from_text(query) if path is None else _file_document(path)
+    raise QueryError(
+        f"the query is {type(query).__name__}; search with a text, a path, a dict with 'text', a Document, "
+        "or a list of them"
+    )
+
+
+def _file_document(path: Path) -> Document:
+    if path.is_dir():
+        raise QueryError(f"{path} is a folder; search with one of its files, or with a list of them")
+    if not path.is_file():
+        raise QueryError(
+            f"{path} names a file, and {path.absolute()} does not exist; correct the path, or search with the name "
+            f"as a text: Document.from_text({str(path)!r})"
+        )
+    found = list(islice(read_file(path), 2))
+    if len(found) != 1:
+        count = "no document" if not found else "several documents"
+        raise DocumentError(f"{path} holds {count}, not one; pass one record of it as a dict, or a list of them")
+    if isinstance(found[0], Unreadable):
+        raise DocumentError(f"{path}: {found[0].reason}")
+    return found[0]

@@ -1,23 +1,30 @@
-"""Writes documents into an index folder, and reports documents that could not be indexed."""
+"""Writes documents into an index folder, shows progress in terminals and notebooks, and reports failures."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_hashes
 from engine.text.document import Document
+from engine.text.outside import safe
 from indexer.building.builder import Settings
 from indexer.building.builder import build as build_index
 from indexer.building.creation import has_only_failures, is_free, without_stub
 from indexer.building.report import BuildReport, Progress
-from longmatch.progress import listening
 from longmatch.sources import Stream
+
+if TYPE_CHECKING:
+    from indexer.building.report import Progress
 
 _AT_ONCE = 64  # documents looked up in the catalog together
 
@@ -123,3 +130,57 @@ def _summary(report: BuildReport, n_repeated: int) -> str:
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
         f"{report.n_removed:,} removed, {len(report.failures):,} failed{repeated}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Functions that receive the progress and the log lines of a run."""
+
+    progress: Progress | None
+    log: Callable[[str], None]
+
+
+def is_shown(progress: bool | None) -> bool:
+    """The choice of the user; by default, whether standard error is a terminal or this is a notebook."""
+    return (sys.stderr.isatty() or _is_notebook()) if progress is None else progress
+
+
+def progress_log(progress: bool | None) -> Callable[[str], None]:
+    """A function that prints a line on standard error if progress is shown, and otherwise does nothing."""
+    return _print if is_shown(progress) else _ignore
+
+
+@contextmanager
+def listening(progress: bool | Progress | None, n_expected: int | None) -> Iterator[Listener]:
+    """Show the progress of a build on standard error, pass it to a function, or show nothing.
+
+    Args:
+        progress: True, False, None for the default of `is_shown`, or a function that is called after each commit.
+        n_expected: number of documents, if known.
+    """
+    if callable(progress):
+        yield Listener(progress, _ignore)
+    elif not is_shown(progress):
+        yield Listener(None, _ignore)
+    else:
+        # Imports the command line, which a quiet run does not need.
+        from indexer.cli.progress import BuildProgress
+
+        with BuildProgress(n_expected) as bar:
+            yield Listener(bar, bar.log)
+
+
+def _is_notebook() -> bool:
+    """Whether this process is the kernel of a notebook; does not import IPython to find out."""
+    shell = sys.modules.get("IPython")
+    session = shell.get_ipython() if shell is not None else None
+    return getattr(session, "kernel", None) is not None
+
+
+def _print(line: str) -> None:
+    sys.stderr.write(safe(line) + "\n")
+    sys.stderr.flush()
+
+
+def _ignore(_: str) -> None:
+    pass

@@ -21,7 +21,7 @@ from benchmarks.pairs.scoring import Budget, Fit, Learned, Pair, PairScorer
 from benchmarks.program import WORK, log, names_of
 from benchmarks.systems import Settings
 from engine.encoders.files import MINILM_NAME
-from indexer.cli.option_groups import DecoratedT, together
+from indexer.cli.options import DecoratedT, together
 
 NEURAL = (
     *("dssm", "arc-i", "han", "smash", "re2"),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
+
+import torch
 
 from engine.devices import gpu_numbers
+from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
 from engine.gpu.gpus import FaissGpus, Gpus, why_none
 from engine.gpu.replication import replicate
@@ -45,7 +49,6 @@ def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
     if reason := why_none(numbers):
         return on_the_cpu(reason)
     # Loads torch.
-    from engine.gpu.products import TorchProducts
 
     return accelerate_on(snapshot, FaissGpus(numbers), TorchProducts(f"cuda:{numbers[0]}"))
 
@@ -79,3 +82,25 @@ def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products)
 def on_the_cpu(reason: str, found: Probe | None = None) -> Acceleration:
     """No acceleration, with the reason."""
     return Acceleration(None, products, found, f"searched on the CPU: {reason}")
+
+
+class TorchProducts:
+    """A `Multiply` by torch, in float32 so that hits are the same as on the CPU."""
+
+    def __init__(self, device: str) -> None:
+        """Multiply on a device, for example `cuda:0`."""
+        self._device = device
+        self._lock = Lock()
+
+    def __call__(self, queries: Vectors, vectors: Vectors) -> Vectors:
+        """See `engine.scoring.similarity.products`."""
+        with self._lock:
+            # Encoders let torch round the factors of products on a GPU to 10 bits; that changes similarities by 1e-3.
+            usual = torch.get_float32_matmul_precision()
+            torch.set_float32_matmul_precision("highest")
+            try:
+                one, other = (torch.tensor(rows, device=self._device) for rows in (queries, vectors))
+                found: Vectors = (one @ other.T).cpu().numpy()
+            finally:
+                torch.set_float32_matmul_precision(usual)
+        return found

@@ -14,11 +14,10 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import TOKEN_BUDGET, MeanEncoder
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import DocumentError, TrainingError
-from engine.training.gradient_cache import GradientCache
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
-from engine.training.task import Backward, epoch_slice, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, GradientCache, epoch_slice, full_precision, step_generator, tokens_read
 from engine.training.views import ViewBatch, ViewPairs
 
 _INITIAL_STD = 0.02

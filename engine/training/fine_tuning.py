@@ -20,7 +20,6 @@ from torch.nn.functional import normalize
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import DocumentError, TrainingError
 from engine.training.corpus import SegmentedCorpus, TrainingCorpus
-from engine.training.gradient_cache import GradientCache
 from engine.training.losses import (
     ScaledCosine,
     batch_thresholds,
@@ -34,7 +33,7 @@ from engine.training.losses import (
 )
 from engine.training.selection import Miner, PairBatch, Selector, Teacher
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, check_ranges, setting
-from engine.training.task import Backward, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, GradientCache, full_precision, step_generator, tokens_read
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
-"""The interface of a training task: it has parameters, draws batches and computes gradients."""
+"""The interface of a training task, and gradients of a large batch with the graph of few documents in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.trainable import Embedded, TrainableEncoder
 
 BatchT = TypeVar("BatchT")
 
@@ -77,3 +80,113 @@ def full_precision(device: torch.device) -> torch.autocast:
         A context manager.
     """
     return torch.autocast(device.type, enabled=False)
+
+
+def join(parts: Sequence[Embedded]) -> Embedded:
+    """Concatenate batches; chunks are padded to the largest number of any document."""
+    longest = max(part.chunks.shape[1] for part in parts)
+    return Embedded(
+        torch.cat([part.documents for part in parts]),
+        torch.cat([pad(part.chunks, (0, 0, 0, longest - part.chunks.shape[1])) for part in parts]),
+        torch.cat([pad(part.mask, (0, longest - part.mask.shape[1])) for part in parts]),
+    )
+
+
+class GradientCache:
+    """Encodes a batch in groups, twice.
+
+    GradCache (Gao et al. 2021, arXiv:2101.06983, section 3.2): all vectors are first
+    computed without a graph, and the loss gives the gradients of the vectors. Then each
+    group is encoded again, with a graph, and its gradients are propagated to the
+    parameters. Both passes use the same random numbers, so dropout is the same. The
+    gradient is that of the whole batch, at the cost of one more forward pass. A batch of
+    one group is encoded only once.
+    """
+
+    def __init__(self, encoder: TrainableEncoder, *, group_tokens: int) -> None:
+        """Wrap an encoder.
+
+        Args:
+            group_tokens: maximum tokens of documents encoded together with a graph, at
+                least 1; a longer document is a group by itself.
+        """
+        self.encoder = encoder
+        self.group_tokens = group_tokens
+
+    def groups(self, documents: Sequence[SegmentedDocument]) -> Iterator[Sequence[SegmentedDocument]]:
+        """Cut a batch, in its order, into groups that are encoded together."""
+        first = tokens = 0
+        for position, document in enumerate(documents):
+            more = sum(map(len, document.token_ids))
+            if position > first and tokens + more > self.group_tokens:
+                yield documents[first:position]
+                first, tokens = position, 0
+            tokens += more
+        yield documents[first:]
+
+    def backward(
+        self, documents: Sequence[SegmentedDocument], loss: Callable[[Embedded], Tensor], backward: Backward
+    ) -> Tensor:
+        """Add the gradients of a loss over the vectors of all documents to the parameters.
+
+        Args:
+            documents: the whole batch, at least one.
+            loss: computes a scalar from the vectors of the batch, in its order; parameters
+                used in it get their gradients too.
+
+        Returns:
+            The loss, without graph.
+        """
+        groups = list(self.groups(documents))
+        if len(groups) == 1:
+            value = loss(self.encoder.embed(documents))
+            backward(value)
+            return value.detach()
+        randomness: list[_RandomState] = []
+        parts: list[Embedded] = []
+        with torch.no_grad():
+            for group in groups:
+                randomness.append(_RandomState(self.encoder.module))
+                parts.append(self.encoder.embed(group))
+        # Autocast caches its copies of parameters, in older torch also copies made without a graph.
+        torch.clear_autocast_cache()
+        whole = join(parts)
+        leaves = Embedded(whole.documents.requires_grad_(), whole.chunks.requires_grad_(), whole.mask)
+        value = loss(leaves)
+        backward(value)
+        first = 0
+        for group, state in zip(groups, randomness, strict=True):
+            with state.again():
+                _take_back(self.encoder.embed(group), leaves, slice(first, first + len(group)))
+            first += len(group)
+        return value.detach()
+
+
+def _take_back(part: Embedded, leaves: Embedded, rows: slice) -> None:
+    """Propagate the gradients of some rows of the batch through the graph of their group."""
+    vectors, gradients = [], []
+    for own, leaf in ((part.documents, leaves.documents), (part.chunks, leaves.chunks)):
+        if leaf.grad is not None and own.requires_grad:
+            vectors.append(own)
+            gradients.append(leaf.grad[rows] if own.dim() == 2 else leaf.grad[rows, : own.shape[1]])
+    if vectors:
+        torch.autograd.backward(vectors, gradients)
+
+
+class _RandomState:
+    """The state of torch's random generators, on the CPU and on the GPUs that hold parameters."""
+
+    def __init__(self, module: nn.Module) -> None:
+        indices = {parameter.device.index for parameter in module.parameters() if parameter.device.type == "cuda"}
+        self.devices = sorted(index for index in indices if index is not None)
+        self.cpu = torch.get_rng_state()
+        self.cuda = [torch.cuda.get_rng_state(device) for device in self.devices]
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Draw the same numbers again inside the context; afterwards the generators continue as before."""
+        with torch.random.fork_rng(self.devices):
+            torch.set_rng_state(self.cpu)
+            for device, state in zip(self.devices, self.cuda, strict=True):
+                torch.cuda.set_rng_state(state, device)
+            yield

@@ -16,11 +16,10 @@ from engine.encoders.tde.layers import TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.training.gradient_cache import GradientCache
 from engine.training.losses import supervised_contrastive
 from engine.training.selection import keep_chunks
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
-from engine.training.task import Backward, epoch_slice, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, GradientCache, epoch_slice, full_precision, step_generator, tokens_read
 
 # The paper gives no learning rates. A BERT is tuned at the usual rate; topics and head begin at random.
 BACKBONE_RATE = 2e-5

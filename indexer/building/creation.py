@@ -17,6 +17,7 @@ from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
 from engine.store.commits import COMMITS_FILE
+from engine.store.durable import appearing
 from engine.store.manifest import (
     MANIFEST_FILE,
     MOST_PARTITIONS,
@@ -31,7 +32,6 @@ from engine.store.manifest import (
 )
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
-from engine.store.unfinished import appearing
 from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
 from engine.text.document import Document

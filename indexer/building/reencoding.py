@@ -16,7 +16,7 @@ from sqlalchemy import select
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch
 from engine.faults import named_faults
-from engine.report.durations import duration
+from engine.report.lines import duration
 from engine.store.catalog import DocumentRow, GenerationRow
 from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned
@@ -24,7 +24,7 @@ from engine.store.staging import drop_staged, stage, staged_ids, switch
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
-from indexer.building.encoding_speed import tokens_per_second
+from indexer.building.budget import tokens_per_second
 from indexer.building.pipeline import Pipeline, estimated_tokens
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.building.stored import stored_batches

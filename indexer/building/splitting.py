@@ -15,13 +15,13 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow
 from engine.faults import named_faults
+from engine.store.durable import appearing
 from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Positions, Snapshot
-from engine.store.unfinished import appearing
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.creation import check_number, is_free, write_empty

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.report.durations import duration
+from engine.report.lines import duration
 from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
     from indexer.building.report import BuildReport
-    from indexer.plan.estimate import Plan
+    from indexer.plan import Plan
 
 _MAX_FAILURES = 20  # that are printed
 _MAX_SUFFIXES = 8

@@ -10,11 +10,9 @@ import click
 
 from engine.errors import QueryError
 from engine.search.request import AUTO, Mode, Request, parameters
-from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
-from indexer.cli.output_file import write_output
+from indexer.cli.options import device_option, existing_index_argument, opened_index, request_options, typed_command
+from indexer.cli.output_file import file_options, format_option, write_output
 from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
-from indexer.cli.request_options import request_options
-from indexer.cli.search_options import file_options, format_option
 from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:

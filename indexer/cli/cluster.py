@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.option_groups import DecoratedT, option
+from indexer.cli.options import DecoratedT, option
 
 if TYPE_CHECKING:
     from engine.search.partition import Placement

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.search.request import Request
-from indexer.cli.options import device_option, opened_index
+from indexer.cli.options import device_option, opened_index, request_options
+from indexer.cli.output_file import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
-from indexer.cli.request_options import request_options
-from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 
 if TYPE_CHECKING:
     from engine.result import Result

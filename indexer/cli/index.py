@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from indexer.cli.cluster import check_ray_options, ray_option, workers_option
-from indexer.cli.option_groups import GroupedCommand, option
-from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
+from indexer.cli.options import FAILED, PARTLY, GroupedCommand, device_option, index_argument, json_option, option
 from indexer.cli.reading import STDIN, document_reader, parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import echo, echo_text
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
     from indexer.cli.progress import BuildProgress
-    from indexer.plan.estimate import Plan
+    from indexer.plan import Plan
     from indexer.reading.reader import DocumentReader
     from indexer.reading.requests import Request
 
@@ -329,7 +328,7 @@ def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["
 def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, Plan]:
     """The encoder of a run, and its plan."""
     from indexer.building.builder import encoder_for
-    from indexer.plan.estimate import make_plan
+    from indexer.plan import make_plan
     from indexer.reading.reader import ReadLimits
 
     encoder = encoder_for(index, options.encoder, options.device)

@@ -1,20 +1,94 @@
-"""Arguments and options that several commands share, and the exit statuses."""
+"""Arguments and options that several commands share, as `--help` lists them, and the exit statuses.
+
+The options of a search are made from the fields of `Request`.
+"""
 
 from __future__ import annotations
 
+import functools
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from engine.errors import QueryError
+from engine.search.request import Parameter, Request, parameters, parse_weights
 from indexer.cli.terminal import echo, log
 
 if TYPE_CHECKING:
     from engine import Index
     from engine.search.partition import Placement
+
+DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | click.Command)
+
+
+class _Option(click.Option):
+    """An option that is listed under a heading; a number is shown as N, without its range."""
+
+    def __init__(self, *arguments: Any, heading: str | None = None, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **settings)
+        self.heading = heading
+        if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
+            self.metavar = "N"
+
+    def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401
+        """Leave out the range; the error about a wrong number names it."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+option = partial(click.option, cls=_Option)
+
+
+class GroupedCommand(click.Command):
+    """Lists its options by headings, in the order in which they were declared.
+
+    `headings` has the names of parameters by heading; other options have the heading that they were declared with.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401
+        headings: Mapping[str, Sequence[str]] | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self._heading_of = {name: heading for heading, names in (headings or {}).items() for name in names}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and row is not None:
+                declared = getattr(parameter, "heading", None) or "Help"
+                rows.setdefault(self._heading_of.get(parameter.name or "", declared), []).append(row)
+        for heading, options in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(options)
+
+
+def heading(text: str) -> Callable[..., Callable[[DecoratedT], DecoratedT]]:
+    """`click.option` under a heading."""
+    return partial(click.option, cls=_Option, heading=text)
+
+
+def together(*options: Callable[[DecoratedT], DecoratedT]) -> Callable[[DecoratedT], DecoratedT]:
+    """Several options as one decorator, in the order in which they are listed."""
+
+    def decorate(command: DecoratedT) -> DecoratedT:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
 
 _TYPED = "longmatch.arguments"
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
@@ -74,3 +148,64 @@ def opened_index(
         if index.acceleration is not None:
             echo(index.acceleration.summary, err=True)
         yield index
+
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add options, and give the command a `Request` as its argument `request`.
+
+    Args:
+        names: of the fields, in the order of the options; by default all that a command can change.
+        defaults: of this command, where they are not those of `Request`.
+    """
+    by_name = {one.name: one for one in parameters() if not one.about.is_constant}
+    chosen = [by_name[name] for name in names or by_name]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_request(**values: Any) -> Any:  # noqa: ANN401
+            given = {one.name: values.pop(one.name) for one in chosen}
+            try:
+                request = Request.of(**given)
+            except QueryError as error:
+                raise click.UsageError(str(error)) from error
+            return command(request=request, **values)
+
+        for parameter in reversed(chosen):
+            with_request = _option(parameter, defaults.get(parameter.name, parameter.default))(with_request)
+        return with_request
+
+    return decorate
+
+
+def _option(parameter: Parameter, default: object) -> Callable[[CommandT], CommandT]:
+    """The option of one field."""
+    about = parameter.about
+    option = about.option or f"--{parameter.name.replace('_', '-')}"
+    text, settings = about.text, dict[str, Any]()
+    if parameter.kind is bool:
+        settings["is_flag"] = True
+    elif parameter.kind is tuple:
+        text = f"{text[:-1]}; may be repeated."
+        settings |= {"multiple": True, "metavar": about.value}
+    elif issubclass(parameter.kind, Mapping):
+        settings |= {"multiple": True, "metavar": about.value, "callback": _weights}
+    else:
+        settings |= {"metavar": about.value, "default": default, "show_default": default is not None}
+    is_number = parameter.kind in (int, float)
+    if about.choices and not is_number:
+        settings["type"] = click.Choice([*map(str, about.choices)])
+        settings["default"] = str(default) if isinstance(default, StrEnum) else default
+    elif is_number and not about.choices:  # `Request` reads a number or a choice
+        number: Any = click.IntRange if parameter.kind is int else click.FloatRange
+        settings |= {"type": number(about.least, about.most), "metavar": about.value or "N"}
+    return click.option(option, parameter.name, help=text, **settings)
+
+
+def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    try:
+        return parse_weights(",".join(given)) if given else {}
+    except QueryError as error:
+        raise click.BadParameter(str(error)) from error

@@ -12,9 +12,16 @@ from typing import Any, Literal
 
 from engine.extras import check_extra
 from engine.report.contract import envelope, result_dict
-from engine.report.matrix import matrix_lines, matrix_table
 from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
-from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, no_hits, result_lines, result_table
+from engine.report.table import (
+    N_NOVELTY_PAIRS,
+    N_PAIRS,
+    matrix_lines,
+    matrix_table,
+    no_hits,
+    result_lines,
+    result_table,
+)
 from engine.result import Result, SectionMatrix
 from engine.text.outside import json_text, safe
 from indexer.cli.options import typed_command

@@ -101,10 +101,10 @@ def pairs(
     if picture is not None:
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
-        from indexer.pairs.run import check_parquet
+        from indexer.pairs import check_parquet
 
         check_parquet()
-    from indexer.pairs.run import PairSettings, find_pairs
+    from indexer.pairs import PairSettings, find_pairs
 
     settings = PairSettings(least, top, mode, where)
     journal = None if output is None else output.with_name(output.name + ".part")
@@ -119,7 +119,7 @@ def pairs(
 def _write(
     found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    from indexer.pairs.run import clusters_csv, pairs_csv, pairs_parquet
+    from indexer.pairs import clusters_csv, pairs_csv, pairs_parquet
 
     if output is None:
         echo_text(pairs_csv(found), nl=False)

@@ -13,7 +13,7 @@ from engine.text.outside import safe
 
 if TYPE_CHECKING:
     from indexer.building.report import Activity, BuildReport
-    from indexer.plan.estimate import Way
+    from indexer.plan import Way
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0

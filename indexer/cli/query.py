@@ -18,11 +18,11 @@ from indexer.cli.options import (
     PARTLY,
     existing_index_argument,
     opened_index,
+    request_options,
     search_device_option,
 )
+from indexer.cli.output_file import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.reading import Failure, as_option, check_form, left_out_note, missing_files, opened_reader, read_named
-from indexer.cli.request_options import request_options
-from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.option_groups import option
+from indexer.cli.options import option
 
 if TYPE_CHECKING:
     from engine.readers import Unreadable

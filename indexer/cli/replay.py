@@ -13,7 +13,7 @@ import click
 
 from engine.search.request import Request
 from engine.text.outside import json_text
-from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
+from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index, request_options
 from indexer.cli.reading import (
     Failure,
     missing_files,
@@ -22,7 +22,6 @@ from indexer.cli.reading import (
     read_named,
     read_seconds_option,
 )
-from indexer.cli.request_options import request_options
 from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import click
 from engine.errors import MissingExtra
 from engine.extras import check_extra
 from indexer.cli.cluster import placed_partitions, ray_option
-from indexer.cli.option_groups import GroupedCommand, option
-from indexer.cli.options import device_option, existing_index_argument
+from indexer.cli.options import GroupedCommand, device_option, existing_index_argument, option
 from indexer.cli.reading import parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import log
 
@@ -143,7 +142,7 @@ def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, 
     check_extra("mcp", "longmatch mcp", "mcp", "mcp")
     # Loads the protocol, which no other command needs.
     from engine.index import Index
-    from indexer.mcp.server import mcp_server
+    from indexer.mcp import mcp_server
     from indexer.reading.reader import ReadLimits
 
     with Index.open(index, device=device, store=False, log=log) as opened:

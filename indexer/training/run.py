@@ -23,11 +23,10 @@ from engine.training.task import Task
 from engine.training.trainer import METRIC, Outcome, Step, Trainer
 from engine.training.validation import Validation
 from indexer.training.corpora import Given, read_documents, read_with_pairs
-from indexer.training.library import Context, Library, Log
 from indexer.training.recipe import Recipe, SectionsObjective, settings_of
 from indexer.training.record import Record, make_record, reached_step, reconcile, summarize, write_record
 from indexer.training.start import Made, starting_encoder
-from indexer.training.tasks import make_task
+from indexer.training.tasks import Context, Library, Log, make_task
 
 RUN_FOLDER = "run"
 INDEX_FOLDER = "indexes"

@@ -26,9 +26,8 @@ from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
 from engine.store.checks import check_catalog, check_contents, read_meta
 from engine.store.commits import CommitLog, check_commits, commits_of, reported_commits
-from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
+from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 from engine.store.manifest import is_partitioned
-from engine.store.unfinished import appearing, unfinished_folder
 from engine.store.writable import FILE_TABLES
 
 FORMAT = "longmatch-backup/1"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from engine.extras import check_extra
 
 if TYPE_CHECKING:
-    from indexer.mcp.server import mcp_server
+    from indexer.mcp import mcp_server
     from longmatch.integrations.haystack import HaystackRetriever
     from longmatch.integrations.langchain import LangChainRetriever
     from longmatch.integrations.llama_index import LlamaIndexRetriever
@@ -27,7 +27,7 @@ _HOMES = {  # name: its module, the package that the module imports, the name of
     "HaystackRetriever": ("longmatch.integrations.haystack", "haystack", "haystack-ai", "haystack"),
     "LangChainRetriever": ("longmatch.integrations.langchain", "langchain_core", "langchain-core", "langchain"),
     "LlamaIndexRetriever": ("longmatch.integrations.llama_index", "llama_index", "llama-index-core", "llama-index"),
-    "mcp_server": ("indexer.mcp.server", "mcp", "mcp", "mcp"),
+    "mcp_server": ("indexer.mcp", "mcp", "mcp", "mcp"),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.gpu.products import TorchProducts
+from engine.gpu.acceleration import TorchProducts
 from engine.scoring.similarity import best_matches, products
 from tests.gpu_index import drawn_rows
 

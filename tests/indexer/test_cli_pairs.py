@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import indexer.pairs.run as run_module
+import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra
 from indexer.cli import main
-from indexer.pairs.edges import best_edges
+from indexer.pairs import best_edges
 from tests.fakes import make_corpus, make_document
 
 CORPUS = make_corpus(30)

@@ -14,7 +14,7 @@ from indexer.building.builder import build
 from indexer.building.report import Activity, BuildReport
 from indexer.cli.build_report import describe_outcome, describe_plan
 from indexer.cli.progress import BuildProgress
-from indexer.plan.estimate import Plan, Way
+from indexer.plan import Plan, Way
 from tests.fakes import FakeEncoder, make_document
 
 PLAN = Plan(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
-from indexer.building.encoding_speed import tokens_per_second
+from indexer.building.budget import tokens_per_second
 from tests.fakes import FakeEncoder, make_document
 
 
@@ -15,7 +15,7 @@ from tests.fakes import FakeEncoder, make_document
 def test_speed_is_that_of_a_large_group_unless_encoding_is_slow(
     enough_seconds: float, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.building.encoding_speed._ENOUGH_SECONDS", enough_seconds)
+    monkeypatch.setattr("indexer.building.budget._ENOUGH_SECONDS", enough_seconds)
     long = " ".join(f"word{number}" for number in range(5_000))
     documents = [FakeEncoder().segment(make_document(f"long{number}", long)) for number in range(12)]
     groups: list[int] = []

@@ -25,7 +25,7 @@ pytest.importorskip("fastapi")
 from mcp.client import Client
 from starlette.testclient import TestClient
 
-from indexer.mcp.server import mcp_server
+from indexer.mcp import mcp_server
 from indexer.serving.app import create_app
 from indexer.serving.bodies import CompareBody, SearchBody
 from indexer.serving.service import Service

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import indexer.pairs.run as run_module
+import indexer.pairs as run_module
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
@@ -16,8 +16,7 @@ from engine.pairs import DocumentPair
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Pairs
-from indexer.pairs.edges import best_edges
-from indexer.pairs.run import PairSettings, find_pairs
+from indexer.pairs import PairSettings, best_edges, find_pairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(40)

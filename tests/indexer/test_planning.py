@@ -18,8 +18,7 @@ from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline
 from indexer.generation.resources import Footprint
-from indexer.plan.estimate import Plan, make_plan, read_sample
-from indexer.plan.sample import Drawn, Unit
+from indexer.plan import Drawn, Plan, Unit, make_plan, read_sample
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)

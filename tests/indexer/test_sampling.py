@@ -12,7 +12,7 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document
 from indexer.building.corpus import read_corpus
-from indexer.plan.sample import Unit, draw, units_of
+from indexer.plan import Unit, draw, units_of
 
 
 def unit(number: int, size: int, suffix: str = ".txt") -> Unit:

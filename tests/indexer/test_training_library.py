@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.training.corpus import TrainingCorpus
 from indexer.building.report import BuildReport
-from indexer.training.library import _IndexProgress
+from indexer.training.tasks import _IndexProgress
 from tests.fakes import make_corpus
 
 

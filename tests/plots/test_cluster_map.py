@@ -19,7 +19,7 @@ from engine.plots.corpus_map import corpus_map, look_of, plot_clusters
 from engine.plots.style import figure_file
 from engine.text.document import Document
 from engine.views import Pairs
-from indexer.pairs.run import PairSettings, find_pairs
+from indexer.pairs import PairSettings, find_pairs
 from tests.plots.test_corpus_map import labels
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longmatch.naming import named_path
+from longmatch.sources import named_path
 
 
 @pytest.fixture(autouse=True)

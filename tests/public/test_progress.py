@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from indexer.building.report import BuildReport
-from longmatch.progress import is_shown, listening, progress_log
+from longmatch.writing import is_shown, listening, progress_log
 
 
 class Terminal(io.StringIO):

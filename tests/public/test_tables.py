@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from engine.errors import DocumentError
-from longmatch.tables import is_table, table_columns, table_rows
+from longmatch.sources import is_table, table_columns, table_rows
 
 ROWS = [{"id": 1, "text": "fox"}, {"id": 2, "text": "dog"}]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.report.lines import SHADES, columns
-from engine.report.matrix import matrix_lines, matrix_table, shade_bounds
+from engine.report.table import matrix_lines, matrix_table, shade_bounds
 from engine.views import SectionMatrix
 from tests.fakes import make_document
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.report.notebook import document_html, matrix_html
+from engine.report.page import document_html, matrix_html
 from engine.text.document import Document
 from engine.text.spans import Section
 from engine.views import SectionMatrix

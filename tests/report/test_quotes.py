@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import result_dict
-from engine.report.notebook import result_html
+from engine.report.page import result_html
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, window
 from engine.report.table import result_table
 from engine.result import Hit

@@ -13,8 +13,8 @@ from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded
-from engine.training.gradient_cache import GradientCache, join
 from engine.training.losses import ScaledCosine
+from engine.training.task import GradientCache, join
 from tests.fakes import make_document
 
 TEXTS = [

@@ -23,7 +23,7 @@ pytest.importorskip("mcp")
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from indexer.mcp.server import mcp_server
+from indexer.mcp import mcp_server
 
 ROOT = Path(__file__).parents[3]
 ValueT = TypeVar("ValueT")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import indexer.mcp as module
 from engine.errors import EngineError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer.mcp import tools as module
-from indexer.mcp.tools import Tools
+from indexer.mcp import Tools
 from indexer.reading.reader import DocumentReader
 
 

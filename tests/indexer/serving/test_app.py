@@ -20,7 +20,7 @@ from engine.readers import read_document
 from engine.report.contract import envelope, result_schema
 from engine.search.request import Mode, Request
 from engine.text.document import Document
-from longmatch.queries import query_document
+from longmatch.sources import query_document
 
 TEXT = "topic3word1 topic3word2 common1\n\nMETHODS\n\ntopic3word5 topic3word7 common4"
 RECORD = {"title": "A draft", "sections": [{"heading": "Start", "text": "topic3word1 topic3word2 common1"}]}

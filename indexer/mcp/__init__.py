@@ -1,1 +1,0 @@
-"""An index as tools for language models, over the Model Context Protocol (MCP)."""

@@ -1,1 +1,0 @@
-"""Pairs of overlapping documents inside an index."""
