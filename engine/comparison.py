@@ -43,13 +43,7 @@ class TwoDocuments:
 
 
 def alone(query: Document, target: Document, width: int) -> TwoDocuments:
-    """The background of two documents; the language is detected in their texts.
-
-    Args:
-        query: a document.
-        target: the document to compare it with.
-        width: D of their vectors.
-    """
+    """The background of two documents; the language is detected in their texts."""
     texts = [query.text, target.text]
     language = detect_language(texts)
     statistics = collect([count_documents(segmenter_of(language), [query, target])])

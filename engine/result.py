@@ -231,11 +231,6 @@ class SectionMatrix:
 def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[Span, Span]:
     """The spans that show a match: the strongest passage, or the whole sections where words contribute more.
 
-    Args:
-        pair: a section pair of the two documents.
-        query: the document that was searched with.
-        target: the document that was found.
-
     Returns:
         A span of the query and a span of the target.
     """

@@ -410,12 +410,7 @@ def join_edges(parts: Sequence[Edges]) -> Edges:
 
 
 def missing_reverse(edges: Edges, n_documents: int) -> list[tuple[int, Positions]]:
-    """The missing reverses of edges: documents to search with, each with its targets.
-
-    Args:
-        edges: the edges that were found.
-        n_documents: N.
-    """
+    """The missing reverses of edges: documents to search with, each with its targets."""
     there = edges.queries * n_documents + edges.targets
     turned = edges.targets * n_documents + edges.queries
     left = np.setdiff1d(turned, there)

@@ -122,11 +122,7 @@ class Encoder(ABC):
         raise EncoderError(f"chunks of {self.name} depend on their document; encode the document")
 
     def expect(self, n_tokens: int) -> None:  # noqa: B027 - most encoders report to nobody
-        """Called before documents of an index are encoded block by block; does nothing by default.
-
-        Args:
-            n_tokens: approximate number of tokens in all blocks.
-        """
+        """Called before documents of an index are encoded block by block; does nothing by default."""
 
     def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
         """Encode documents, whatever their length; the order is kept.

@@ -54,13 +54,7 @@ def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
 
 
 def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products) -> Acceleration:
-    """Do the work of `accelerate` on given GPUs.
-
-    Args:
-        snapshot: stays open while the copy is used.
-        gpus: hold the copy.
-        multiply: computes inner products on a GPU.
-    """
+    """Do the work of `accelerate` on given GPUs."""
     replica, summary = replicate(snapshot, gpus)
     if replica is None:
         return on_the_cpu(summary)

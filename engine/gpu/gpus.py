@@ -45,11 +45,7 @@ class FaissGpus:
     """NVIDIA GPUs, used by a FAISS that was built for them."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        """Allocate temporary memory on each GPU; call `why_none` first to check that this is possible.
-
-        Args:
-            numbers: of the GPUs, as CUDA counts them.
-        """
+        """Allocate temporary memory on each GPU; call `why_none` first to check that this is possible."""
         self.numbers = tuple(numbers)
         self._resources = {number: faiss.StandardGpuResources() for number in self.numbers}
         for resources in self._resources.values():

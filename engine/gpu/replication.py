@@ -45,10 +45,6 @@ class IndexOption:
 def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
     """Copy an index onto GPUs.
 
-    Args:
-        snapshot: stays open while the replica is used.
-        gpus: hold the replica.
-
     Returns:
         The replica and its summary, or None and the reason.
 

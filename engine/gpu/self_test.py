@@ -66,11 +66,6 @@ class _Sample:
 def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
     """Test a replica before it is used.
 
-    Args:
-        snapshot: the original of the replica.
-        replica: the replica.
-        multiply: inner products on the GPU, tested too.
-
     Raises:
         BudgetExceeded: the GPU failed.
     """

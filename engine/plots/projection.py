@@ -114,9 +114,6 @@ def project_terms(rows: TermRows) -> Projection:
     """Principal components of weighted words, by subspace iteration without a matrix (N, V).
 
     See Halko et al. 2011, arXiv:0909.4061.
-
-    Args:
-        rows: of N documents.
     """
     n_terms = len(rows.terms)
     mean = np.bincount(rows.columns, rows.weights, n_terms) / max(1, rows.n_rows)

@@ -316,10 +316,6 @@ def matrix_lines(matrix: SectionMatrix, *, width: int) -> list[Line]:
 
     Cells are numbers (cosine x 100) if all columns fit, else shades, one or two columns wide. Sections of the
     target that still do not fit follow in further bands.
-
-    Args:
-        matrix: of two documents.
-        width: columns of the terminal.
     """
     if not matrix.cosines.size:
         return [line("no cosines of sections: the documents have no vectors")]

@@ -270,10 +270,6 @@ def _refuse_log(catalog: Path) -> None:
 def check_file_names(names: Iterable[str], place: str) -> None:
     """Refuse a file outside of the index folder; checksums do not help against a forged catalog.
 
-    Args:
-        names: of files that the catalog names.
-        place: the catalog, for messages.
-
     Raises:
         IndexDamaged: a name leads out of the folder.
     """

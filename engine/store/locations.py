@@ -124,10 +124,6 @@ def read_blocks(connection: Connection, place: str) -> Listed:
 def check_blocks(connection: Connection, place: str) -> None:
     """Compare the blocks with the rows of all documents.
 
-    Args:
-        connection: in a transaction.
-        place: the catalog, for messages.
-
     Raises:
         IndexDamaged: they differ.
     """

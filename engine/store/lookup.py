@@ -113,20 +113,12 @@ class Field:
 
 
 def stored_fields(folder: Path) -> list[Field]:
-    """The metadata fields of an index by name; reads the metadata of all documents.
-
-    Args:
-        folder: the index.
-    """
+    """The metadata fields of an index by name; reads the metadata of all documents."""
     return [_field(folder, name, kinds) for name, kinds in _all_kinds(folder).items()]
 
 
 def stored_types(folder: Path) -> dict[str, frozenset[str]]:
-    """The metadata fields of an index by name, each with the JSON types of its values, as SQLite names them.
-
-    Args:
-        folder: the index.
-    """
+    """The metadata fields of an index by name, each with the JSON types of its values, as SQLite names them."""
     return {name: frozenset(kinds) for name, kinds in _all_kinds(folder).items()}
 
 
@@ -195,12 +187,7 @@ def check_fields(index: Fields, where: str) -> None:
 
 
 def has_field(folder: Path, key: str) -> bool:
-    """Whether a document of an index that is committed now has a value for a key.
-
-    Args:
-        folder: the index.
-        key: as a filter names it.
-    """
+    """Whether a document of an index that is committed now has a value for a key."""
     documents = select(DocumentRow.id).where(has_key(key)).limit(1)
     return any(catalog.execute(documents).first() is not None for catalog in catalogs(folder))
 
@@ -259,10 +246,6 @@ def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
 
 def check_field(folder: Path, name: str) -> None:
     """Check that some document of the index has a metadata field.
-
-    Args:
-        folder: the index.
-        name: of the field.
 
     Raises:
         QueryError: no document has the field.

@@ -250,12 +250,6 @@ class _JoinedShards(ShardSet):
 def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:
     """Check that an index is the partition of a manifest with a given number.
 
-    Args:
-        meta: named values of the index.
-        where: place of the index, for messages.
-        number: of the partition.
-        manifest: of all partitions.
-
     Raises:
         IndexMismatch: the index is another partition or none, or has another encoder or language.
     """

@@ -68,10 +68,6 @@ def is_another_file(stored: str, source: str) -> bool:
 
     Both files must be there: a corpus that was moved is still the same corpus. Lines of JSON and
     documents that were made in memory have no file of their own.
-
-    Args:
-        stored: source of the document in the index.
-        source: of the document that was read.
     """
     if stored == source or not (_is_file(stored) and _is_file(source)):
         return False

@@ -178,13 +178,7 @@ def can_reuse(writer: Writer, encoder: Encoder) -> bool:
 def encode_changes(
     encoder: Encoder, documents: Sequence[SegmentedDocument | ChangedDocument], encode: Encode
 ) -> list[EncodedDocument]:
-    """Encode the chunks without vectors, and return the encoded documents.
-
-    Args:
-        encoder: of the index.
-        documents: of a batch.
-        encode: encodes with the same encoder.
-    """
+    """Encode the chunks without vectors, and return the encoded documents."""
     due = [one for one in map(_due, documents) if one.chunks]
     encoded = iter(encode(due) if due else [])
     made = []

@@ -64,13 +64,7 @@ def encode_batch(
     segment: Callable[[Document], SegmentedDocument],
     encode: Callable[[list[SegmentedDocument]], list[EncodedDocument]],
 ) -> EncodedBatch:
-    """Segment and encode a batch.
-
-    Args:
-        batch: of documents.
-        segment: of an encoder.
-        encode: of the same encoder.
-    """
+    """Segment and encode a batch."""
     segmented, places, failures = [], [], []
     for place, document in enumerate(batch.documents):
         try:

@@ -150,9 +150,6 @@ class PartitionActors:
     def __init__(self, folders: Sequence[Path]) -> None:
         """Start the actors, spread over the machines of the cluster.
 
-        Args:
-            folders: of the partitions, by number.
-
         Raises:
             ClusterError: the actors do not start.
         """

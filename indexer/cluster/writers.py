@@ -177,10 +177,6 @@ class WriterPool:
     def encode(self, parts: Sequence[Path], take: Callable[[Path, Commit], None]) -> None:
         """Encode all documents without vectors in some partitions.
 
-        Args:
-            parts: folders of the partitions.
-            take: called after each commit.
-
         Raises:
             ClusterError: a process died repeatedly.
             EngineError: raised by a writer or an encoder.
