@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 55_480, 327),
+        (PRODUCT, 54_660, 304),
         (("benchmarks",), 14_640, 92),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 41_260),
+        (False, 41_280),
         (True, 8_560),
     ],
     ids=["product", "benchmarks"],
@@ -90,9 +90,9 @@ def test_the_tests_stay_within_their_budget(benchmarks: bool, max_lines: int) ->
 
 
 def test_few_functions_have_many_parameters() -> None:
-    assert len(functions_with_many_parameters(files_of(*PRODUCT))) <= 12
+    assert len(functions_with_many_parameters(files_of(*PRODUCT))) <= 5
 
 
-@pytest.mark.parametrize(("package", "limit"), [("engine", 11), ("indexer", 7), ("longmatch", 6)])
+@pytest.mark.parametrize(("package", "limit"), [("engine", 7), ("indexer", 4), ("longmatch", 4)])
 def test_few_small_files_have_one_user(package: str, limit: int) -> None:
     assert len(small_files_with_one_user(package)) <= limit

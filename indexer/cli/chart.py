@@ -10,9 +10,16 @@ import click
 
 from engine.errors import QueryError
 from engine.search.request import AUTO, Mode, Request, parameters
-from indexer.cli.options import device_option, existing_index_argument, opened_index, request_options, typed_command
-from indexer.cli.output_file import file_options, format_option, write_output
-from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
+from indexer.cli.options import (
+    collected,
+    device_option,
+    existing_index_argument,
+    opened_index,
+    request_options,
+    typed_command,
+)
+from indexer.cli.output_file import Shown, file_options, format_option, write_output
+from indexer.cli.reading import Reading, as_option, read_each
 from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
@@ -66,18 +73,14 @@ def _checked_least(_context: click.Context, _parameter: click.Parameter, value: 
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option
+@collected(wanted=_Wanted, shown=Shown, reading=Reading)
 def chart(
     index: Path,
     document: str | None,
     doc_id: str | None,
-    form_of_stdin: str | None,
-    by: str,
-    least: float | None,
-    request: Request,
-    form: str,
-    output: Path | None,
-    read_seconds: float,
-    read_memory: int,
+    wanted: _Wanted,
+    shown: Shown,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Chart a DOCUMENT: a row for each part of it, a column for each hit in INDEX.
@@ -93,32 +96,13 @@ def chart(
     """
     if (document is None) == (doc_id is None):
         raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
-    if form == "docx" and output is None:
+    if shown.form == "docx" and shown.output is None:
         raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
-    if request.mode is Mode.NOVELTY:
+    if wanted.request.mode is Mode.NOVELTY:
         raise click.UsageError("a chart has documents as columns; use --mode similar or containment")
-    wanted = _Wanted(by, least, request)
-    read = None if document is None else _read(document, check_form(form_of_stdin), read_seconds, read_memory)
+    read = None if document is None else read_each([document], reading)[0]
     with opened_index(index, device) as opened:
-        _write(_chart(opened, read, doc_id, wanted), by, form, output)
-
-
-def _read(name: str, suffix: str | None, read_seconds: float, read_memory: int) -> Document:
-    """The only document of a file.
-
-    Raises:
-        click.ClickException: the document could not be read, or there is no document or several.
-    """
-    found: list[Document | Failure] = list(missing_files([name]))
-    if not found:
-        with opened_reader([name], read_seconds, read_memory) as reader:
-            found = list(read_named([name], reader, suffix))
-    if len(found) != 1:
-        raise click.ClickException(f"{name} holds {len(found):,} documents, not one; chart a file of one document")
-    (one,) = found
-    if isinstance(one, Failure):
-        raise click.ClickException(f"{one.source}: {one.reason}")
-    return one
+        _write(_chart(opened, read, doc_id, wanted), wanted.by, shown.form, shown.output)
 
 
 def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:

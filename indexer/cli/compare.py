@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.search.request import Request
-from indexer.cli.options import device_option, opened_index, request_options
-from indexer.cli.output_file import file_options, format_option, matrix_option, pairs_option
-from indexer.cli.reading import Failure, as_option, check_form, missing_files, opened_reader, read_named
+from indexer.cli.options import collected, device_option, opened_index, request_options
+from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option
+from indexer.cli.reading import Reading, as_option, read_each
 
 if TYPE_CHECKING:
     from engine.result import Result
@@ -35,19 +35,15 @@ if TYPE_CHECKING:
 @format_option(["table", "json", "html"])
 @file_options
 @device_option
+@collected(shown=Shown, reading=Reading)
 def compare(
     documents: tuple[str, ...],
     index: Path | None,
     doc_id: str | None,
-    form_of_stdin: str | None,
     encoder: str | None,
     request: Request,
-    n_pairs: int,
-    matrix: bool,
-    form: str,
-    output: Path | None,
-    read_seconds: float,
-    read_memory: int,
+    shown: Shown,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Show which sections of document A match which sections of document B.
@@ -63,18 +59,14 @@ def compare(
         longmatch compare mine.xml theirs.xml --weight claims=3,abstract=0
     """
     _check_use(documents, index, doc_id, encoder)
-    if matrix and form == "html":
+    if shown.matrix and shown.form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
-    suffix = check_form(form_of_stdin)
-    if failed := missing_files(documents):
-        raise _unread(failed[0])
-    with opened_reader(documents, read_seconds, read_memory) as reader:
-        read = [_only(name, list(read_named([name], reader, suffix))) for name in documents]
+    read = read_each(documents, reading)
     result = _compared(read, index, doc_id, encoder, device, request)
     from indexer.cli.output import Answer, print_answers  # a usage error loads no report
 
-    matrices = () if not matrix or result.matrix is None else (result.matrix,)
-    print_answers([Answer(result, matrices)], form, n_pairs, output)
+    matrices = () if not shown.matrix or result.matrix is None else (result.matrix,)
+    print_answers([Answer(result, matrices)], shown)
 
 
 def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | None, encoder: str | None) -> None:
@@ -91,24 +83,6 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
     if len(documents) != wanted:
         use = "A --index INDEX --id ID" if wanted == 1 else "A B, or A --index INDEX --id ID"
         raise click.UsageError(f"{len(documents)} documents are named; compare two: longmatch compare {use}")
-
-
-def _only(name: str, found: list[Document | Failure]) -> Document:
-    """The only document found under a name.
-
-    Raises:
-        click.ClickException: the document could not be read, or there is no document or several.
-    """
-    if len(found) != 1:
-        count = f"{len(found):,} documents" if found else "no document"
-        raise click.ClickException(f"{name} holds {count}, not one; compare a file of one document")
-    if isinstance(found[0], Failure):
-        raise _unread(found[0])
-    return found[0]
-
-
-def _unread(failure: Failure) -> click.ClickException:
-    return click.ClickException(f"{failure.source}: {failure.reason}")
 
 
 def _compared(

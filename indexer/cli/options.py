@@ -9,6 +9,7 @@ import functools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -95,6 +96,22 @@ FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 
 index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
+
+
+def collected(**kinds: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command one argument of a dataclass in place of the options that are named as its fields."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_values(**values: Any) -> Any:  # noqa: ANN401
+            for name, kind in kinds.items():
+                names = [field.name for field in fields(kind) if field.name in values]
+                values[name] = kind(**{field: values.pop(field) for field in names})
+            return command(**values)
+
+        return with_values
+
+    return decorate
 
 
 class OrderedGroup(click.Group):

@@ -7,7 +7,6 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 from engine.extras import check_extra
@@ -25,7 +24,7 @@ from engine.report.table import (
 from engine.result import Result, SectionMatrix
 from engine.text.outside import json_text, safe
 from indexer.cli.options import typed_command
-from indexer.cli.output_file import write_output
+from indexer.cli.output_file import Shown, write_output
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, has_styles, show, width
 
 RUN_TAG = "longmatch"
@@ -54,8 +53,9 @@ def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
     return [f"{it.query.title}: {no_hits(it)}" for it in results if not it.hits and it.sections is None]
 
 
-def print_answers(answers: Sequence[Answer], form: str, n_pairs: int | None, output: Path | None) -> None:
+def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
     """Write answers in one of `FORMATS` to a file or to standard output, in styles where a terminal shows them."""
+    form, n_pairs, output = shown.form, shown.n_pairs, shown.output
     if output is not None:
         write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
     elif form == "table" and has_styles():

@@ -7,6 +7,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
@@ -139,6 +140,17 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
 
 
 DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a command prints of its results, in which format, and where to."""
+
+    form: str
+    output: Path | None
+    n_pairs: int | None = None  # section pairs of a hit; by default as many as the format shows
+    matrix: bool = False  # the cosines of all sections too
+
 
 matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
 # The output file, and limits for reading the document.

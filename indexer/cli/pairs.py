@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,15 +71,12 @@ _PARQUET = ".parquet"
 @device_option
 def pairs(
     index: Path,
-    least: float,
-    top: int,
-    mode: str,
-    where: str | None,
     clusters: Path | None,
     picture: Path | None,
     cluster_least: float | None,
     output: Path | None,
     device: str | None,
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """List pairs of documents of INDEX that overlap, best first.
 
@@ -96,7 +93,7 @@ def pairs(
         longmatch pairs papers.lm -o pairs.csv --map clusters.svg
     """
     is_parquet = output is not None and output.suffix.lower() == _PARQUET
-    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < least):
+    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < given["least"]):
         raise click.UsageError("--cluster-least needs --clusters or --map, and a score of at least --least")
     if picture is not None:
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
@@ -106,13 +103,13 @@ def pairs(
         check_parquet()
     from indexer.pairs import PairSettings, find_pairs
 
-    settings = PairSettings(least, top, mode, where)
+    settings = PairSettings(**given)
     journal = None if output is None else output.with_name(output.name + ".part")
     with opened_index(index, device) as opened:
         log = _Log()
         found = find_pairs(opened, settings, journal=journal, progress=log, log=log.line)
         if picture is not None:
-            _draw(opened, found, where, cluster_least, picture)
+            _draw(opened, found, settings.where, cluster_least, picture)
     _write(found, output, clusters, cluster_least, is_parquet=is_parquet)
 
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.options import device_option, existing_index_argument, opened_index
+from indexer.cli.options import collected, device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import check_picture, output_option, write_picture
 from indexer.cli.reading import (
-    Failure,
-    missing_files,
-    opened_reader,
+    Reading,
+    read_each,
     read_memory_option,
-    read_named,
     read_seconds_option,
 )
 
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 @read_seconds_option
 @read_memory_option
 @device_option
+@collected(reading=Reading)
 def plot(
     index: Path,
     document: str | None,
@@ -44,8 +43,7 @@ def plot(
     by: str | None,
     where: str | None,
     output: Path | None,
-    read_seconds: float,
-    read_memory: int,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Draw a map of INDEX, with its documents as points.
@@ -62,26 +60,9 @@ def plot(
     assert output is not None, "the check refuses None"
     if document is not None and doc_id is not None:
         raise click.UsageError("DOCUMENT and --id exclude each other; give one of them")
-    query = None if document is None else _read(document, read_seconds, read_memory)
+    query = None if document is None else read_each([document], reading)[0]
     with opened_index(index, device) as opened:
         write_picture(output, _map(opened, doc_id if query is None else query, k, by, where))
-
-
-def _read(document: str, seconds: float, memory: int) -> Document:
-    """The document of a file.
-
-    Raises:
-        click.ClickException: the file does not exist, cannot be read, or does not hold exactly one document.
-    """
-    if missing := missing_files([document]):
-        raise click.ClickException(f"{document}: {missing[0].reason}")
-    with opened_reader([document], seconds, memory) as reader:
-        read = list(read_named([document], reader, None))
-    if len(read) != 1:
-        raise click.ClickException(f"{document} holds {len(read):,} documents; name a file of one document")
-    if isinstance(read[0], Failure):
-        raise click.ClickException(f"{document}: {read[0].reason}")
-    return read[0]
 
 
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:

@@ -16,13 +16,23 @@ from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.options import (
     FAILED,
     PARTLY,
+    collected,
     existing_index_argument,
     opened_index,
     request_options,
     search_device_option,
 )
-from indexer.cli.output_file import file_options, format_option, matrix_option, pairs_option
-from indexer.cli.reading import Failure, as_option, check_form, left_out_note, missing_files, opened_reader, read_named
+from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option
+from indexer.cli.reading import (
+    Failure,
+    Reading,
+    as_option,
+    check_form,
+    left_out_note,
+    missing_files,
+    opened_reader,
+    read_named,
+)
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -48,20 +58,16 @@ _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explana
 @format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
 @file_options
 @search_device_option
+@collected(shown=Shown, reading=Reading)
 def query(
     index: Path,
     documents: tuple[str, ...],
     doc_ids: tuple[str, ...],
     texts: tuple[str, ...],
-    form_of_stdin: str | None,
     request: Request,
     ray_address: str | None,
-    n_pairs: int | None,
-    matrix: bool,
-    form: str,
-    output: Path | None,
-    read_seconds: float,
-    read_memory: int,
+    shown: Shown,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Find the documents of INDEX that match a DOCUMENT, and show why.
@@ -75,46 +81,44 @@ def query(
         longmatch query papers.lm draft.pdf -k 5 --sections 2
         longmatch query papers.lm draft.pdf --mode novelty
     """
-    _check_use([*documents, *doc_ids, *texts], texts, request, form, output, matrix=matrix)
-    suffix = check_form(form_of_stdin)
+    _check_use([*documents, *doc_ids, *texts], texts, request, shown)
+    suffix = check_form(reading.form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
     answers: list[Answer] = []
     if named or doc_ids or texts:
-        reading = opened_reader(named, read_seconds, read_memory)
         with (
-            reading as reader,
+            opened_reader(named, reading) as reader,
             placed_partitions(index, ray_address) as placement,
             opened_index(index, device, placement=placement) as opened,
         ):
             found: Iterator[Document | str] = chain(
                 doc_ids, _text_queries(texts), _documents(read_named(named, reader, suffix), failed)
             )
-            answers = [_answer(opened, source, request, matrix=matrix) for source in found]
+            answers = [_answer(opened, source, request, matrix=shown.matrix) for source in found]
     if answers:
         from indexer.cli.output import no_hits_notes, print_answers
 
-        if form != "table":
+        if shown.form != "table":
             for note in no_hits_notes(answers):
                 log(note)
-        print_answers(answers, form, n_pairs, output)
+        print_answers(answers, shown)
     for failure in failed:
         log(f"failed: {failure.source}: {failure.reason}")
     if failed:
         sys.exit(PARTLY if answers else FAILED)
 
 
-def _check_use(
-    named: Sequence[str], texts: Sequence[str], request: Request, form: str, output: Path | None, *, matrix: bool
-) -> None:
+def _check_use(named: Sequence[str], texts: Sequence[str], request: Request, shown: Shown) -> None:
     """Check that the options go together.
 
     Raises:
         click.UsageError: they do not go together.
     """
+    form, matrix = shown.form, shown.matrix
     if not named:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
-    if form in ("parquet", "arrow") and output is None:
+    if form in ("parquet", "arrow") and shown.output is None:
         raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
     if matrix and form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")

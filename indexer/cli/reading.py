@@ -19,7 +19,7 @@ from indexer.cli.options import option
 if TYPE_CHECKING:
     from engine.readers import Unreadable
     from engine.text.document import Document
-    from indexer.reading.reader import DocumentReader
+    from indexer.reading.reader import DocumentReader, ReadLimits
 
 STDIN = "-"
 _NAME_OF_STDIN = "stdin"
@@ -52,6 +52,22 @@ read_memory_option = option(
     metavar="SIZE",
     help="Memory to read one document, on Linux; by default 1Gi.",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the documents that a command names are read."""
+
+    read_seconds: float
+    read_memory: int
+    form_of_stdin: str | None = None  # detected by default
+
+    @property
+    def limits(self) -> ReadLimits:
+        """The limits for one document."""
+        from indexer.reading.reader import ReadLimits
+
+        return ReadLimits(self.read_seconds, self.read_memory)
 
 
 @contextmanager
@@ -99,14 +115,14 @@ def missing_files(names: Sequence[str]) -> list[Failure]:
 
 
 @contextmanager
-def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
+def opened_reader(names: Sequence[str], reading: Reading) -> Iterator[DocumentReader | None]:
     """A reader for names, or None without names; its process starts while the caller imports other modules."""
     if not names:
         yield None
         return
-    from indexer.reading.reader import DocumentReader, ReadLimits
+    from indexer.reading.reader import DocumentReader
 
-    with DocumentReader(ReadLimits(seconds, memory_bytes)) as reader:
+    with DocumentReader(reading.limits) as reader:
         yield reader
 
 
@@ -123,6 +139,32 @@ def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str 
         found = read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
         for one in found:
             yield Failure(one.source, one.reason) if isinstance(one, Unreadable) else one
+
+
+def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
+    """The only document of each file.
+
+    Raises:
+        click.ClickException: a file does not exist, cannot be read, or does not hold exactly one document.
+    """
+    suffix = check_form(reading.form_of_stdin)
+    if missing := missing_files(names):
+        raise _unread(missing[0])
+    with opened_reader(names, reading) as reader:
+        return [_only(name, list(read_named([name], reader, suffix))) for name in names]
+
+
+def _only(name: str, found: list[Document | Failure]) -> Document:
+    if len(found) != 1:
+        count = f"{len(found):,} documents" if found else "no document"
+        raise click.ClickException(f"{name} holds {count}; name a file of one document")
+    if isinstance(found[0], Failure):
+        raise _unread(found[0])
+    return found[0]
+
+
+def _unread(failure: Failure) -> click.ClickException:
+    return click.ClickException(f"{failure.source}: {failure.reason}")
 
 
 def left_out_note(query: Document, copies: Sequence[str]) -> str:

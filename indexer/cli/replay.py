@@ -13,9 +13,10 @@ import click
 
 from engine.search.request import Request
 from engine.text.outside import json_text
-from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index, request_options
+from indexer.cli.options import FAILED, PARTLY, collected, device_option, json_option, opened_index, request_options
 from indexer.cli.reading import (
     Failure,
+    Reading,
     missing_files,
     opened_reader,
     read_memory_option,
@@ -40,13 +41,13 @@ _INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
 @read_seconds_option
 @read_memory_option
 @device_option
+@collected(reading=Reading)
 def replay(
     file: Path,
     index: Path | None,
     document: str | None,
     as_json: bool,
-    read_seconds: float,
-    read_memory: int,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Repeat the searches of a result FILE (JSON or JSON lines) and compare.
@@ -67,7 +68,7 @@ def replay(
         check_replayable(one)
     found: list[Differences] = []
     for one in recorded:
-        query = _query(one, document, read_seconds, read_memory)
+        query = _query(one, document, reading)
         with opened_index(index or _folder(one), device) as opened:
             found.append(replay(opened, one, query))
     _print(found, as_json)
@@ -82,7 +83,7 @@ def _folder(recorded: Mapping[str, Any]) -> Path:
     return folder
 
 
-def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, read_memory: int) -> Document | None:
+def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> Document | None:
     """The query document of a recorded search; None for a document of the index.
 
     Raises:
@@ -100,7 +101,7 @@ def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, r
         source = _LINE.sub("", source)
     if missing := missing_files([source]):
         raise click.ClickException(f"the query {source}: {missing[0].reason}; name its file: --query DOCUMENT")
-    with opened_reader([source], read_seconds, read_memory) as reader:
+    with opened_reader([source], reading) as reader:
         read = [one for one in read_named([source], reader, None) if not isinstance(one, Failure)]
     named = [one for one in read if one.doc_id == query["id"]] or read
     if not named:
@@ -121,6 +122,7 @@ def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, r
 @read_seconds_option
 @read_memory_option
 @device_option
+@collected(reading=Reading)
 def diff(
     before: Path,
     after: Path,
@@ -129,8 +131,7 @@ def diff(
     doc_ids: tuple[str, ...],
     request: Request,
     as_json: bool,
-    read_seconds: float,
-    read_memory: int,
+    reading: Reading,
     device: str | None,
 ) -> None:
     """Search two indexes with the same documents; show which hits moved, and which sections caused it.
@@ -147,7 +148,7 @@ def diff(
     failed = missing_files(names)
     readable = [name for name in names if name not in {failure.source for failure in failed}]
     with (
-        opened_reader(readable, read_seconds, read_memory) as reader,
+        opened_reader(readable, reading) as reader,
         opened_index(before, device) as old,
         opened_index(after, device) as new,
     ):

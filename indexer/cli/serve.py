@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
 from engine.errors import MissingExtra
 from engine.extras import check_extra
 from indexer.cli.cluster import placed_partitions, ray_option
-from indexer.cli.options import GroupedCommand, device_option, existing_index_argument, option
-from indexer.cli.reading import parse_bytes, read_memory_option, read_seconds_option
+from indexer.cli.options import GroupedCommand, collected, device_option, existing_index_argument, option
+from indexer.cli.reading import Reading, parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
@@ -64,21 +65,8 @@ _HEADINGS = {
 @read_memory_option
 @ray_option("Search partitions as actors of")
 @option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
-def serve(
-    index: Path,
-    host: str,
-    port: int,
-    token_file: Path | None,
-    max_bytes: int,
-    timeout: float,
-    concurrency: int,
-    threads: int,
-    store: bool,
-    read_seconds: float,
-    read_memory: int,
-    ray_address: str | None,
-    device: str | None,
-) -> None:
+@collected(reading=Reading)
+def serve(index: Path, ray_address: str | None, token_file: Path | None, reading: Reading, **settings: Any) -> None:  # noqa: ANN401
     """Serve INDEX over HTTP: a search page, and search, documents, comparison, metrics.
 
     Open the printed address in a browser for the page. Requests and responses of
@@ -95,27 +83,15 @@ def serve(
         if find_spec(module) is None:
             raise MissingExtra("longmatch serve", package, "serve")
     # Loads FastAPI, which no other command needs.
-    from indexer.reading.reader import ReadLimits
     from indexer.serving.server import serve as run
     from indexer.serving.settings import Settings, read_token
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("longmatch").setLevel(logging.INFO)
     with placed_partitions(index, ray_address) as placement:
-        settings = Settings(
-            host=host,
-            port=port,
-            token=read_token(token_file),
-            max_bytes=max_bytes,
-            timeout=timeout,
-            concurrency=concurrency,
-            threads=min(threads, concurrency),
-            store=store,
-            device=device,
-            read=ReadLimits(read_seconds, read_memory),
-            placement=placement,
-        )
-        run(index, settings, log=log)
+        settings |= {"token": read_token(token_file), "read": reading.limits, "placement": placement}
+        settings["threads"] = min(settings["threads"], settings["concurrency"])
+        run(index, Settings(**settings), log=log)
 
 
 @click.command()
@@ -129,7 +105,8 @@ def serve(
 @read_seconds_option
 @read_memory_option
 @device_option
-def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, device: str | None) -> None:
+@collected(reading=Reading)
+def mcp(index: Path, files: Path | None, reading: Reading, device: str | None) -> None:
     """Serve INDEX to a language model over MCP, on standard input and output.
 
     An MCP client starts this command. Its tools search with a text, a document of
@@ -143,7 +120,6 @@ def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, 
     # Loads the protocol, which no other command needs.
     from engine.index import Index
     from indexer.mcp import mcp_server
-    from indexer.reading.reader import ReadLimits
 
     with Index.open(index, device=device, store=False, log=log) as opened:
-        mcp_server(opened, files=files, limits=ReadLimits(read_seconds, read_memory)).run()
+        mcp_server(opened, files=files, limits=reading.limits).run()
