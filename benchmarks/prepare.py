@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,3 +104,26 @@ def _named(dataset: Dataset) -> str:
 def label_of(name: str, fingerprint: str) -> str:
     """An encoder as name@fingerprint, the way records name it."""
     return f"{encoder_label(name)}@{fingerprint[:12]}"
+
+
+EXACT = "Flat"  # FAISS factory string whose lists are exact, so that no measurement depends on an ANN index
+
+
+def index_documents(
+    path: Path, documents: Sequence[Document], encoder: Encoder, log: Callable[[str], None] = lambda _: None
+) -> None:
+    """Make or update an index by the public `indexer.build`, with exact lists, replacing documents by doc_id."""
+    n = len(documents)
+    report = build(
+        path,
+        documents,
+        encoder=encoder,
+        factory=EXACT,
+        progress=lambda so_far: log(f"{so_far.n_seen:,} of {n:,} documents, {so_far.seconds:.0f} s"),
+    )
+    if report.failures:
+        first = report.failures[0]
+        raise DatasetError(
+            f"{len(report.failures)} of {n} documents were not indexed, the first is {first.doc_id!r}: "
+            f"{first.reason}; leave them out of the corpus"
+        )

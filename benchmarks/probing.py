@@ -15,7 +15,7 @@ import csv
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -102,20 +102,6 @@ def read_labelled(corpus: LabelledCorpus) -> Iterator[Document]:
             f"dataset {corpus.name}: {len(awaited)} documents of splits.json are not in corpus.jsonl.gz, "
             f"the first is {min(awaited)!r}; leave them out of splits.json"
         )
-
-
-def part_of(corpus: LabelledCorpus, n_per_class: Mapping[str, int], seed: int) -> LabelledCorpus:
-    """Draw at most `n_per_class` documents of each class in each split by `seed`; the order of the splits is kept."""
-    draw = np.random.default_rng(seed)
-    splits = {}
-    for split, ids in corpus.splits.items():
-        chosen: set[str] = set()
-        for of_class in by_class(ids, corpus.labels).values():
-            n = min(n_per_class[split], len(of_class))
-            chosen.update(of_class[place] for place in draw.choice(len(of_class), n, replace=False))
-        splits[split] = [doc_id for doc_id in ids if doc_id in chosen]
-    labels = {doc_id: corpus.labels[doc_id] for ids in splits.values() for doc_id in ids}
-    return replace(corpus, labels=labels, splits=splits)
 
 
 def by_class(doc_ids: Sequence[str], labels: Mapping[str, str]) -> dict[str, list[str]]:

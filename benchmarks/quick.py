@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from benchmarks.datasets import (
     QUERIES,
     Dataset,
@@ -180,3 +182,19 @@ def _parted(document: Document, section: Section, title: str) -> tuple[str, str]
     if section.heading and text.startswith(section.heading):
         return section.heading, text.removeprefix(section.heading).strip()
     return "", text
+
+
+def sample_documents(documents: Iterable[Document], n: int, seed: int) -> list[Document]:
+    """Draw at most `n` documents from a stream, each as likely as any other, in the order of the stream.
+
+    Algorithm R of Vitter (1985): the i-th document takes the place of a random kept one with probability n / i. No more
+    than `n` are in memory.
+    """
+    rng = np.random.default_rng(seed)
+    kept: list[tuple[int, Document]] = []
+    for number, document in enumerate(documents):
+        if number < n:
+            kept.append((number, document))
+        elif (place := int(rng.integers(number + 1))) < n:
+            kept[place] = (number, document)
+    return [document for _, document in sorted(kept, key=lambda numbered: numbered[0])]

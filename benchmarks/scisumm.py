@@ -24,7 +24,7 @@ that cite it (`citances`; `citances-split`: among those of the split's topics al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from benchmarks.datasets import DATA, DatasetError, Qrels, files_checksum
-from benchmarks.quick import first_words
 from benchmarks.systems import System
 from engine.errors import TrainingError
 from engine.readers import Unreadable, read_file
@@ -56,15 +55,6 @@ _FILES = {Collection.PAPERS: "corpus.jsonl.gz", Collection.CITANCES: "citances.j
 
 
 @dataclass(frozen=True)
-class Part:
-    """The part of the data that a quick run reads."""
-
-    doc_ids: frozenset[str]  # papers and citances
-    max_words: int  # of a document
-    name: str  # of the part, in the key of cached vectors
-
-
-@dataclass(frozen=True)
 class Scisumm:
     """The summaries of one split and what belongs to them; papers and citances stay in their files."""
 
@@ -75,12 +65,11 @@ class Scisumm:
     reference: Qrels  # summary -> its paper -> 1
     citing: Qrels  # summary -> papers; empty where none is known
     citances: Qrels
-    part: Part | None = None  # None for all
 
     @property
     def name(self) -> str:
-        """Name, checksum and part: the key under which vectors of its documents are kept."""
-        return f"{NAME}@{self.checksum}" + (f"-{self.part.name}" if self.part else "")
+        """Name and checksum: the key under which vectors of its documents are kept."""
+        return f"{NAME}@{self.checksum}"
 
 
 def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
@@ -118,50 +107,12 @@ def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
 
 def read_collection(data: Scisumm, collection: Collection) -> Iterator[Document]:
     """Stream all papers, reference and citing ones, or all citances."""
-    for document in _read(data.folder / _FILES[collection]):
-        if data.part is None:
-            yield document
-        elif document.doc_id in data.part.doc_ids:
-            yield first_words(document, data.part.max_words)
+    yield from _read(data.folder / _FILES[collection])
 
 
 def citing_ids(data: Scisumm) -> list[str]:
     """The papers that cite some reference paper, in the order of the file."""
     return [paper.doc_id for paper in read_collection(data, Collection.PAPERS) if "citing" in _roles(paper)]
-
-
-def quick_part(data: Scisumm, n_topics: int, max_words: int, seed: int) -> Scisumm:
-    """A few reference papers with their citing papers and citances, cut to `max_words` words; one summary a topic.
-
-    Topics are drawn by `seed` among those that five papers cite, or among all where these are fewer than `n_topics`.
-    """
-    by_topic: dict[str, str] = {}
-    for query_id, papers in data.reference.items():
-        by_topic.setdefault(next(iter(papers)), query_id)
-    cited = [query_id for query_id in by_topic.values() if len(data.citing[query_id]) >= 5]
-    pool = cited if len(cited) >= n_topics else list(by_topic.values())
-    rows = np.random.default_rng(seed).choice(len(pool), min(n_topics, len(pool)), replace=False)
-    chosen = [pool[row] for row in sorted(rows.tolist())]
-
-    def kept(qrels: Qrels) -> Qrels:
-        return {query_id: qrels[query_id] for query_id in chosen}
-
-    def targets(*several: Qrels) -> frozenset[str]:
-        return frozenset(doc_id for qrels in several for papers in kept(qrels).values() for doc_id in papers)
-
-    part = Part(
-        targets(data.reference, data.citing, data.citances),
-        max_words,
-        f"{data.split}-quick{n_topics}x{max_words}-{seed}",
-    )
-    return replace(
-        data,
-        summaries={query_id: data.summaries[query_id] for query_id in chosen},
-        reference=kept(data.reference),
-        citing=kept(data.citing),
-        citances=kept(data.citances),
-        part=part,
-    )
 
 
 def _roles(paper: Document) -> list[object]:

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.faceted import FOLDS, Ranking
 from benchmarks.sections.parts import OrderKind, Side
@@ -61,7 +60,7 @@ def facets_table(runs: Sequence[Run]) -> str:
         return [p for rows, own in pairs for p in p_cells([run_p(run, own.get(rival), _FACETED) for run in rows])]
 
     columns: dict[str, Cell[Run] | Sequence[str]] = {
-        "Encoder (queries)": lambda run: f"{run.encoder_name} ({len(run.cases)}){_quick(run)}",
+        "Encoder (queries)": lambda run: f"{run.encoder_name} ({len(run.cases)})",
         "Ranked by": lambda run: run.system,
         **{name: partial(_fold_mean, name) for name in _OTHERS},
         "nDCG@20 [95 %]": _with_interval,
@@ -77,10 +76,6 @@ def facets_table(runs: Sequence[Run]) -> str:
         *["", *_largest(named), "", _LARGEST_NOTE + _LARGEST_MODEL_NOTE * has_model],
     ]
     return "\n".join([*tables, "", *origins(runs)])
-
-
-def _quick(run: Run) -> str:
-    return ", quick" if run.corpus.endswith(SUFFIX) else ""
 
 
 def _fold_means(run: Run, measure: str) -> list[float]:
@@ -172,7 +167,7 @@ def faithfulness_table(runs: Sequence[Run]) -> str:
     kinds = [kind for kind in OrderKind if kind is not OrderKind.MODEL or any(run.system == kind for run in runs)]
     rows = [[(orders, measure) for orders in places for measure in _MEASURES] for places in _by_corpus(runs)]
     columns: dict[str, Cell[_Removal] | Sequence[str]] = {
-        "Corpus": lambda row: _broken(row).corpus.removesuffix(SUFFIX) + _quick(_broken(row)),
+        "Corpus": lambda row: _broken(row).corpus,
         "Encoder": lambda row: _broken(row).encoder_name,
         "Removed from (queries)": _removed_from,
         "Measure": lambda row: _MEASURES[row[1]],
@@ -327,8 +322,7 @@ def _plantings(runs: Mapping[str, Run]) -> list[_Plantings]:
 
 
 def _corpus_of(row: _Plantings) -> str:
-    n_pairs = row.run.details_as(PlantedDetails).n_pairs
-    return f"{row.run.corpus.removesuffix(SUFFIX)} ({n_pairs}){_quick(row.run)}"
+    return f"{row.run.corpus} ({row.run.details_as(PlantedDetails).n_pairs})"
 
 
 def _rank_columns(system: str, suffix: str) -> dict[str, Cell[_Plantings]]:

@@ -6,21 +6,19 @@ import hashlib
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import click
 import numpy as np
 
-from benchmarks.datasets import DatasetError, Qrels
+from benchmarks.datasets import DatasetError
 from benchmarks.measurement import Measurement, measurement
-from benchmarks.prepare import label_of
+from benchmarks.prepare import index_documents, label_of
 from benchmarks.program import log, task
-from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.faceted import (
-    FOLDS,
     FacetTask,
     Ranking,
     average_precision,
@@ -33,7 +31,6 @@ from benchmarks.sections.faceted import (
     require_scikit_learn,
     tied_ndcg,
 )
-from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tables.sections import FacetsDetails, facets_table
 from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
@@ -45,8 +42,6 @@ METRICS: Mapping[str, Callable[[Mapping[str, int], Mapping[str, float]], float]]
     "nDCG%20": pool_ndcg,
     "MAP": average_precision,
 }
-QUICK_QUERIES = 1  # of each facet and fold
-QUICK_CANDIDATES = 40  # of a query
 
 
 def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measurement) -> list[Run]:
@@ -91,7 +86,7 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measur
         runs.append(
             Run(
                 task="facets",
-                dataset=f"{corpus}{SUFFIX * call.is_quick}@{checksum}",
+                dataset=f"{corpus}@{checksum}",
                 system=ranking.value,
                 encoder=encoder,
                 settings=asdict(Scoring()),
@@ -103,34 +98,12 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measur
     return runs
 
 
-def quick_part(tasks: Sequence[FacetTask], seed: int) -> list[FacetTask]:
-    """A seeded part: a query of each facet and fold, with 40 candidates, at most half of them relevant."""
-    rng = np.random.default_rng(seed)
-    return [replace(task, qrels=_quick_qrels(task, rng)) for task in tasks]
-
-
-def _quick_qrels(task: FacetTask, rng: np.random.Generator) -> Qrels:
-    qrels = {}
-    for fold in FOLDS:
-        of_fold = [query for query in task.qrels if task.folds[query] == fold]
-        for query in [of_fold[number] for number in rng.permutation(len(of_fold))[:QUICK_QUERIES]]:
-            judged = list(task.qrels[query].items())
-            shuffled = [judged[number] for number in rng.permutation(len(judged))]
-            best_first = sorted(shuffled, key=lambda item: -item[1])
-            relevant = [item for item in best_first if item[1] > 0][: QUICK_CANDIDATES // 2]
-            others = [item for item in best_first if item[1] == 0][: QUICK_CANDIDATES - len(relevant)]
-            qrels[query] = dict(relevant + others)
-    return qrels
-
-
 def run(folder: Path, encoder_name: str, call: Measurement) -> list[Run]:
     """Index the faceted corpus in a temporary folder, and measure."""
     require_scikit_learn()
     tasks = open_facets(folder)
-    if call.is_quick:
-        tasks = quick_part(tasks, call.seed)
     wanted = {name for task in tasks for query, judged in task.qrels.items() for name in (query, *judged)}
-    documents = [one for one in read_labelled(tasks[0].corpus) if not call.is_quick or one.doc_id in wanted]
+    documents = list(read_labelled(tasks[0].corpus))
     if absent := wanted - {document.doc_id for document in documents}:
         raise DatasetError(
             f"{min(absent)!r} is judged but not in {tasks[0].corpus}, like {len(absent)} of {len(wanted)} queries and "
@@ -147,9 +120,7 @@ def run(folder: Path, encoder_name: str, call: Measurement) -> list[Run]:
 @task
 @click.argument("folder", default="csfcube")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
-@measurement(
-    seed="Seed of the quick part, the tests and the intervals.", quick="A query of each facet and fold", data=True
-)
+@measurement(seed="Seed of the tests and the intervals.", data=True)
 def main(call: Measurement, folder: str, encoder: str) -> None:
     """Measure, on the faceted corpus in FOLDER, which part of a score ranks the candidates of a facet best.
 

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 
-from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
+from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_qrels
 from benchmarks.measurement import Measurement, measurement
-from benchmarks.prepare import Prepared, label_of, prepared_index
+from benchmarks.prepare import Prepared, prepared_index
 from benchmarks.program import log, task
-from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.sections.parts import Unit
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
-from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.speed.search import sampled_queries
-from benchmarks.systems import BuildCost
 from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
-from engine import Index, Scoring, load_encoder
+from engine import Scoring
 from engine.encoders.files import BUNDLED_NAME
 
-QUICK = RemovalPlan(queries=4, random=2, encoded=1)
-QUICK_DOCUMENTS = 40
-QUICK_CHARS = 12_000  # longer documents are left out of the quick part
 _UNITS = [unit.value for unit in Unit]
 
 
@@ -49,7 +40,7 @@ def measure(
     return [
         Run(
             task="faithfulness",
-            dataset=f"{dataset.name}{SUFFIX * call.is_quick}@{checksum(dataset)}",
+            dataset=f"{dataset.name}@{checksum(dataset)}",
             system=arm.order,
             encoder=ready.encoder,
             settings={**asdict(plan), **asdict(Scoring())},
@@ -67,18 +58,6 @@ def measure(
     ]
 
 
-@contextmanager
-def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepared]:
-    """A temporary index of a seeded part of the corpus."""
-    encoder = load_encoder(encoder_name)
-    documents = sample_documents(read_documents(dataset), QUICK_DOCUMENTS, seed, max_chars=QUICK_CHARS)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "part.lm"
-        index_documents(path, documents, encoder, log)
-        with Index.open(path, encoder=encoder) as index:
-            yield Prepared(index, label_of(encoder.name, encoder.fingerprint), BuildCost(0.0))
-
-
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
@@ -89,18 +68,14 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Prepa
 @click.option(
     "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
 )
-@measurement(
-    seed="Seed of queries, random orders, tests and intervals.",
-    quick="Few queries in a part of the corpus",
-    encodes=True,
-)
+@measurement(seed="Seed of queries, random orders, tests and intervals.", encodes=True)
 def main(
     call: Measurement, name: str, encoder: str, split: str, queries: int, unit: str, random: int, encoded: int
 ) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
     The parts that the encoder names are also removed, if the encoder itself explains matches (CoLDE, SMITH).
-    DATASET is a task by name or a folder. With --quick, queries are drawn from a part of the corpus, for any split.
+    DATASET is a task by name or a folder.
 
     \b
     Example:
@@ -108,14 +83,7 @@ def main(
     """
     plan = RemovalPlan(queries, unit=Unit(unit), random=random, encoded=encoded)
     dataset = open_dataset(name, call.data)
-    opened: AbstractContextManager[Prepared]
-    if call.is_quick:
-        plan, split = replace(QUICK, unit=plan.unit), ""
-        opened = quick_part(dataset, encoder, call.seed)
-    else:
-        opened = prepared_index(dataset, encoder, call.work, log)
-    with opened as ready:
-        candidates = ready.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
-        chosen = sampled_queries(candidates, plan.queries, call.seed)
+    with prepared_index(dataset, encoder, call.work, log) as ready:
+        chosen = sampled_queries(list(read_qrels(dataset, split)), plan.queries, call.seed)
         runs = measure(call, ready, dataset, split, chosen, plan)
     call.publish(runs, faithfulness_table)

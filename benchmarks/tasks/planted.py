@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.measurement import Measurement, measurement
-from benchmarks.prepare import label_of
+from benchmarks.prepare import index_documents, label_of
 from benchmarks.program import log, task
-from benchmarks.quick import SUFFIX
+from benchmarks.quick import sample_documents
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import (
     Adoption,
@@ -33,7 +33,6 @@ from benchmarks.sections.planting import (
     host_words,
     plant,
 )
-from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.tables.sections import BEFORE, DOCUMENT, EVIDENCE, MODEL, NAMED, RANK, PlantedDetails, planted_table
 from engine import Document, Scoring, load_encoder
 from engine.encoders.encoder import Encoder
@@ -48,10 +47,8 @@ class PlantingPlan:
     documents: int = 500  # drawn from the corpus
     hosts: int = 15  # of each class of length
     form: Form = Form.SECTION
-    max_chars: int | None = None  # longer documents are left out
 
 
-QUICK = PlantingPlan(documents=40, hosts=1, max_chars=12_000)
 _FORMS = [form.value for form in Form]
 
 
@@ -121,7 +118,7 @@ def _of_named(named: Named) -> dict[str, float]:
 def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -> list[Run]:
     """Draw documents, plant in them, and measure: a run of the evidence, of document vectors, and of the encoder."""
     started = time.perf_counter()
-    drawn = sample_documents(read_documents(dataset), plan.documents, call.seed, max_chars=plan.max_chars)
+    drawn = sample_documents(read_documents(dataset), plan.documents, call.seed)
     adoptions = choose_adoptions(drawn, plan.hosts, call.seed)
     loaded = load_encoder(encoder)
     cases = measure(drawn, adoptions, loaded, plan.form, call.seed)
@@ -131,15 +128,14 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
         mean_shared_words=round(float(np.mean([adoption.n_shared for adoption in adoptions])), 2),
         host_words=host_words({document.doc_id: document for document in drawn}, adoptions),
     )
-    planned = {name: value for name, value in asdict(plan).items() if value is not None}
     seconds = round(time.perf_counter() - started, 1)
     return [
         Run(
             task="planted",
-            dataset=f"{dataset.name}{SUFFIX * call.is_quick}@{checksum(dataset)}",
+            dataset=f"{dataset.name}@{checksum(dataset)}",
             system=system,
             encoder=label_of(loaded.name, loaded.fingerprint),
-            settings={**planned, **asdict(Scoring())},
+            settings={**asdict(plan), **asdict(Scoring())},
             variant=f"{plan.form}-{len(drawn)}documents",
             split="",
             seconds=seconds,
@@ -157,11 +153,7 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
 @click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to index.")
 @click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
 @click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
-@measurement(
-    seed="Seed of the draw, the damages, the tests and the intervals.",
-    quick="Three hosts among 40 documents",
-    data=True,
-)
+@measurement(seed="Seed of the draw, the damages, the tests and the intervals.", data=True)
 def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int, form: str) -> None:
     """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
 
@@ -172,7 +164,4 @@ def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int,
         python -m benchmarks run planted proposals --documents 500 --hosts 15
     """
     dataset = open_dataset(name, call.data)
-    plan = PlantingPlan(documents, hosts, Form(form))
-    if call.is_quick:
-        plan = replace(QUICK, form=plan.form)
-    call.publish(run(call, dataset, encoder, plan), planted_table)
+    call.publish(run(call, dataset, encoder, PlantingPlan(documents, hosts, Form(form))), planted_table)

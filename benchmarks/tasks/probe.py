@@ -24,12 +24,11 @@ from benchmarks.probing import (
     fit_probe,
     judge,
     open_labelled,
-    part_of,
     read_labelled,
     tfidf_vectors,
 )
 from benchmarks.program import log, names_of, read_numbers, task
-from benchmarks.quick import SUFFIX, first_words
+from benchmarks.quick import first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tables.encoders import RIGHT, ProbeDetails, probe_table
@@ -37,8 +36,6 @@ from engine.encoders.files import BUNDLED_NAME
 from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
-QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
-QUICK_DRAWS = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,6 @@ class ProbeTrial:
     n_draws: int
     max_words: int  # 0 for all
     origin: Origin
-    is_quick: bool = False
 
 
 def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
@@ -78,7 +74,7 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
     cases = [
         Case(id=doc_id, values={RIGHT: float(one)}) for doc_id, one in zip(corpus.splits["test"], right, strict=True)
     ]
-    name = f"{corpus.name}{SUFFIX * trial.is_quick}@{corpus.checksum}"
+    name = f"{corpus.name}@{corpus.checksum}"
     return _run(name, vectors.system, vectors, {"c": c}, details, cases, trial.origin)
 
 
@@ -120,8 +116,7 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
     # TF-IDF alone needs neither torch nor FAISS.
     from benchmarks.prepare import prepared_documents
 
-    quick = f"-quick{trial.origin.seed}" if trial.is_quick else ""
-    name = f"{corpus.name}@{corpus.checksum}{words}{quick}"
+    name = f"{corpus.name}@{corpus.checksum}{words}"
     with prepared_documents(name, documents, encoder, work, log=log) as ready:
         return encoder_vectors(ready)
 
@@ -133,11 +128,7 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
 @click.option("--shots", default="5,10", callback=read_numbers, help="Labels per class, separated by commas.")
 @click.option("--draws", default=10, type=click.IntRange(2), help="Draws of few labels.")
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Limit of words read per document; 0 reads all.")
-@measurement(
-    seed="Seed of draws, of the part and of intervals.",
-    quick="A few documents of each class and few draws",
-    encodes=True,
-)
+@measurement(seed="Seed of draws and of intervals.", encodes=True)
 def main(
     call: Measurement,
     name: str,
@@ -157,9 +148,7 @@ def main(
     """
     runs: list[Run] = []
     corpus = open_labelled(name, call.data)
-    if call.is_quick:
-        corpus, draws = part_of(corpus, QUICK_PER_CLASS, call.seed), min(draws, QUICK_DRAWS)
-    trial = ProbeTrial(corpus, shots, draws, max_words, call.origin, call.is_quick)
+    trial = ProbeTrial(corpus, shots, draws, max_words, call.origin)
     for system in systems:
         log(f"{name}: vectors of {system}")
         runs.append(measure(prepare(system, trial, encoder, call.work), trial))

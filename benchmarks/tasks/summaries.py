@@ -21,7 +21,6 @@ from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
-from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
 from benchmarks.scisumm import (
     FEW,
@@ -33,7 +32,6 @@ from benchmarks.scisumm import (
     Scisumm,
     SummaryTask,
     open_scisumm,
-    quick_part,
     read_collection,
 )
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System, training_pairs
@@ -43,7 +41,6 @@ from indexer.origin import Origin
 
 OF_ENCODER = ("evidence", "document")
 SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
-QUICK_TOPICS, QUICK_WORDS, QUICK_DRAWS = 6, 200, 3
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
     )
     return Run(
         task="summaries",
-        dataset=f"{NAME}{SUFFIX * (trial.data.part is not None)}@{trial.data.checksum}",
+        dataset=f"{NAME}@{trial.data.checksum}",
         system=system.name,
         encoder=system.encoder,
         settings=system.settings,
@@ -138,7 +135,7 @@ def prepared_systems(
         with (
             # The papers are those of the retrieval task, so its index can be reused.
             prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
-            if collection is Collection.PAPERS and data.part is None
+            if collection is Collection.PAPERS
             else prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)
         ) as ready:
             if "evidence" in names:
@@ -170,11 +167,7 @@ def prepared_systems(
     help=f"Systems, separated by commas, of {', '.join(SYSTEMS)}.",
 )
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@measurement(
-    seed="Seed of candidates, of the part and of intervals.",
-    quick="A few topics, the first words of their papers, and few draws",
-    encodes=True,
-)
+@measurement(seed="Seed of candidates and of intervals.", encodes=True)
 def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[str, ...], exact: bool) -> None:
     """Rank papers for the human summaries of CL-SciSumm, a run for each system.
 
@@ -186,11 +179,8 @@ def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[
         python -m benchmarks run summaries citing-drawn --encoder all-MiniLM-L6-v2
     """
     asked = TASKS[name]
-    n_draws, dataset = asked.n_draws, open_scisumm(split or asked.split, call.data)
-    if call.is_quick:
-        n_draws = min(QUICK_DRAWS, n_draws)
-        dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, call.seed)
-    trial = make_trial(name, dataset, n_draws, call.origin)
+    dataset = open_scisumm(split or asked.split, call.data)
+    trial = make_trial(name, dataset, asked.n_draws, call.origin)
     is_trained = bool(set(OF_ENCODER) & set(systems)) and training_pairs(encoder).get(NAME, 0) > 0
     runs = []
     for system, cost in prepared_systems(systems, trial, encoder, call.work, exact=exact):

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
-from benchmarks.prepare import label_of
+from benchmarks.datasets import DatasetError
+from benchmarks.prepare import index_documents, label_of
 from benchmarks.speed import growth
+from engine.index import Index
 from indexer import build
-from tests.fakes import make_corpus
+from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
 def test_an_encoder_is_named_with_its_fingerprint() -> None:
@@ -19,3 +22,15 @@ def test_growth_refuses_an_index_of_words_alone(tmp_path: Path) -> None:
     done = CliRunner().invoke(growth.main, [str(tmp_path / "words.lm"), "--out", str(tmp_path)])
     assert done.exit_code == 1
     assert "holds words alone and no vectors; add them: longmatch index" in done.stderr
+
+
+def test_documents_of_the_same_name_are_replaced(tmp_path: Path) -> None:
+    index_documents(tmp_path / "a.lm", make_corpus(5), FakeEncoder())
+    index_documents(tmp_path / "a.lm", [make_document("doc003", "another text")], FakeEncoder())
+    with Index.open(tmp_path / "a.lm") as index:
+        assert (index.n_documents, index.document("doc003").text) == (5, "another text")
+
+
+def test_a_document_without_text_raises_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="1 of 6 documents were not indexed, the first is 'empty': empty: no text"):
+        index_documents(tmp_path / "a.lm", [*make_corpus(5), make_document("empty", " ")], FakeEncoder())

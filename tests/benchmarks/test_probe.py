@@ -67,11 +67,6 @@ def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_fo
     assert len(list((tmp_path / "work").iterdir())) == 2
 
 
-def test_a_quick_run_is_of_a_part(folder: Path) -> None:
-    done = CliRunner().invoke(main, [str(folder), "--systems", "tfidf", "--quick", "--shots", "2"])
-    assert "| places_quick (12) | tfidf |" in done.output
-
-
 def probe(system: str, wrong: int, origin: Origin, *, groups: str = "") -> Run:
     """Twelve documents, the first of which are classified wrongly."""
     details = ProbeDetails(False, 0, 2, 20, 10, 0.4, {"5": {"accuracy": [0.25, 0.75], "macro_f1": [0.5, 0.5]}})

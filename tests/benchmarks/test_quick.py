@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels, read_queries
-from benchmarks.quick import LEAD_WORDS, Size, first_words, part_of, quick_part
+from benchmarks.quick import LEAD_WORDS, Size, first_words, part_of, quick_part, sample_documents
 from engine.text.document import Document
-from tests.fakes import make_document
+from tests.fakes import make_corpus, make_document
 
 DOCUMENT = replace(make_document("a", [("One", "two three"), ("Four", "five six")]), pages=(0, 8, 20))
 
@@ -127,3 +127,19 @@ def test_a_split_whose_targets_are_all_absent_is_refused(large: Dataset, tmp_pat
         DatasetError, match="dataset large: no query of split 'valid' has a relevant target in its corpus"
     ):
         quick_part(large, "valid", tmp_path, seed=0)
+
+
+def test_a_sample_is_seeded_and_keeps_the_order_of_the_corpus() -> None:
+    corpus = make_corpus(40)
+    sample = sample_documents(iter(corpus), 10, seed=3)
+    assert sample == sample_documents(iter(corpus), 10, seed=3) != sample_documents(iter(corpus), 10, seed=4)
+    names = [document.doc_id for document in sample]
+    assert len(set(names)) == 10 and names == sorted(names)
+    assert sample_documents(iter(corpus), 99, seed=3) == corpus
+
+
+def test_every_document_is_as_likely_as_any_other() -> None:
+    corpus = make_corpus(10)
+    drawn = [document.doc_id for seed in range(400) for document in sample_documents(corpus, 3, seed)]
+    # 120 times each on average; five standard deviations of a binomial are 46.
+    assert all(74 < drawn.count(document.doc_id) < 166 for document in corpus)

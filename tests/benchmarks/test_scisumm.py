@@ -20,7 +20,6 @@ from benchmarks.scisumm import (
     Scisumm,
     citing_ids,
     open_scisumm,
-    quick_part,
     read_collection,
 )
 from benchmarks.systems import Ranking, Settings
@@ -47,19 +46,6 @@ def test_a_summary_is_read_with_its_paper_citing_papers_and_citances(data: Path)
     assert len(papers) == len(TOPICS) * (1 + N_CITING)
     assert citing_ids(scisumm) == [doc_id for doc_id in papers if doc_id not in TOPICS]
     assert len(list(read_collection(scisumm, Collection.CITANCES))) == 2 * len(TOPICS)
-
-
-def test_a_quick_part_holds_all_of_a_few_topics(data: Path) -> None:
-    whole = open_scisumm("cl2018train", data)
-    part = quick_part(whole, 2, 3, seed=1)
-    topics = [query_id.removeprefix("sum:") for query_id in part.summaries]
-    assert len(topics) == 2
-    papers = {paper.doc_id: paper.text for paper in read_collection(part, Collection.PAPERS)}
-    assert sorted(papers) == sorted(name for topic in topics for name in (topic, *whole.citing[f"sum:{topic}"]))
-    assert papers[topics[0]] == TOPICS[topics[0]]  # three words
-    assert len(list(read_collection(part, Collection.CITANCES))) == 4
-    assert part.name == f"clscisumm@{whole.checksum}-cl2018train-quick2x3-1"
-    assert quick_part(whole, 2, 3, seed=1) == part
 
 
 def test_files_that_do_not_fit_are_refused(data: Path) -> None:

@@ -69,7 +69,8 @@ def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("task", ["citing", "citances"])
 def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: Path, bert_folder: Path) -> None:
     options = ["--split", "cl2018train", "--systems", "evidence,document", "--encoder", str(bert_folder)]
-    given = [task, *options, "--quick", "--exact", "--data", str(data), "--work", str(tmp_path)]
+    write_citations(data)
+    given = [task, *options, "--exact", "--data", str(data), "--work", str(tmp_path), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| System", "| ---", "| document, bert", "| evidence, bert"]
@@ -106,9 +107,10 @@ def test_training_on_the_dataset_is_recorded_and_marked(
     row = f"| clscisumm | 1,653 | {pairs:,} | 4c0d61519ba3 | CC BY 4.0 |"
     head = "| corpus | documents | pairs | checksum | licence |\n| --- | --- | --- | --- | --- |"
     (trained / "README.md").write_text(f"# trained\n\n## Training data\n\n{head}\n{row}\n\n## Objective\n")
+    write_citations(data)
     options = ["--split", "small", "--systems", "document,bm25", "--encoder", str(trained), "--data", str(data)]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, ["citing", *options, *places, "--quick"], catch_exceptions=False)
+    done = CliRunner().invoke(main, ["citing", *options, *places], catch_exceptions=False)
     runs = map(read_run, run_files(tmp_path / "out"))
     marked = {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs}
     assert marked == {"document": pairs > 0, "bm25": False}

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from benchmarks.datasets import DATA, DatasetError
 from benchmarks.metrics import evaluate
+from benchmarks.prepare import index_documents
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.sections.faceted import (
-    FacetTask,
     Ranking,
     average_precision,
     candidate_scores,
@@ -28,9 +28,8 @@ from benchmarks.sections.faceted import (
     read_labelled,
     tied_ndcg,
 )
-from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tables.sections import FacetsDetails, facets_table
-from benchmarks.tasks.facets import METRICS, main, quick_part
+from benchmarks.tasks.facets import METRICS, main
 from engine.index import Index
 from engine.search.request import Request
 from engine.views import Result
@@ -293,23 +292,6 @@ def test_values_are_those_of_the_judged_candidates(faceted_folder: Path, bert_fo
     value = (3 + (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3) / (3 + 1 / np.log2(3))
     first = next(case.values for case in runs["facet to facet"].cases if case.labels["facet"] == "method")
     assert first == {"nDCG@10": pytest.approx(value, abs=1e-4), "nDCG@20": first["nDCG@10"], "nDCG%20": 0, "MAP": 1}
-
-
-def test_a_quick_run_is_of_a_part(faceted_folder: Path, bert_folder: Path) -> None:
-    given = [str(faceted_folder), "--encoder", str(bert_folder), "--quick"]
-    assert "| bert (6), quick |" in CliRunner().invoke(main, given, catch_exceptions=False).output
-
-
-def test_a_quick_part_has_a_query_of_each_fold_and_half_of_its_candidates_relevant() -> None:
-    judged = {f"c{number}": 1 + number % 3 if number < 60 else 0 for number in range(120)}
-    queries = {f"q{number}": judged for number in range(8)}
-    folds = {name: 1 + number % 2 for number, name in enumerate(queries)}
-    task = FacetTask("method", "d@0", Path("corpus"), queries, folds)
-    (part,) = quick_part([task], seed=0)
-    assert sorted(task.folds[query] for query in part.qrels) == [1, 2]
-    for candidates in part.qrels.values():
-        assert len(candidates) == 40 and sum(value > 0 for value in candidates.values()) == 20
-    assert quick_part([task], seed=0) == [part] != quick_part([task], seed=1)
 
 
 def test_a_judged_document_must_be_in_the_corpus(faceted_folder: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError, open_dataset, read_documents
+from benchmarks.prepare import index_documents
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.sections.planting import (
     LENGTHS,
@@ -34,7 +35,6 @@ from benchmarks.sections.planting import (
     shuffle_sentences,
     split_by_length,
 )
-from benchmarks.sections.subcorpus import index_documents
 from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, planted_table
 from benchmarks.tasks.planted import main, measure
 from engine.encoders.explanation import ModelExplanation
@@ -296,11 +296,11 @@ def test_copies_are_found_and_named_by_an_encoder_that_sees_words(documents: lis
 def test_the_command_writes_a_run_of_each_system(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "bert")
     out = ["--out", str(tmp_path / "out")]
-    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--quick", "--form", "passage", *out]
+    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--hosts", "1", "--form", "passage", *out]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
-    assert "| long (3), quick | bert | position: middle |" in done.output and "IoU, model" in done.output
+    assert "| long (3) | bert | position: middle |" in done.output and "IoU, model" in done.output
     document, evidence, model = map(read_run, run_files(tmp_path / "out"))
-    assert evidence.name == "long_quick-evidence-bert-passage-24documents"
+    assert evidence.name == "long-evidence-bert-passage-24documents"
     assert document.case_ids == evidence.case_ids == model.case_ids and evidence.settings["hosts"] == 1
     assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)
     assert all(0 <= value <= 1 for case in model.cases for value in case.values.values())

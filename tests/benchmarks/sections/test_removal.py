@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.prepare import index_documents
 from benchmarks.sections.matches import Corpus, Placed
 from benchmarks.sections.parts import Order, OrderKind, Parts, Side, Unit
 from benchmarks.sections.removal import (
@@ -27,7 +28,6 @@ from benchmarks.sections.removal import (
     stored_rescore,
     summaries,
 )
-from benchmarks.sections.subcorpus import index_documents
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from threadpoolctl import threadpool_info
+
+from benchmarks.isolation import (
+    Percentiles,
+    ProcessFailed,
+    limited_threads,
+    percentiles,
+    run_forked,
+    run_fresh,
+)
+from benchmarks.measurement import Measurement, measurement
+from benchmarks.program import program
+from benchmarks.runs import Case, Run, read_runs
+from engine.encoders.backbone import hardware
+from engine.errors import EngineError, QueryError
+
+
+def tell_sum(one: int, other: int, answer: Path) -> None:
+    answer.write_text(json.dumps({"sum": one + other}))
+
+
+def fail(_answer: Path) -> None:
+    raise ValueError("no numbers")
+
+
+MIB = 2**20
+
+
+def hold(n_mib: int) -> dict[str, Any]:
+    """Fill some memory; return the process id too."""
+    held = np.ones(n_mib * MIB, np.uint8)
+    return {"process": os.getpid(), "sum": int(held.sum())}
+
+
+def refuse() -> dict[str, Any]:
+    raise QueryError("k is 0; it must be at least 1")
+
+
+def die() -> dict[str, Any]:
+    os._exit(7)
+
+
+@pytest.mark.slow
+def test_a_forked_process_returns_its_result_in_a_file(tmp_path: Path) -> None:
+    place = tmp_path / "one.x"  # a dot in a name does not begin a suffix
+    assert run_forked(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.x.tell_sum.json", "one.x.tell_sum.txt"]
+
+
+@pytest.mark.slow
+def test_the_error_of_a_failed_process_has_its_last_output_and_the_advice(tmp_path: Path) -> None:
+    with pytest.raises(ProcessFailed, match=r"(?s)^sum ended with 1 \(.*ValueError: no numbers\); add by hand$"):
+        run_forked(fail, name="sum", place=tmp_path / "one", advice="add by hand")
+
+
+@pytest.mark.slow
+def test_a_fresh_process_returns_its_result_and_its_memory() -> None:
+    answer, memory = run_fresh(hold, 200)
+    assert answer == {"process": answer["process"], "sum": 200 * MIB} and answer["process"] != os.getpid()
+    assert memory.start + 190 < memory.peak_anonymous + memory.peak_file
+    assert memory.peak >= memory.start + 190 and memory.peak_file > 0
+
+
+def test_a_cap_is_kept() -> None:
+    with pytest.raises(ProcessFailed, match="hold ended with not enough memory under a cap of 700 MiB; allow more"):
+        run_fresh(hold, 800, cap_bytes=700 * MIB)
+
+
+def test_a_refusal_and_a_crash_are_raised_again() -> None:
+    with pytest.raises(EngineError, match="k is 0; it must be at least 1"):
+        run_fresh(refuse)
+    with pytest.raises(ProcessFailed, match=r"die ended with exit code 7$"):
+        run_fresh(die)
+
+
+@pytest.fixture(autouse=True)
+def restored_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LANCE_CPU_THREADS", "9")
+    monkeypatch.setenv("RAYON_NUM_THREADS", "9")
+    threads = torch.get_num_threads(), faiss.omp_get_max_threads()
+    multiplied = faiss.cvar.distance_compute_blas_threshold, torch.get_float32_matmul_precision()
+    yield
+    faiss.cvar.distance_compute_blas_threshold = multiplied[0]
+    torch.set_float32_matmul_precision(multiplied[1])
+    torch.set_num_threads(threads[0])
+    faiss.omp_set_num_threads(threads[1])
+
+
+def test_every_library_gets_the_given_number_of_threads() -> None:
+    with limited_threads(1, width=16):
+        assert (torch.get_num_threads(), faiss.omp_get_max_threads()) == (1, 1)
+        assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+    with limited_threads(2, width=16):
+        assert (torch.get_num_threads(), faiss.omp_get_max_threads()) == (2, 2)
+        assert os.environ["LANCE_CPU_THREADS"] == os.environ["RAYON_NUM_THREADS"] == "2"
+
+
+def test_every_library_multiplies_matrices_as_our_own_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
+    faiss.cvar.distance_compute_blas_threshold = 128_000
+    torch.set_float32_matmul_precision("highest")
+    with limited_threads(1, width=16):
+        assert faiss.cvar.distance_compute_blas_threshold == 3 * 16
+        assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_percentiles_lie_between_neighbours() -> None:
+    assert percentiles([float(number) for number in range(101)]) == Percentiles(50.0, 95.0, 99.0)
+    assert percentiles([2.0, 1.0]) == Percentiles(1.5, 1.95, 1.99)
+    assert percentiles([3.0]) == Percentiles(3.0, 3.0, 3.0)
+
+
+@program
+@measurement(quick="Nothing", work="Folder.")
+def main(run: Measurement) -> None:
+    """Record the seed, and whether a folder was given."""
+    with run.folder() as folder:
+        (folder / "kept").touch()
+    case = Case(id="seed", values={"seed": run.seed})
+    run.keep(Run(task="made", dataset="pets", system="made", origin=run.origin, cases=[case]))
+
+
+@pytest.mark.parametrize("given", [["--seed", "3"], ["--seed", "3", "--quick"]])
+def test_a_run_holds_seed_and_command(given: list[str], tmp_path: Path) -> None:
+    assert CliRunner().invoke(main, [*given, "--out", str(tmp_path)]).exit_code == 0
+    (run,) = read_runs(tmp_path)
+    assert (run.values("seed"), run.origin.seed) == ([3], 3)
+    assert run.origin.command == " ".join(["python -m benchmarks study test_measuring", *given])
+
+
+def test_a_quick_run_records_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmarks.measurement.RESULTS", tmp_path)
+    assert CliRunner().invoke(main, ["--quick"]).exit_code == 0
+    assert list(tmp_path.iterdir()) == []
