@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,11 @@ import click
 
 from benchmarks.__main__ import STUDIES, TASKS, Programs
 from benchmarks.datasets import TASKS as CORPORA
-from benchmarks.freshness import changes, code_of
 from benchmarks.program import data_option, program
-from benchmarks.runs import RESULTS, read_header, run_files
+from benchmarks.runs import CHECKOUT, RESULTS, read_header, run_files
 from benchmarks.tables.pivot import present
 
+_IMPORT = re.compile(r"^\s*from ((?:benchmarks|engine|indexer|longmatch)[\w.]*) import (\w+)", re.MULTILINE)
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 
 
@@ -87,3 +89,42 @@ def _echo_changes(name: str, headers: Sequence[Mapping[str, Any]]) -> None:
     for commit, lines in _changes_since(name, modules[name][0], headers).items():
         unchanged = " unknown: the history lacks this commit" if lines is None else " nothing changed"
         click.echo("\n".join([f"since {commit[:10]}:", *(lines or [unchanged])]))
+
+
+def code_of(module: str) -> list[str]:
+    """The files of benchmarks that a module imports, itself included, and the rooms of the product that they import.
+
+    A room is a folder of a package, or a file at its top.
+    """
+    files, rooms, rest = set[Path](), set[Path](), [_file(module)]
+    while rest:
+        path = rest.pop()
+        if path.relative_to(CHECKOUT).parts[0] != "benchmarks":
+            rooms.add(CHECKOUT.joinpath(*path.relative_to(CHECKOUT).parts[:2]))
+        elif path not in files:
+            files.add(path)
+            rest += _imported(path)
+    return sorted(str(path.relative_to(CHECKOUT)) for path in files | rooms)
+
+
+@cache
+def changes(commit: str, paths: Iterable[str], checkout: Path = CHECKOUT) -> list[str] | None:
+    """The lines of `git diff --stat` from a commit, [] if nothing changed; None if the history lacks the commit."""
+    command = ["git", "diff", "--stat=110", commit, "--", *paths]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    return None if done.returncode else done.stdout.splitlines()
+
+
+def _imported(path: Path) -> list[Path]:
+    found = _IMPORT.findall(path.read_text("utf-8"))
+    return [_file(f"{module}.{name}") if _is_module(f"{module}.{name}") else _file(module) for module, name in found]
+
+
+def _file(module: str) -> Path:
+    path = CHECKOUT.joinpath(*module.split("."))
+    file = path.with_suffix(".py")  # beside which the folder of a package that became a file can be left
+    return file if file.is_file() else path
+
+
+def _is_module(module: str) -> bool:
+    return _file(module).exists()

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from benchmarks.freshness import CHECKOUT
 from benchmarks.systems import Ranking, Settings
 from engine.errors import EngineError
 from indexer.origin import Origin
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 ValuesT = TypeVar("ValuesT", bound="DataclassInstance")
+CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "benchmarks" / "results"
 
 KEPT = 100  # ranks of a ranking that a file holds

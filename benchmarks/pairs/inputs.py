@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmarks.baselines.doc2vec import Word2VecConfig, WordVectors, read_texts, word_vectors, words_of
+from benchmarks.baselines.text_baselines import Word2VecConfig, WordVectors, read_texts, word_vectors, words_of
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.text.segmentation import sentence_starts

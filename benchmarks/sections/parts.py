@@ -1,6 +1,6 @@
 """The parts of one document of a hit, the places of its terms, and the orders in which parts are removed.
 
-Nothing is scored here. Letters in shapes: C chunks of the document, U its parts, n occurrences of terms.
+Nothing is scored here. Letters in shapes: C chunks of the document, n occurrences of terms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.encoder import EncodedDocument
 from engine.encoders.explanation import ModelExplanation
 from engine.scoring.breakdown import Breakdown, TermPart, pair_columns
 from engine.search.query import Query
@@ -59,13 +59,6 @@ class Side(StrEnum):
     TARGET = "target"
 
 
-class Unit(StrEnum):
-    """What a part is."""
-
-    CHUNK = "chunk"
-    SECTION = "section"
-
-
 class OrderKind(StrEnum):
     """The criterion by which parts are removed first."""
 
@@ -77,9 +70,8 @@ class OrderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one document of a hit; every array but the first is (U,)."""
+    """The chunks of one document of a hit, its parts; every array is (C,)."""
 
-    of_chunk: NDArray[np.int64]  # (C,) the part of each chunk
     n_tokens: NDArray[np.int64]
     contribution: NDArray[np.float64]  # to the score, from the breakdown
     cosine: NDArray[np.float64]
@@ -90,7 +82,7 @@ class Parts:
 
     def chunks_of(self, parts: Order) -> NDArray[np.bool_]:
         """(C,) True for the chunks of some parts."""
-        return np.isin(self.of_chunk, parts)
+        return np.isin(np.arange(len(self)), parts)
 
 
 class ChunkTerms:
@@ -134,11 +126,10 @@ def parts_of(
     side: Side,
     query: Query,
     target: Query,
-    unit: Unit,
     language: str,
     model: ModelExplanation | None = None,
 ) -> Parts:
-    """Divide one document of a hit into chunks, or into sections that have a chunk.
+    """The chunks of one document of a hit.
 
     `query` has the chunks that were searched with, `target` its stored vectors. The breakdown lists passages, and the
     terms that both documents have, without their places.
@@ -150,7 +141,8 @@ def parts_of(
     spread = ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms)
     contributions += _scaled_to_sections(spread, breakdown, side, own.vectors.chunk_spans)
     by_model = None if model is None else _of_model(model, side, own.vectors.chunk_spans)
-    return _parts(own.vectors.chunk_spans, contributions, cosine, by_model, unit)
+    n_tokens = np.array([chunk.n_tokens for chunk in own.vectors.chunk_spans], np.int64)
+    return Parts(n_tokens, contributions, cosine.astype(np.float64), by_model)
 
 
 def _scaled_to_sections(
@@ -185,24 +177,6 @@ def _of_passages(breakdown: Breakdown, side: Side, document: EncodedDocument) ->
         for part in pair.parts:
             contributions[number[part.query if side is Side.QUERY else part.target]] += part.contribution
     return contributions
-
-
-def _parts(
-    chunks: tuple[Chunk, ...],
-    contributions: NDArray[np.float64],
-    cosines: Vectors,
-    by_model: NDArray[np.float64] | None,
-    unit: Unit,
-) -> Parts:
-    keys = [chunk.section for chunk in chunks] if unit is Unit.SECTION else range(len(chunks))
-    of_chunk = np.unique(np.array(keys, np.int64), return_inverse=True)[1]
-    largest = np.full(int(of_chunk.max()) + 1, -np.inf)
-    np.maximum.at(largest, of_chunk, cosines.astype(np.float64))
-    tokens = np.array([chunk.n_tokens for chunk in chunks], np.int64)
-    n_tokens = np.bincount(of_chunk, tokens).astype(np.int64)
-    contribution = np.bincount(of_chunk, contributions).astype(np.float64)
-    model = None if by_model is None else np.bincount(of_chunk, by_model).astype(np.float64)
-    return Parts(of_chunk, n_tokens, contribution, largest, model)
 
 
 def removal_orders(parts: Parts, n_random: int, rng: np.random.Generator) -> dict[OrderKind, list[Order]]:

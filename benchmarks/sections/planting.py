@@ -44,13 +44,6 @@ class Position(StrEnum):
     END = "end"
 
 
-class Form(StrEnum):
-    """The form in which a passage is planted."""
-
-    SECTION = "section"  # between two sections, with its own heading if it has one
-    PASSAGE = "passage"  # inside a section of the host, without heading
-
-
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A section of the query document."""
@@ -97,26 +90,20 @@ def damaged(passage: Passage, damage: Damage, rng: np.random.Generator) -> Passa
     return replace(passage, heading=heading, text=_DAMAGES[damage](passage.text, rng))
 
 
-def plant(host: Document, passage: Passage, position: Position, form: Form) -> Planted:
+def plant(host: Document, passage: Passage, position: Position) -> Planted:
     """Put a passage into a host of two sections or more.
 
-    A section is put before all sections, after all, or at the border of two that is nearest to the middle of the text;
-    a passage at the start, at the end, or at the start of the sentence nearest to the middle. Page numbers are dropped.
+    It is put before all sections, after all, or at the border of two that is nearest to the middle of the text, with
+    its own heading if it has one. Page numbers are dropped.
     """
-    borders = [section.start for section in host.sections] if form is Form.SECTION else sentence_starts(host.text)
-    at = _offset(host.text, borders, position)
+    at = _offset(host.text, [section.start for section in host.sections], position)
     lead = _GAP if at and not host.text[:at].endswith(_GAP) else ""
-    has_heading = form is Form.SECTION and passage.heading
-    body = f"{passage.heading}{_GAP}{passage.text}" if has_heading else passage.text
+    body = f"{passage.heading}{_GAP}{passage.text}" if passage.heading else passage.text
     block = lead + body + _GAP
     sections = [section if section.start < at else _moved(section, len(block)) for section in host.sections]
-    if form is Form.SECTION:
-        number = sum(section.start < at for section in host.sections)
-        path = (passage.heading,) if passage.heading else ()
-        sections.insert(number, Section(passage.heading, path, at, at + len(block)))
-    else:
-        number = sum(section.start <= at for section in host.sections) - 1
-        sections[number] = replace(host.sections[number], stop=host.sections[number].stop + len(block))
+    number = sum(section.start < at for section in host.sections)
+    path = (passage.heading,) if passage.heading else ()
+    sections.insert(number, Section(passage.heading, path, at, at + len(block)))
     document = replace(host, text=host.text[:at] + block + host.text[at:], sections=tuple(sections), pages=(), pins=())
     return Planted(document, Span(at + len(lead), at + len(lead) + len(body)), number)
 

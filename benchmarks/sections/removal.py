@@ -5,7 +5,7 @@ of the pixels of an image; comprehensiveness and sufficiency are ERASER's (DeYou
 
 When rescored from stored vectors, chunks keep their vectors and terms, and the vector of the whole document stays; the
 weights of the query chunks that are left sum to 1 again. When encoded again, the text that is left is cut into new
-chunks, and gets a document vector of its own. Letters in shapes: C chunks of the document, U its parts.
+chunks, and gets a document vector of its own. Letters in shapes: C chunks of the document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.sections.matches import Corpus, Matches, Placed, place
-from benchmarks.sections.parts import ChunkTerms, Order, OrderKind, Parts, Side, Unit, parts_of, removal_orders
+from benchmarks.sections.parts import ChunkTerms, Order, OrderKind, Parts, Side, parts_of, removal_orders
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.index import Index
@@ -183,7 +183,7 @@ def follow(parts: Parts, order: Order, rescore: Rescore, shares: Sequence[float]
     Between two parts the curve is a straight line, so that orders that begin with long and with short parts are
     compared at the same number of tokens. The score of the whole document must be above 0.
     """
-    removed = np.concatenate([[0], np.cumsum(parts.n_tokens[order])]) / parts.n_tokens.sum()  # (U + 1,)
+    removed = np.concatenate([[0], np.cumsum(parts.n_tokens[order])]) / parts.n_tokens.sum()  # (C + 1,)
     stops = np.unique([near for share in shares for near in _around(removed, share)])
     first = [parts.chunks_of(order[:stop]) for stop in stops]
     deleted, inserted = [rescore(~chunks) for chunks in first], [rescore(chunks) for chunks in first]
@@ -238,7 +238,6 @@ class RemovalPlan:
 
     queries: int = 100
     hits: int = 1  # of each query
-    unit: Unit = Unit.CHUNK
     random: int = 5  # random orders of a hit; one of them where parts are encoded again
     encoded: int = 20  # queries whose documents are encoded again, besides rescoring from stored vectors
 
@@ -294,7 +293,7 @@ def follow_hits(
             courses.n_hits += 1
             model = index.encoder.explain(query.document, [target.document])[0] if explains else None
             for side in Side:
-                parts = parts_of(hit.breakdown, side, query, target, plan.unit, corpus.language, model)
+                parts = parts_of(hit.breakdown, side, query, target, corpus.language, model)
                 orders = removal_orders(parts, plan.random, rng)
                 for method, rescore in _rescores(pairing, side, index, is_encoded=number < plan.encoded):
                     courses.add(method, side, doc_id, _follow_orders(parts, orders, rescore, method))
@@ -313,7 +312,7 @@ def _follow_orders(
 ) -> dict[OrderKind, Course]:
     """A course for each kind of order; {} with one part alone, no contribution or no score."""
     ask = remembered(rescore)
-    everything = np.ones(len(parts.of_chunk), bool)
+    everything = np.ones(len(parts), bool)
     if len(parts) < 2 or not parts.contribution.any() or ask(everything).score <= 0:
         return {}
     n = 1 if method == ENCODED else None

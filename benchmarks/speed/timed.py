@@ -19,11 +19,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.freshness import CHECKOUT
 from benchmarks.isolation import ProcessFailed
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, program
-from benchmarks.runs import Case, Run
+from benchmarks.runs import CHECKOUT, Case, Run
 from benchmarks.synthetic import LONG, SHORT, Lengths, documents, save_tiny_bert, vocabulary
 from benchmarks.tables.pivot import case_tables
 from engine.index import Index

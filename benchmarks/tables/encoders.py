@@ -228,7 +228,6 @@ class ProbeDetails:
     """The details of a run of a probe, besides its cases."""
 
     is_pairs: bool  # whether cases are pairs
-    max_words: int  # most words read of a document; 0 for all
     n_classes: int
     n_train: int
     n_valid: int
@@ -252,8 +251,7 @@ class _Probe:
     @property
     def name(self) -> str:
         """The task, with its number of cases."""
-        words = f", first {self.details.max_words} words" if self.details.max_words else ""
-        return f"{self.mean.corpus}{'_pairs' * self.details.is_pairs} ({len(self.mean.cases):,}{words})"
+        return f"{self.mean.corpus}{'_pairs' * self.details.is_pairs} ({len(self.mean.cases):,})"
 
     @property
     def label(self) -> str:

@@ -13,14 +13,11 @@ from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import Prepared, prepared_index
 from benchmarks.program import log, task
 from benchmarks.runs import Case, Run
-from benchmarks.sections.parts import Unit
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.speed.search import sampled_queries
 from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
 from engine import Scoring
 from engine.encoders.files import BUNDLED_NAME
-
-_UNITS = [unit.value for unit in Unit]
 
 
 def measure(
@@ -32,7 +29,7 @@ def measure(
     arms = courses.arms()
     if not arms:
         raise DatasetError(
-            f"none of {len(queries)} queries of dataset {dataset.name} has a hit with two {plan.unit}s or "
+            f"none of {len(queries)} queries of dataset {dataset.name} has a hit with two chunks or "
             "more and a contribution; take longer documents, or more of them"
         )
     seconds = round(time.perf_counter() - started, 1)  # of all orders
@@ -44,7 +41,7 @@ def measure(
             system=arm.order,
             encoder=ready.encoder,
             settings={**asdict(plan), **asdict(Scoring())},
-            variant=f"{plan.unit}-{arm.method}-{arm.side}",
+            variant=f"chunk-{arm.method}-{arm.side}",
             split=split,
             seconds=seconds,
             details=asdict(FaithfulnessDetails(arm.method, arm.side, *sizes, list(METHODS[arm.method]), arm.curves)),
@@ -63,15 +60,12 @@ def measure(
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
 @click.option("--split", default="test", help="Split to draw queries from.")
 @click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
-@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="Unit that is removed.")
 @click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders of each hit.")
 @click.option(
     "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
 )
 @measurement(seed="Seed of queries, random orders, tests and intervals.", encodes=True)
-def main(
-    call: Measurement, name: str, encoder: str, split: str, queries: int, unit: str, random: int, encoded: int
-) -> None:
+def main(call: Measurement, name: str, encoder: str, split: str, queries: int, random: int, encoded: int) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
     The parts that the encoder names are also removed, if the encoder itself explains matches (CoLDE, SMITH).
@@ -81,7 +75,7 @@ def main(
     Example:
         python -m benchmarks run faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
-    plan = RemovalPlan(queries, unit=Unit(unit), random=random, encoded=encoded)
+    plan = RemovalPlan(queries, random=random, encoded=encoded)
     dataset = open_dataset(name, call.data)
     with prepared_index(dataset, encoder, call.work, log) as ready:
         chosen = sampled_queries(list(read_qrels(dataset, split)), plan.queries, call.seed)

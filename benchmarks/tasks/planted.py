@@ -23,7 +23,6 @@ from benchmarks.sections.planting import (
     Adoption,
     Asker,
     Damage,
-    Form,
     Named,
     Planted,
     Position,
@@ -42,18 +41,14 @@ from engine.index import Index
 
 @dataclass(frozen=True)
 class PlantingPlan:
-    """The number and the form of plantings."""
+    """The number of plantings."""
 
     documents: int = 500  # drawn from the corpus
     hosts: int = 15  # of each class of length
-    form: Form = Form.SECTION
-
-
-_FORMS = [form.value for form in Form]
 
 
 def measure(
-    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int
+    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, seed: int
 ) -> dict[str, list[Case]]:
     """Index the documents, then plant, index and search once for every damage and position.
 
@@ -78,7 +73,7 @@ def measure(
                 for number, adoption in enumerate(adoptions)
             ]
             planted = [
-                plant(by_id[adoption.host], passage, position, form)
+                plant(by_id[adoption.host], passage, position)
                 for adoption, passage in zip(adoptions, passages, strict=True)
             ]
             index_documents(path, [one.document for one in planted], encoder)
@@ -121,7 +116,7 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
     drawn = sample_documents(read_documents(dataset), plan.documents, call.seed)
     adoptions = choose_adoptions(drawn, plan.hosts, call.seed)
     loaded = load_encoder(encoder)
-    cases = measure(drawn, adoptions, loaded, plan.form, call.seed)
+    cases = measure(drawn, adoptions, loaded, call.seed)
     details = PlantedDetails(
         n_documents=len(drawn),
         n_pairs=len(adoptions),
@@ -136,7 +131,7 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
             system=system,
             encoder=label_of(loaded.name, loaded.fingerprint),
             settings={**asdict(plan), **asdict(Scoring())},
-            variant=f"{plan.form}-{len(drawn)}documents",
+            variant=f"section-{len(drawn)}documents",
             split="",
             seconds=seconds,
             details=asdict(details),
@@ -152,9 +147,8 @@ def run(call: Measurement, dataset: Dataset, encoder: str, plan: PlantingPlan) -
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
 @click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Documents to index.")
 @click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Hosts of each length.")
-@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Form of a planted section.")
 @measurement(seed="Seed of the draw, the damages, the tests and the intervals.", data=True)
-def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int, form: str) -> None:
+def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int) -> None:
     """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
 
     DATASET is a task by name or a folder. The documents drawn are indexed in a temporary folder.
@@ -164,4 +158,4 @@ def main(call: Measurement, name: str, encoder: str, documents: int, hosts: int,
         python -m benchmarks run planted proposals --documents 500 --hosts 15
     """
     dataset = open_dataset(name, call.data)
-    call.publish(run(call, dataset, encoder, PlantingPlan(documents, hosts, Form(form))), planted_table)
+    call.publish(run(call, dataset, encoder, PlantingPlan(documents, hosts)), planted_table)

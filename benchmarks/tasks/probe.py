@@ -2,8 +2,8 @@
 
 For a corpus with classes, the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one
 linear layer, accuracy and macro-F1 on test; also from 5 or 10 labels a class, as a mean over 10 draws. Departures: the
-layer is fitted to its optimum, and documents are read whole; `--max-words` truncates them, as the paper does at 512
-tokens. The program in commit 722e759 also classified pairs.
+layer is fitted to its optimum, and documents are read whole, where the paper truncates them at 512 tokens. The program
+in commit 722e759 also classified pairs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ from benchmarks.probing import (
     tfidf_vectors,
 )
 from benchmarks.program import log, names_of, read_numbers, task
-from benchmarks.quick import first_words
 from benchmarks.runs import Case, Run
-from benchmarks.systems import Settings
 from benchmarks.tables.encoders import RIGHT, ProbeDetails, probe_table
 from engine.encoders.files import BUNDLED_NAME
 from indexer.origin import Origin
@@ -45,7 +43,6 @@ class ProbeTrial:
     corpus: LabelledCorpus
     shots: tuple[int, ...]  # labels a class
     n_draws: int
-    max_words: int  # 0 for all
     origin: Origin
 
 
@@ -60,7 +57,6 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
     draws = {n: few_shot(train, test, n, trial.n_draws, trial.origin.seed) for n in trial.shots}
     details = ProbeDetails(
         is_pairs=False,
-        max_words=trial.max_words,
         n_classes=len(corpus.classes),
         n_train=len(train.labels),
         n_valid=len(valid.labels),
@@ -74,41 +70,24 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
     cases = [
         Case(id=doc_id, values={RIGHT: float(one)}) for doc_id, one in zip(corpus.splits["test"], right, strict=True)
     ]
-    name = f"{corpus.name}@{corpus.checksum}"
-    return _run(name, vectors.system, vectors, {"c": c}, details, cases, trial.origin)
-
-
-def _run(
-    dataset: str,
-    system: str,
-    vectors: FrozenVectors,
-    settings: Settings,
-    details: ProbeDetails,
-    cases: list[Case],
-    origin: Origin,
-) -> Run:
-    words = f"first{details.max_words}" if details.max_words else ""
     return Run(
         task="probe",
-        dataset=dataset,
-        system=system,
+        dataset=f"{corpus.name}@{corpus.checksum}",
+        system=vectors.system,
         encoder=vectors.encoder,
-        settings=settings,
-        variant="-".join(filter(None, ("pairs" * details.is_pairs, words))),
+        settings={"c": c},
         fit_seconds=vectors.cost.seconds,
         n_tokens=vectors.cost.n_tokens,
         details=asdict(details),
-        origin=origin,
+        origin=trial.origin,
         cases=cases,
     )
 
 
 def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenVectors:
     """The vectors of a system; those of an encoder are stored."""
-    corpus, words = trial.corpus, f"-first{trial.max_words}" if trial.max_words else ""
+    corpus = trial.corpus
     documents = read_labelled(corpus)
-    if trial.max_words:
-        documents = (first_words(document, trial.max_words) for document in documents)
     if system == "tfidf":
         learned = set(corpus.splits["train"])
         texts = {document.doc_id: document.text for document in documents}
@@ -116,7 +95,7 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
     # TF-IDF alone needs neither torch nor FAISS.
     from benchmarks.prepare import prepared_documents
 
-    name = f"{corpus.name}@{corpus.checksum}{words}"
+    name = f"{corpus.name}@{corpus.checksum}"
     with prepared_documents(name, documents, encoder, work, log=log) as ready:
         return encoder_vectors(ready)
 
@@ -127,7 +106,6 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
 @click.option("--systems", default=",".join(SYSTEMS), callback=names_of(SYSTEMS), help="Systems, separated by commas.")
 @click.option("--shots", default="5,10", callback=read_numbers, help="Labels per class, separated by commas.")
 @click.option("--draws", default=10, type=click.IntRange(2), help="Draws of few labels.")
-@click.option("--max-words", default=0, type=click.IntRange(0), help="Limit of words read per document; 0 reads all.")
 @measurement(seed="Seed of draws and of intervals.", encodes=True)
 def main(
     call: Measurement,
@@ -136,7 +114,6 @@ def main(
     systems: tuple[str, ...],
     shots: tuple[int, ...],
     draws: int,
-    max_words: int,
 ) -> None:
     """Learn classes from frozen document vectors, a run for each system.
 
@@ -148,7 +125,7 @@ def main(
     """
     runs: list[Run] = []
     corpus = open_labelled(name, call.data)
-    trial = ProbeTrial(corpus, shots, draws, max_words, call.origin)
+    trial = ProbeTrial(corpus, shots, draws, call.origin)
     for system in systems:
         log(f"{name}: vectors of {system}")
         runs.append(measure(prepare(system, trial, encoder, call.work), trial))

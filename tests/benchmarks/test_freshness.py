@@ -3,7 +3,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from benchmarks.freshness import CHECKOUT, changes, code_of
+from benchmarks.list import changes, code_of
+from benchmarks.runs import CHECKOUT
 
 
 def git(folder: Path, *arguments: str) -> str:

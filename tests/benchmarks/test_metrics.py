@@ -15,41 +15,12 @@ Qrels = dict[str, dict[str, int]]
 Rankings = dict[str, list[str]]
 
 
-def metrics_by_hand(targets: dict[str, int], ranking: list[str]) -> dict[str, float]:
-    """The definitions, one rank at a time."""
-    relevant = [doc_id for doc_id, relevance in targets.items() if relevance >= 1]
-    gained = ideal = reciprocal = precisions = 0.0
-    best = sorted(targets.values(), reverse=True)
-    for rank in range(1, 11):
-        discount = math.log2(rank + 1)
-        if rank <= len(ranking):
-            gained += (2 ** targets.get(ranking[rank - 1], 0) - 1) / discount
-            if not reciprocal and ranking[rank - 1] in relevant:
-                reciprocal = 1 / rank
-        if rank <= len(best):
-            ideal += (2 ** best[rank - 1] - 1) / discount
-    found = {k: sum(doc_id in ranking[:k] for doc_id in relevant) / len(relevant) for k in (10, 100)}
-    for rank, doc_id in enumerate(ranking[:100], start=1):
-        if doc_id in relevant:
-            precisions += sum(other in relevant for other in ranking[:rank]) / rank
-    by_hand = (gained / ideal, found[10], found[100], reciprocal, precisions / len(relevant))
-    return dict(zip(MEASURED, by_hand, strict=True))
-
-
 @pytest.fixture
 def judged() -> tuple[Qrels, Rankings]:
     draw = random.Random(7)
     corpus = [f"d{number}" for number in range(150)]
     qrels = {f"q{number}": {doc: draw.choice([0, 1, 1, 2]) for doc in draw.sample(corpus, 15)} for number in range(20)}
     return qrels, {query_id: draw.sample(corpus, 120) for query_id in qrels}
-
-
-def test_metrics_equal_their_definitions(judged: tuple[Qrels, Rankings]) -> None:
-    qrels, rankings = judged
-    values = evaluate(qrels, rankings)
-    for query_id, targets in qrels.items():
-        by_hand = metrics_by_hand(targets, rankings[query_id])
-        assert {name: values[name][query_id] for name in MEASURED} == pytest.approx(by_hand)
 
 
 def trec_eval(gains: Qrels, run: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -143,8 +114,3 @@ def test_measures_equal_their_definitions(seed: int) -> None:
     for name in NAMES:
         expected = {query_id: by_hand(name, relevant[query_id], rankings[query_id]) for query_id in rankings}
         assert values[name] == pytest.approx(expected)
-
-
-def test_named_measures_of_queries_without_a_ranking_are_zero() -> None:
-    assert evaluate_named(["P@1"], {"a": {"x"}, "b": {"x"}}, {"b": ["x"]}) == {"P@1": {"a": 0.0, "b": 1.0}}
-    assert evaluate_named(["MRR"], {"a": {"x"}}, {"a": []}) == {"MRR": {"a": 0.0}}

@@ -77,14 +77,6 @@ def test_documents_are_cut_after_words_of_their_first_sections(large: Dataset, t
     assert document.title == "Title 0"
 
 
-def test_a_part_of_whole_documents_has_a_name_of_its_own(large: Dataset, tmp_path: Path) -> None:
-    size = Size(n_queries=4, n_documents=15, n_words=None)
-    part = quick_part(large, "test", tmp_path, seed=0, size=size, suffix="_15documents")
-    words = {document.doc_id: document.text.split() for document in read_documents(large)}
-    assert part.name == "large_15documents"
-    assert all(document.text.split() == words[document.doc_id] for document in read_documents(part))
-
-
 def test_the_same_seed_gives_the_same_part(large: Dataset, tmp_path: Path) -> None:
     first, again = (quick_part(large, "test", tmp_path / name, seed=3, size=SIZE) for name in ("a", "b"))
     other = quick_part(large, "test", tmp_path / "c", seed=4, size=SIZE)
@@ -105,14 +97,6 @@ def test_a_part_is_whole_while_another_process_writes_it_again(
     monkeypatch.setattr("benchmarks.quick.first_words", first_words_beside_a_reader)
     quick_part(large, "test", tmp_path, seed=0, size=SIZE)
     assert read == [SIZE.n_documents] * SIZE.n_documents
-
-
-def test_a_small_dataset_is_kept_whole(dataset: Dataset, tmp_path: Path) -> None:
-    part = quick_part(dataset, "test", tmp_path, seed=0)
-    assert [document.text for document in read_documents(part)] == [
-        document.text for document in read_documents(dataset)
-    ]
-    assert read_qrels(part, "test") == read_qrels(dataset, "test")
 
 
 def test_a_part_of_beir_keeps_queries_of_their_own(beir_folder: Path, tmp_path: Path) -> None:

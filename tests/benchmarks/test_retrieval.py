@@ -63,14 +63,6 @@ def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tm
     assert judgments == "dog 0 cat 1\ncat 0 kitten 2\ncat 0 dog 1\n"
 
 
-def test_deep_rankings_are_judged_to_their_depth(folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "bm25", "-k", "1000", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    (run,) = runs_in(tmp_path / "out")
-    assert run.values("Recall@1000") == [1.0, 1.0]
-    assert "| MRR@10 | Recall@1000 | p, document |" in done.output
-
-
 def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--limit", "1", "--out", str(tmp_path / "out")]
     assert "| pets (1) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
@@ -85,14 +77,6 @@ def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
     assert error_of(str(folder), "--systems", "bm25", "--split", "dev").startswith(
         "Error: dataset pets has no split 'dev'"
     )
-
-
-def test_a_folder_of_beir_is_measured(beir_folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "bm25", "--split", "dev", "--out", str(tmp_path / "out")]
-    CliRunner().invoke(main, [str(beir_folder), *options], catch_exceptions=False)
-    (run,) = runs_in(tmp_path / "out")
-    assert (run.corpus, run.split, run.case_ids) == ("tiny", "dev", ["1"])
-    assert {run.mean(name) for name in run.measures} == {1.0}
 
 
 def test_judged_targets_that_are_not_in_the_corpus_are_reported(folder: Path) -> None:

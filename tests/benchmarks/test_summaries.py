@@ -157,10 +157,3 @@ def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> No
     ]
     assert "20 candidates each, mean and standard deviation of 20 draws" in lines[second + 6]
     assert lines[-1].startswith("Measured: commit 0123456789")
-
-
-def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
-    values = {"bm25": [0.2] * 6, "tfidf": [0.2] * 3 + [0.8] * 3}
-    lines = summary_table([made(name, of, origin, groups="xxxyyy") for name, of in values.items()]).splitlines()
-    assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
-    assert "Interval and test draw from 2 papers, each with all its summaries." in lines[5]

@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.systems import DocumentCosine, Evidence
 from engine.index import Index
-from engine.scoring.evidence import Scoring
 from engine.text.document import Document
 from tests.fakes import FakeEncoder
 
@@ -26,17 +25,6 @@ def test_the_document_vector_ranks_by_cosine_and_leaves_the_query_out(
     ranking = DocumentCosine(index, "mean").search(documents["cat"], k=2)
     assert [doc_id for doc_id, _ in ranking] == ["kitten", "dog"]
     assert [score for _, score in ranking] == pytest.approx([0.8, 0.6])
-
-
-def test_evidence_passes_on_what_the_index_found(index: Index, documents: dict[str, Document]) -> None:
-    cat = documents["cat"]
-    assert [doc_id for doc_id, _ in Evidence(index, "mean").search(cat, k=2)] == ["dog", "rocket"]
-    assert [doc_id for doc_id, _ in Evidence(index, "mean", exact=True).search(cat, k=1)] == ["kitten"]
-
-
-def test_evidence_records_the_constants_of_its_score(index: Index) -> None:
-    settings = Evidence(index, "mean@0", exact=True, scoring=Scoring(exceeding=7, power=1.5)).settings
-    assert settings.items() >= {"exact": True, "exceeding": 7, "power": 1.5}.items()
 
 
 def test_parts_of_the_score_are_systems_of_their_own(built: Index, corpus: list[Document]) -> None:

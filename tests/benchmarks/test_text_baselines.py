@@ -8,17 +8,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.baselines.doc2vec import (
+from benchmarks.baselines.lexical import BM25, K1, B, TfIdf, ranking
+from benchmarks.baselines.text_baselines import (
+    TEXT_BASELINES,
     Doc2Vec,
     Doc2VecConfig,
     Stretches,
+    TextBaseline,
     Texts,
     Word2VecConfig,
+    fitted_baselines,
     read_texts,
     word_vectors,
 )
-from benchmarks.baselines.lexical import BM25, K1, B, TfIdf, ranking
-from benchmarks.baselines.text_baselines import TEXT_BASELINES, TextBaseline, fitted_baselines
 from benchmarks.pairs.scorers import bm25_scorer, text_scorer
 from benchmarks.pairs.scoring import Budget, Fit, Pair
 from engine.errors import TrainingError

@@ -23,7 +23,6 @@ from benchmarks.fetching.sources import (
     document_digest,
     download,
     find_downloads,
-    judgment_lines,
     read_members,
     read_recorded,
     record,
@@ -205,21 +204,8 @@ def test_the_shipped_facts_are_those_of_the_recorded_corpus(name: str) -> None:
     assert found.given == shipped.given
 
 
-def test_a_corpus_is_described_by_its_files(folder: Path) -> None:
-    facts = record(folder, ["year"], "0123")
-    assert facts.ids == ["cat", "kitten", "dog", "rocket"]
-    assert facts.judgments == {"qrels.tsv": {"cat": {"2": ["kitten"], "1": ["dog"]}, "dog": {"1": ["cat"]}}}
-    assert (facts.splits["splits.json"]["valid"], facts.query_ids, facts.source) == (["rocket"], [], "0123")
-    assert facts.given["cat"] == {"year": 2020}
-
-
 def test_a_file_that_is_not_utf8_is_read_as_latin_1() -> None:
     assert (decoded("é".encode()), decoded(b"\xe9"), decoded(b"\xef\xbb\xbfa", "utf-8-sig")) == ("é", "é", "a")
-
-
-def test_judgments_are_written_by_query_and_then_by_target() -> None:
-    judged = {"q": {"1": ["b", "c"], "2": ["a"]}, "p": {"1": ["z"]}}
-    assert list(judgment_lines(judged)) == ["q\ta\t2\n", "q\tb\t1\n", "q\tc\t1\n", "p\tz\t1\n"]
 
 
 def test_digests_see_text_but_neither_metadata_nor_the_order_of_files() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.baselines.doc2vec import WordVectors
+from benchmarks.baselines.text_baselines import WordVectors
 from benchmarks.pairs.inputs import (
     PADDING,
     UNKNOWN,

@@ -65,7 +65,7 @@ def test_orderings_are_confirmed_contradicted_or_undecided(origin: Origin) -> No
 def probe_run(encoder: str, draws: list[float], origin: Origin, *, c: float = 1.0) -> Run:
     """A run of a probe of one document, with the accuracies of draws of five labels."""
     few = {"5": {"accuracy": draws, "macro_f1": draws}}
-    details = ProbeDetails(False, 0, 5, 10, 10, 0.5, few)
+    details = ProbeDetails(False, 5, 10, 10, 0.5, few)
     return Run(
         task="probe",
         dataset="bbc_news@0",

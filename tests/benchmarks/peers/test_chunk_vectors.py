@@ -37,11 +37,6 @@ def test_a_chunk_is_no_longer_than_the_backbone_reads(config: PeerConfig) -> Non
     assert Chunker(replace(config, window_tokens=16)).max_tokens == 16
 
 
-def test_a_text_without_a_token_is_one_chunk(config: PeerConfig) -> None:
-    assert Chunker(config).cut("") == [""]
-    assert Chunker(config).cut("a dog") == ["a dog"]
-
-
 LISTS = [[("a", 0.9), ("b", 0.8), ("a", 0.7)], [("b", 0.6), ("c", 0.95)], []]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.peers.longmatch import Longmatch
 from benchmarks.peers.peer import PEERS, Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking
 from engine.encoders.backbone.backbone import Backbone
@@ -117,25 +116,9 @@ def test_the_querys_own_chunks_take_no_place(
     assert {doc_id for doc_id, _ in found} == set(TEXTS)
 
 
-def test_txtai_records_the_index_that_it_chose(config: PeerConfig, documents: list[Document], tmp_path: Path) -> None:
-    peer = made("txtai", config)
-    peer.build(iter(documents), tmp_path)
-    assert peer.settings["components"] == "IDMap,Flat" and "nprobe" not in peer.settings
-
-
 def test_peers_record_how_many_tokens_they_read(config: PeerConfig) -> None:
     assert {name: made(name, config).reads for name in ("st-first-256", "st-chunks", "late-interaction")} == {
         "st-first-256": 46,
         "st-chunks": None,
         "late-interaction": 46,
     }
-
-
-def test_opening_ours_reads_generation_and_reference(
-    config: PeerConfig, documents: list[Document], tmp_path: Path
-) -> None:
-    peer = made("longmatch", config)
-    peer.build(iter(documents), tmp_path)
-    peer.open(tmp_path)
-    assert isinstance(peer, Longmatch)
-    assert {"generation", "reference"} <= vars(peer._index.snapshot).keys()

@@ -282,18 +282,6 @@ def test_the_command_writes_a_run_of_each_ranking(
     assert "| encoder (6) | model | " in done.output and "| encoder, model | method |" in done.output
 
 
-@pytest.mark.slow
-def test_values_are_those_of_the_judged_candidates(faceted_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    given = [str(faceted_folder), "--encoder", str(bert_folder), "--out", str(tmp_path)]
-    CliRunner().invoke(main, given, catch_exceptions=False)
-    runs = {run.system: run for run in map(read_run, run_files(tmp_path))}
-    assert runs.keys() == {ranking.value for ranking in OF_INDEX}
-    # Gain 3 comes first; gain 1 is one of three with score 0, at ranks 2 to 4.
-    value = (3 + (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3) / (3 + 1 / np.log2(3))
-    first = next(case.values for case in runs["facet to facet"].cases if case.labels["facet"] == "method")
-    assert first == {"nDCG@10": pytest.approx(value, abs=1e-4), "nDCG@20": first["nDCG@10"], "nDCG%20": 0, "MAP": 1}
-
-
 def test_a_judged_document_must_be_in_the_corpus(faceted_folder: Path) -> None:
     with (faceted_folder / "qrels_method.tsv").open("a") as file:
         file.write("\nq\tunknown\t1\n")

@@ -72,19 +72,19 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
 
 @pytest.mark.slow
 def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    options = ["--queries", "2", "--random", "2", "--encoded", "1", "--unit", "section"]
+    options = ["--queries", "2", "--random", "2", "--encoded", "1"]
     folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), *options, *folders]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     runs = {run.name: run for run in map(read_run, run_files(tmp_path / "out"))}
     assert len(runs) == 12  # three orders of two sides, rescored in two ways
-    run = runs["long-breakdown-bert-section-stored-query-test"]
+    run = runs["long-breakdown-bert-chunk-stored-query-test"]
     assert (run.details["n_documents"], run.details["n_hits"], sorted(run.case_ids)) == (24, 2, ["d0", "d2"])
-    assert run.settings["unit"] == "section" and "--unit section" in run.origin.command
+    assert "--queries 2 --random 2 --encoded 1" in run.origin.command
     assert "| long | bert | query, stored (2) | deletion, area (low) |" in done.output
 
 
-def test_documents_of_one_section_are_refused(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    given = [str(folder), "--encoder", str(bert_folder), "--unit", "section", "--work", str(tmp_path / "work")]
+def test_documents_of_one_chunk_are_refused(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    given = [str(folder), "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
     error = CliRunner().invoke(main, given).stderr.splitlines()[-1]
-    assert error.startswith("Error: none of 2 queries of dataset pets has a hit with two sections or more")
+    assert error.startswith("Error: none of 2 queries of dataset pets has a hit with two chunks or more")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, parts_of, removal_orders
+from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, parts_of, removal_orders
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.long_query import pool_long
@@ -35,38 +35,36 @@ def target(index: Index, hit: Hit) -> Query:
     return index.stored_query(hit.doc_id)
 
 
-@pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("side", Side)
 def test_contributions_are_those_of_the_pairs_and_weights_those_of_the_model(
-    query: Query, hit: Hit, target: Query, side: Side, unit: Unit
+    query: Query, hit: Hit, target: Query, side: Side
 ) -> None:
     model = explanation(query.document, query.vectors, target.document, target.vectors)
-    parts = parts_of(hit.breakdown, side, query, target, unit, "english", model)
+    parts = parts_of(hit.breakdown, side, query, target, "english", model)
     own = query if side is Side.QUERY else target
-    assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
+    assert len(parts) == len(own.vectors.chunks)
     assert parts.n_tokens.sum() == sum(chunk.n_tokens for chunk in own.vectors.chunk_spans)
     by_section = np.zeros(len(own.document.sections))
     for pair in hit.breakdown.pairs:
         by_section[pair.query_section if side is Side.QUERY else pair.target_section] += pair.contribution
-    section_of = [chunk.section for chunk in own.vectors.chunk_spans] if unit is Unit.CHUNK else range(len(by_section))
+    section_of = [chunk.section for chunk in own.vectors.chunk_spans]
     np.testing.assert_allclose(np.bincount(section_of, parts.contribution), by_section, atol=1e-9)
-    weights = (model.query_weights, model.query_sections), (model.target_weights, model.target_sections)
-    np.testing.assert_allclose(parts.model, weights[side is Side.TARGET][unit is Unit.SECTION], rtol=1e-6)
+    weights = model.query_weights if side is Side.QUERY else model.target_weights
+    np.testing.assert_allclose(parts.model, weights, rtol=1e-6)
 
 
-def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(query: Query, hit: Hit, target: Query) -> None:
-    parts = parts_of(hit.breakdown, Side.TARGET, query, target, Unit.SECTION, "english")
+def test_the_cosine_of_a_chunk_is_that_of_its_nearest_one(query: Query, hit: Hit, target: Query) -> None:
+    parts = parts_of(hit.breakdown, Side.TARGET, query, target, "english")
     assert parts.model is None
     cosines = query.vectors.chunks @ target.vectors.chunks.T
-    of_first = [number for number, chunk in enumerate(target.vectors.chunk_spans) if chunk.section == 0]
-    assert parts.cosine[0] == pytest.approx(cosines[:, of_first].max())
+    np.testing.assert_allclose(parts.cosine, cosines.max(axis=0))
 
 
 def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(query: Query, target: Query) -> None:
     model = explanation(query.document, query.vectors, target.document, target.vectors)
     pooled = replace(query, vectors=pool_long(query.vectors, 4))
     assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
-    parts = parts_of(Breakdown((), (), {}), Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
+    parts = parts_of(Breakdown((), (), {}), Side.QUERY, pooled, target, "english", model)
     assert parts.model is not None
     for weight, run in zip(parts.model, pooled.vectors.chunk_spans, strict=True):
         inside = [run.start <= chunk.start < run.stop for chunk in model.query_chunks]
@@ -74,20 +72,20 @@ def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(query: Query, 
 
 
 def test_orders_begin_with_what_is_largest_and_a_model_adds_one() -> None:
-    given = np.array([0, 1, 1, 2, 3]), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1])
+    given = np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1])
     parts = Parts(*given)
     orders = removal_orders(parts, 3, np.random.default_rng(0))
     assert orders[OrderKind.BREAKDOWN][0][:2].tolist() == [2, 0]
     assert orders[OrderKind.COSINE][0].tolist() == [0, 1, 2, 3]
     assert [sorted(order.tolist()) for kind in orders for order in orders[kind]] == [[0, 1, 2, 3]] * 5
-    assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, True, False, True]
+    assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, False, True]
     named = removal_orders(Parts(*given, np.array([0.2, -0.1, 0.0, 0.4])), 3, np.random.default_rng(0))
     assert [order.tolist() for order in named.pop(OrderKind.MODEL)] == [[3, 0, 2, 1]]
     np.testing.assert_equal(named, orders)
 
 
 def test_parts_without_a_contribution_come_last_in_random_order() -> None:
-    parts = Parts(np.arange(6), np.ones(6, np.int64), np.array([0, 0, 1.0, 0, 0, 0]), np.zeros(6))
+    parts = Parts(np.ones(6, np.int64), np.array([0, 0, 1.0, 0, 0, 0]), np.zeros(6))
     draws = [removal_orders(parts, 1, np.random.default_rng(seed))[OrderKind.BREAKDOWN][0] for seed in range(20)]
     assert {int(draw[0]) for draw in draws} == {2}
     assert {int(draw[1]) for draw in draws} == {0, 1, 3, 4, 5}

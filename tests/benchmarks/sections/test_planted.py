@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,6 @@ from benchmarks.sections.planting import (
     Adoption,
     Asker,
     Damage,
-    Form,
     Named,
     Overlap,
     Passage,
@@ -33,7 +32,6 @@ from benchmarks.sections.planting import (
     overlap,
     plant,
     shuffle_sentences,
-    split_by_length,
 )
 from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, planted_table
 from benchmarks.tasks.planted import main, measure
@@ -74,29 +72,23 @@ def test_damages_are_seeded_and_only_a_copy_has_the_heading() -> None:
     assert damaged(Passage("A", TEXT), Damage.DROP_50, np.random.default_rng(1)) == kinds[Damage.DROP_50]
 
 
-@pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("position", Position)
-def test_the_host_holds_the_passage_and_all_that_it_was(host: Document, position: Position, form: Form) -> None:
-    planted = plant(host, PASSAGE, position, form)
+def test_the_host_holds_the_passage_and_all_that_it_was(host: Document, position: Position) -> None:
+    planted = plant(host, PASSAGE, position)
     document, span = planted.document, planted.span
-    expected = "Planted\n\nGreen seed grows." if form is Form.SECTION else "Green seed grows."
+    expected = "Planted\n\nGreen seed grows."
     assert document.text[span.start : span.stop] == expected
     assert (document.text[: span.start] + document.text[span.stop :]).split() == host.text.split()
     starts, stops = ([getattr(section, end) for section in document.sections] for end in ("start", "stop"))
     assert starts == [0, *stops[:-1]] and stops[-1] == len(document.text)
     holder = document.sections[planted.section]
     assert holder.start <= span.start < span.stop <= holder.stop
-    kept = [section.heading for section in document.sections if section is not holder or form is Form.PASSAGE]
+    kept = [section.heading for section in document.sections if section is not holder]
     assert kept == ["One", "Two", "Three"]
 
 
 def test_positions_are_the_first_the_middle_and_the_last(host: Document) -> None:
-    sections = [plant(host, PASSAGE, position, Form.SECTION).section for position in Position]
-    passages = [plant(host, PASSAGE, position, Form.PASSAGE).section for position in Position]
-    assert (sections, passages) == ([0, 1, 3], [0, 1, 2])
-    middle = plant(host, PASSAGE, Position.MIDDLE, Form.PASSAGE).document
-    text = " ".join(middle.text.split())
-    assert text == "One First. Second. Two Third. Green seed grows. Fourth. Three Fifth. Sixth."
+    assert [plant(host, PASSAGE, position).section for position in Position] == [0, 1, 3]
 
 
 @pytest.fixture
@@ -133,13 +125,6 @@ def test_a_query_gets_the_host_that_shares_least() -> None:
     for seed in range(5):
         for adoption in choose_adoptions(documents, 2, seed):
             assert adoption.query[0] != adoption.host[0] and adoption.n_shared == 0
-
-
-def test_thirds_are_by_words(documents: list[Document]) -> None:
-    thirds = split_by_length(documents)
-    assert [len(third) for third in thirds.values()] == [8, 8, 8]
-    for shorter, longer in combinations(thirds.values(), 2):
-        assert max(map(n_words, shorter)) <= min(map(n_words, longer))
 
 
 def test_too_few_documents_are_refused(documents: list[Document]) -> None:
@@ -188,7 +173,7 @@ def test_a_copy_is_found_and_named(corpus: list[Document], tmp_path: Path) -> No
     index_documents(tmp_path / "a.lm", [*corpus, source], FakeEncoder())
     with Index.open(tmp_path / "a.lm") as index:
         before = Asker(index).ranks(adoption)
-    planted = plant(corpus[12], adoption.passage, Position.MIDDLE, Form.SECTION)
+    planted = plant(corpus[12], adoption.passage, Position.MIDDLE)
     index_documents(tmp_path / "a.lm", [planted.document], FakeEncoder())
     with Index.open(tmp_path / "a.lm") as index:
         after, (named, by_model) = Asker(index).ranks(adoption), Asker(index).named(adoption, planted)
@@ -278,7 +263,7 @@ def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: li
 @pytest.mark.slow
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(documents: list[Document]) -> None:
     adoptions = choose_adoptions(documents, 1, seed=0)
-    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0)
+    cases = measure(documents, adoptions, Explaining(), seed=0)
     ids = {system: [case.id for case in own] for system, own in cases.items()}
     assert ids == dict.fromkeys((EVIDENCE, DOCUMENT, MODEL), ids[EVIDENCE]) and len(ids[EVIDENCE]) == 3 * 5 * 3
     copies, of_model = (
@@ -296,11 +281,11 @@ def test_copies_are_found_and_named_by_an_encoder_that_sees_words(documents: lis
 def test_the_command_writes_a_run_of_each_system(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "bert")
     out = ["--out", str(tmp_path / "out")]
-    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--hosts", "1", "--form", "passage", *out]
+    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--hosts", "1", *out]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     assert "| long (3) | bert | position: middle |" in done.output and "IoU, model" in done.output
     document, evidence, model = map(read_run, run_files(tmp_path / "out"))
-    assert evidence.name == "long-evidence-bert-passage-24documents"
+    assert evidence.name == "long-evidence-bert-section-24documents"
     assert document.case_ids == evidence.case_ids == model.case_ids and evidence.settings["hosts"] == 1
     assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)
     assert all(0 <= value <= 1 for case in model.cases for value in case.values.values())

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.prepare import index_documents
 from benchmarks.sections.matches import Corpus, Placed
-from benchmarks.sections.parts import Order, OrderKind, Parts, Side, Unit
+from benchmarks.sections.parts import Order, OrderKind, Parts, Side
 from benchmarks.sections.removal import (
     COARSE_SHARES,
     ENCODED,
@@ -41,7 +41,7 @@ WORTH = np.array([0.4, 0.3, 0.2, 0.1])  # of each part; a score is the sum over 
 
 
 def parts() -> Parts:
-    return Parts(np.arange(4), TOKENS, WORTH, WORTH)
+    return Parts(TOKENS, WORTH, WORTH)
 
 
 def rescore(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Placed:
@@ -78,7 +78,7 @@ def test_only_removals_near_a_share_are_scored() -> None:
         n_kept.append(int(kept.sum()))
         return Placed(float(kept.mean()), 1.0)
 
-    many = Parts(np.arange(1000), np.ones(1000, np.int64), np.ones(1000), np.ones(1000))
+    many = Parts(np.ones(1000, np.int64), np.ones(1000), np.ones(1000))
     course = follow(many, np.arange(1000), score_kept, COARSE_SHARES)
     np.testing.assert_allclose(course.deletion, 1 - np.array(COARSE_SHARES))
     numbers = [round(1000 * share) for share in COARSE_SHARES]
@@ -213,7 +213,7 @@ def test_parts_that_the_breakdown_names_carry_the_score(index: Index) -> None:
 
 
 def test_curves_begin_with_the_whole_and_end_with_nothing(index: Index) -> None:
-    plan = RemovalPlan(unit=Unit.SECTION, encoded=1)
+    plan = RemovalPlan(encoded=1)
     arms, again, other = (follow_hits(index, QUERIES[:2], plan, seed).arms() for seed in (0, 0, 1))
     assert arms == again != other
     for arm in arms:

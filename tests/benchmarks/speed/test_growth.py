@@ -119,8 +119,3 @@ def test_an_index_is_grown_published_and_searched(
         assert (case.labels["factory"], case.values["queries"], case.values["recall"]) == ("Flat", 3, 1)
         assert 0 < case.values["p50, ms"] <= case.values["p99, ms"] and case.values["memory searching, MiB"] == 80
     assert {name for name, cap in caps.items() if cap == 4 << 30} == {"grow", "publish", "latency", "throughput"}
-
-
-def test_a_missing_index_is_reported_in_one_line() -> None:
-    done = CliRunner().invoke(main, ["absent.lm", "--quick"])
-    assert done.exit_code == 1 and "absent.lm" in done.stderr.splitlines()[-1]

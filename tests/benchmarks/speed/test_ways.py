@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.datasets import Dataset, open_dataset, read_documents
+from benchmarks.datasets import Dataset, read_documents
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.speed.ways import (
     Job,
@@ -81,19 +81,6 @@ def test_lines_of_the_corpus_are_kept_in_order_until_there_are_enough_chunks(who
     assert (sample.n_documents, sample.n_tokens) == (len(kept), sum(sample.chunk_tokens))
     own, all_lines = (gzip.decompress(dataset.corpus.read_bytes()).splitlines() for dataset in (sample.dataset, whole))
     assert own == [line for line in all_lines if line in own] and 0 < len(own) < len(all_lines)
-
-
-def test_the_seed_decides_which_documents(whole: Dataset, tmp_path: Path) -> None:
-    first, again, other = (
-        drawn(whole, 60, tmp_path / name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
-    )
-    assert doc_ids(first.dataset) == doc_ids(again.dataset) != doc_ids(other.dataset)
-
-
-def test_a_small_corpus_is_its_own_sample(whole: Dataset, beir_folder: Path, tmp_path: Path) -> None:
-    assert doc_ids(drawn(whole, 10_000, tmp_path / "all").dataset) == doc_ids(whole)
-    beir = open_dataset(str(beir_folder))  # one of its documents has no text and is left out
-    assert doc_ids(drawn(beir, 10_000, tmp_path / "beir").dataset) == ["1", "2"]
 
 
 def test_texts_are_those_of_the_chunks_that_an_index_holds(sample: Sample, config: PeerConfig, tmp_path: Path) -> None:
