@@ -22,6 +22,8 @@ class Style(StrEnum):
     NUMBER = "number"
     MATCH = "match"  # a word that both texts have
     FAINT = "faint"
+    DELETED = "deleted"
+    INSERTED = "inserted"
     SHADE_0 = "shade_0"  # cells of a matrix, from the lowest to the highest
     SHADE_1 = "shade_1"
     SHADE_2 = "shade_2"

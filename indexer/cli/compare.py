@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.search.request import Request
-from indexer.cli.options import collected, device_option, opened_index, request_options
-from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option
+from engine.text.outside import json_text
+from indexer.cli.options import collected, device_option, opened_index, request_options, typed_command
+from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option, write_output
 from indexer.cli.reading import Reading, as_option, read_each
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 @request_options("skip", "weights")
 @pairs_option(10)
 @matrix_option
+@click.option(
+    "--changes", is_flag=True, help="Show which words changed from A to B, section by section, in place of parts."
+)
 @format_option(["table", "json", "html"])
 @file_options
 @device_option
@@ -55,14 +59,20 @@ def compare(
     \b
     Example:
         longmatch compare draft.pdf paper.pdf --matrix
+        longmatch compare old.docx new.docx --changes
         longmatch compare draft.pdf --index papers.lm --id smith2020.pdf
         longmatch compare mine.xml theirs.xml --weight claims=3,abstract=0
     """
     _check_use(documents, index, doc_id, encoder)
+    if shown.matrix and shown.changes:
+        raise click.UsageError("--matrix and --changes exclude each other")
     if shown.matrix and shown.form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     read = read_each(documents, reading)
     result = _compared(read, index, doc_id, encoder, device, request)
+    if shown.changes:
+        _print_changes(result, shown)
+        return
     from indexer.cli.output import Answer, print_answers  # a usage error loads no report
 
     matrices = () if not shown.matrix or result.matrix is None else (result.matrix,)
@@ -100,3 +110,26 @@ def _compared(
         return compare_alone(documents[0], documents[1], encoder, request, device=device)
     with opened_index(index, device) as opened:
         return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], request)
+
+
+def _print_changes(result: Result, shown: Shown) -> None:
+    from engine.report.changes import changes_dict, changes_html, changes_lines, changes_of
+    from engine.report.contract import envelope, result_dict
+    from engine.report.lines import plain
+    from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
+
+    changes = changes_of(result)
+    if shown.form == "table" and shown.output is None:
+        show(changes_lines(changes, width=width()))
+        return
+    if shown.form == "json":
+        values = result_dict(result, n_pairs=shown.n_pairs) | {"changes": changes_dict(changes)}
+        text = json_text(envelope([values]), indent=1) + "\n"
+    elif shown.form == "html":
+        text = changes_html(changes, command=typed_command())
+    else:
+        text = plain(changes_lines(changes, width=PIPE_WIDTH)) + "\n"
+    if shown.output is None:
+        echo_text(text, nl=False)
+    else:
+        write_output(shown.output, text)

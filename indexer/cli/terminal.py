@@ -26,6 +26,8 @@ _STYLES = {  # of rich
     Style.NUMBER: "cyan",
     Style.MATCH: "bold yellow",
     Style.FAINT: "dim",
+    Style.DELETED: "red strike",
+    Style.INSERTED: "green underline",
     Style.SHADE_0: "grey30",
     Style.SHADE_1: "blue",
     Style.SHADE_2: "cyan",

@@ -55,6 +55,18 @@ def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path,
     assert "cosine x 100" in table.stdout and max(map(len, table.stdout.splitlines())) <= 80
 
 
+def test_changes_are_shown_in_every_format(files: Path, bert_folder: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text((files / "a.md").read_text().replace("over the dark fox", "under it", 1))
+    command = [files / "a.md", tmp_path / "new.md", "--encoder", bert_folder, "--changes"]
+    assert "runs [-over the dark fox-]{+under it+} and on" in run(*command).stdout
+    (answer,) = check(json.loads(run(*command, "--format", "json").stdout))["results"]
+    ((start, end),) = [change["deleted"] for change in answer["changes"]]
+    assert (files / "a.md").read_text()[start:end] == "over the dark fox"
+    assert "<del>over the dark fox</del>" in run(*command, "--format", "html").stdout
+    refused = run(*command, "--matrix")
+    assert refused.exit_code == 2 and "exclude each other" in refused.stderr
+
+
 def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path, run: Run) -> None:
     command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
     (answer,) = check(json.loads(run(*command, "--weight", "on the river=0", "--skip", "appendix").stdout))["results"]
