@@ -83,7 +83,7 @@ class MeanEncoder(TrainableEncoder):
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Chunk vectors are the states; see the equation of the class."""
-        chunks, mask = pad_chunks([own.float() for own in states])
+        chunks, mask = pad_chunks([state.float() for state in states])
         tokens, _ = pad_chunks(
             [
                 torch.tensor([chunk.n_tokens for chunk in document.chunks], dtype=chunks.dtype, device=chunks.device)

@@ -172,5 +172,5 @@ def module_sha256(module: nn.Module) -> str:
 def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Pad the chunk rows of documents to the most chunks: (B, C, H) with zeros, and (B, C) bool, True where real."""
     padded = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
-    lengths = torch.tensor([len(own) for own in rows], device=padded.device)
+    lengths = torch.tensor([len(row) for row in rows], device=padded.device)
     return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]

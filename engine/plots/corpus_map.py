@@ -334,7 +334,7 @@ def look_of(number: int) -> tuple[str, str]:
 
 
 def _draw_unnamed(axes: Axes, made: CorpusMap, clusters: Sequence[Cluster], shown: dict[str, int]) -> None:
-    own = [shown[name] for one in clusters for name, _ in one.members if name in shown]
+    own = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
     if own:
         label = f"{len(clusters):,} more cluster{'s' if len(clusters) > 1 else ''}"
         style = {"s": 0.8 * point_size(made), "color": COLOURS[-1], "marker": ".", "label": label}

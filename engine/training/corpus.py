@@ -138,7 +138,7 @@ def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
         labels[document.doc_id] = _labels(document, label)
         for one in labels[document.doc_id]:
             members.setdefault(one, {})[document.doc_id] = 1
-    shared = {own: _members_of([members[one] for one in own]) for own in set(labels.values())}
+    shared = {value: _members_of([members[one] for one in value]) for value in set(labels.values())}
     pairs = {doc_id: Fellows(doc_id, *shared[own]) for doc_id, own in labels.items() if shared[own][1] > 1}
     if not pairs:
         raise TrainingError(

@@ -65,7 +65,7 @@ class Classes:
         """
         self.labels = np.array(labels, np.int64)
         members = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
-        self.members = [own for own in members if len(own) > 1]
+        self.members = [member for member in members if len(member) > 1]
         if not self.members:
             raise TrainingError(f"{len(labels)} documents have as many labels; give some of them the same")
 

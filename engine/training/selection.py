@@ -334,11 +334,11 @@ class IndexTeacher:
 
     def scores(self, batch: PairBatch) -> Tensor:
         """As `Teacher.scores`."""
-        targets = [self._index.chunk_vectors(one.document.doc_id) for one in batch.targets]
+        targets = [self._index.chunk_vectors(target.document.doc_id) for target in batch.targets]
         stacked = np.concatenate(targets)
         starts = np.cumsum([0, *map(len, targets)])[:-1]
         rows = [
-            np.maximum.reduceat(self._index.chunk_vectors(one.document.doc_id) @ stacked.T, starts, axis=1).mean(0)
-            for one in batch.queries
+            np.maximum.reduceat(self._index.chunk_vectors(query.document.doc_id) @ stacked.T, starts, axis=1).mean(0)
+            for query in batch.queries
         ]
         return torch.from_numpy(np.stack(rows).astype(np.float32))

@@ -66,7 +66,7 @@ class Validation:
         readable = SegmentedCorpus(pool, encoder).readable()
         self._documents = [one if chunks is None else spread_chunks(one, chunks) for one in readable]
         self._row = {one.document.doc_id: row for row, one in enumerate(self._documents)}
-        self.n_tokens = sum(chunk.n_tokens for one in self._documents for chunk in one.chunks)
+        self.n_tokens = sum(chunk.n_tokens for document in self._documents for chunk in document.chunks)
 
     def ndcg(self) -> float:
         """Mean nDCG@10 over the valid queries, in [0, 1], with gain 2^relevance - 1."""

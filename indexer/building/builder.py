@@ -87,9 +87,9 @@ def _name(one: Document | Unreadable) -> str:
 def _blocks(documents: Iterable[Document | Unreadable], most_chars: int) -> Iterator[list[Document | Unreadable]]:
     block: list[Document | Unreadable] = []
     n_chars = 0
-    for one in documents:
-        block.append(one)
-        n_chars += len(one.text) if isinstance(one, Document) else len(one.reason)
+    for document in documents:
+        block.append(document)
+        n_chars += len(document.text) if isinstance(document, Document) else len(document.reason)
         if n_chars >= most_chars:
             yield block
             block, n_chars = [], 0

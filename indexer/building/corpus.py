@@ -31,7 +31,7 @@ def without_included(files: Collection[Path]) -> list[Path]:
     """
     files = _without_fragments(files)
     parts = {file: included_files(file) for file in files}
-    included = {part for one in parts.values() for part in one}
+    included = {part for value in parts.values() for part in value}
     if not included:
         return list(files)
     resolved = {file: file.resolve() for file in files}
@@ -177,8 +177,8 @@ def _read(requests: Sequence[Request], reader: DocumentReader, prefix: str) -> I
 
 def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
     """Put a prefix in front of each doc_id."""
-    for one in documents:
-        yield replace(one, doc_id=prefix + one.doc_id) if prefix and one.doc_id else one
+    for document in documents:
+        yield replace(document, doc_id=prefix + document.doc_id) if prefix and document.doc_id else document
 
 
 @dataclass(frozen=True, slots=True)

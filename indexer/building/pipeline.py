@@ -122,7 +122,7 @@ class Pipeline:
     def begin(self) -> None:
         """Begin a run, whose documents are passed to `feed` in any number of groups."""
         self.activity.begin()
-        self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
+        self._failed_before = {full_source(source): source for source in self.writer.failed_sources()}
 
     def feed(self, documents: Iterable[Document | Unreadable]) -> None:
         """Index the new and changed ones among some documents."""
@@ -134,7 +134,7 @@ class Pipeline:
 
     def finish(self, *, prune: bool) -> None:
         """End a run: forget repaired failures; with `prune`, remove documents that the run did not read."""
-        self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
+        self.writer.forget_failures(sorted(self._well.difference(failure.source for failure in self.report.failures)))
         self._report_moved()
         if prune:
             self._prune()

@@ -197,7 +197,7 @@ def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
     left = [one for one, _ in rows if one not in done]
     for batch in stored_batches(writer, left, pipeline.sizes.batch_chars):
         words = writer.count_words(batch.documents)
-        bare = [EncodedDocument.unencoded(encoder.width, estimated_tokens(one)) for one in batch.documents]
+        bare = [EncodedDocument.unencoded(encoder.width, estimated_tokens(document)) for document in batch.documents]
         keep(batch.ids, bare, words)
 
 

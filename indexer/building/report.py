@@ -79,7 +79,7 @@ class Activity:
     @contextmanager
     def encoding(self, encoder: Encoder, documents: Sequence[SegmentedDocument]) -> Iterator[None]:
         """Track a batch that is encoded inside the context."""
-        n_chunks = sum(len(one.chunks) for one in documents)
+        n_chunks = sum(len(document.chunks) for document in documents)
         self._batch = encoder, len(documents), n_chunks, encoder.n_read
         try:
             yield

@@ -162,7 +162,7 @@ class Reuse:
         if stored is None:
             return {}
         segmented = self.encoder.segment(stored.document)
-        spans = [(one.section, one.start, one.stop, one.n_tokens) for one in segmented.chunks]
+        spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
         if not np.array_equal(np.array(spans), stored.spans):
             return {}  # another version of this program cut it
         pairs = zip(segmented.token_ids, stored.chunks, strict=True)

@@ -74,7 +74,7 @@ def echo_text(text: str, *, nl: bool = True) -> None:
 
 def show(lines: Sequence[Line]) -> None:
     """Print lines on standard output."""
-    has_any = any(run.style for one in lines for run in one)
+    has_any = any(run.style for line in lines for run in line)
     if not has_any or not has_styles():
         echo_text(plain(lines))
         return

@@ -133,8 +133,8 @@ class _Counter:
         report.n_tokens += commit.n_tokens
         report.n_chunks += commit.n_chunks
         report.encode_seconds += commit.encode_seconds
-        report.failures += [one for one in commit.failures if one.source not in self._failed]
-        self._failed |= {one.source for one in commit.failures}
+        report.failures += [failure for failure in commit.failures if failure.source not in self._failed]
+        self._failed |= {failure.source for failure in commit.failures}
         report.seconds = time.perf_counter() - self._started
         self._activity.report_progress()
 

@@ -55,7 +55,7 @@ def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) ->
     """
     with open_writers(Path(path)) as target:
         reports = [_compacted(writer, log) for writer in target.parts]
-    return CompactReport(*(sum(getattr(one, field.name) for one in reports) for field in fields(CompactReport)))
+    return CompactReport(*(sum(getattr(report, field.name) for report in reports) for field in fields(CompactReport)))
 
 
 def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:

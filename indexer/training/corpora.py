@@ -60,7 +60,7 @@ def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: b
                 f"{one.path} {found}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
                 "and --objective docsplit learns from documents alone"
             )
-    corpora = [read_training_corpus(one.path, suffix=one.suffix, label=label) for one in paths]
+    corpora = [read_training_corpus(path.path, suffix=path.suffix, label=label) for path in paths]
     for one, corpus in zip(paths, corpora, strict=True):
         if needs_pairs and not corpus.pairs:
             raise TrainingError(_lacks_pairs(one))
@@ -87,11 +87,11 @@ def read_documents(given: Sequence[Given]) -> list[TrainingCorpus]:
     """
     paths = _parsed(given)
     # Files of one document each, such as a shell expands from a pattern, together are one corpus.
-    single = [one for one in paths if one.path.is_file() and not one.path.name.endswith(_OF_MANY_DOCUMENTS)]
-    paths = [one for one in paths if one not in single]
+    single = [path for path in paths if path.path.is_file() and not path.path.name.endswith(_OF_MANY_DOCUMENTS)]
+    paths = [path for path in paths if path not in single]
     corpora = [
-        read_training_corpus(one.path, suffix=one.suffix) if one.is_benchmark else _read_loose([one.path])
-        for one in paths
+        read_training_corpus(path.path, suffix=path.suffix) if path.is_benchmark else _read_loose([path.path])
+        for path in paths
     ]
     if single:
         paths.append(single[0])

@@ -340,7 +340,7 @@ def _heading(key: type, owners: Sequence[str]) -> str:
 def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
     """Each setting once, with the default of its first owner; the other defaults are in its meaning."""
     defaults: dict[str, dict[str, list[str]]] = {}
-    meanings = {one.name: one.meaning for own in by_owner.values() for one in own}
+    meanings = {one.name: one.meaning for value in by_owner.values() for one in value}
     for owner, own in by_owner.items():
         for one in own:
             defaults.setdefault(one.name, {}).setdefault(one.default, []).append(owner)

@@ -161,7 +161,7 @@ def summarize(
         best_step=outcome.best_step,
         n_tokens=outcome.n_tokens,
         chunk_tokens=encoder.chunk_tokens,
-        longest_words=max(len(one.text.split()) for corpus in corpora for one in corpus.documents.values()),
+        longest_words=max(len(value.text.split()) for corpus in corpora for value in corpus.documents.values()),
         seconds=outcome.seconds,
         machine=_described(origin.machine),
         commit=origin.commit,

@@ -183,7 +183,7 @@ class ColdeEncoder(TrainableEncoder):
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Attention among the chunks of each document, BiLSTM and projection; see `ColdeLayers`."""
-        padded, mask = pad_chunks([own.float() for own in states])
+        padded, mask = pad_chunks([state.float() for state in states])
         vectors, chunks = self.layers(padded, mask, torch.arange(len(documents), device=mask.device))
         return Embedded(vectors, chunks, mask)
 
@@ -231,7 +231,7 @@ class ColdeEncoder(TrainableEncoder):
             first = len(keys)
             keys.extend(first + (number + 1) % len(sections) for number in range(len(sections)))
         states = self.section_states([section for sections in documents for section in sections])
-        padded, mask = pad_chunks([own.float() for own in states])
+        padded, mask = pad_chunks([state.float() for state in states])
         vectors: Tensor = self.layers(padded, mask, torch.tensor(keys, device=mask.device))[0]
         return vectors
 
