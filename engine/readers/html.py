@@ -47,7 +47,6 @@ _STRUCK = re.compile(r"text-decoration[\w-]*\s*:[^;]*line-through", re.IGNORECAS
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-editsection\b")
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no)|pagenum)", re.IGNORECASE)
-_BEFORE_SITE = re.compile(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s")
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])

@@ -33,7 +33,6 @@ _REASONS = {
 _SPACES = frozenset(["s", "tab"])
 _DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
-_HEADS = ("header", "footer")
 _OWN = "longmatch"  # an attribute: what the style of an element means
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import JSON, URL, Boolean, Connection, Engine, ForeignKey, Large
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import NullPool
 
 from engine.errors import IndexDamaged, StorageError
 from engine.faults import fault
@@ -280,15 +280,6 @@ def check_file_names(names: Iterable[str], place: str) -> None:
                 f"{place} names the file {name!r}, which lies outside of the index; restore a backup, or index the "
                 "corpus again"
             )
-
-
-def memory_catalog() -> Connection:
-    """An empty catalog in memory, usable from any thread; it is deleted when it is closed."""
-    engine = create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, json_serializer=_dumps
-    )
-    Table.metadata.create_all(engine)
-    return engine.connect()
 
 
 def _dumps(value: object) -> str:

@@ -215,13 +215,6 @@ def parse_shard(content: mmap.mmap) -> Shard:
     return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays, apart=True))
 
 
-def term_count_bytes(path: Path) -> int:
-    """Bytes that term counts take in a shard."""
-    content = _mapped(path)
-    kinds = (*(f"{kind}_" for kind in _KINDS), _APART)
-    return sum(part.stop - part.start for name, part in read_header(content).items() if name.startswith(kinds))
-
-
 def part_digests(path: Path) -> dict[str, str]:
     """Digests of the parts of a shard that was just written: of its header, and of each tensor by name."""
     content = _mapped(path)

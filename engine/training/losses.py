@@ -194,33 +194,6 @@ def distillation(
     return (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
 
 
-def margin_mse(
-    student_scores: Tensor, teacher_scores: Tensor, positives: Tensor, excluded: Tensor | None = None
-) -> Tensor:
-    """Squared difference of the margins between positives and negatives.
-
-    Margin-MSE of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
-    and a negative of the same query, instead of one negative per positive:
-
-        L = mean ( (s+ - s-) - (s'+ - s'-) )^2,  s of the student, s' of the teacher
-
-    Args:
-        student_scores: (B, T).
-        teacher_scores: (B, T); no gradient flows into it.
-        positives: (B, T) bool.
-        excluded: (B, T) bool, True where a target is neither positive nor negative.
-
-    Returns:
-        The mean; 0 where no query has both.
-    """
-    excluded = torch.zeros_like(positives) if excluded is None else excluded
-    difference = student_scores - teacher_scores.detach()  # (B, T)
-    pairs = (positives & ~excluded)[:, :, None] & (~positives & ~excluded)[:, None, :]  # (B, T, T)
-    if not pairs.any():
-        return student_scores.sum() * 0.0
-    return (difference[:, :, None] - difference[:, None, :])[pairs].square().mean()
-
-
 def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
     """Binary cross-entropy of raw dot products between the vectors of two encoders.
 

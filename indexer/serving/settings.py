@@ -44,11 +44,6 @@ class Settings:
     read: ReadLimits = field(default_factory=ReadLimits)
     placement: Placement | None = None  # where partitions are searched; by default in this process
 
-    @property
-    def is_open_to_all(self) -> bool:
-        """Whether requests need no token."""
-        return self.token is None
-
 
 def is_loopback(host: str) -> bool:
     """Whether an address, or the host of a URL, reaches this machine alone."""

@@ -27,7 +27,6 @@ from engine.training.losses import (
     evidence_scores,
     info_nce,
     margin,
-    margin_mse,
     ranking_loss,
     supervised_contrastive,
 )
@@ -196,22 +195,6 @@ def test_distillation_equals_the_equation(seed: int) -> None:
 def test_a_student_that_scores_like_its_teacher_has_nothing_to_learn() -> None:
     scores = torch.tensor([[0.3, 0.1, 0.9]])
     assert distillation(scores + 5, scores, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
-    assert margin_mse(scores + 5, scores, torch.tensor([[True, False, False]])).item() == pytest.approx(0, abs=1e-10)
-
-
-@given(seed=SEEDS)
-def test_margin_mse_equals_the_equation(seed: int) -> None:
-    student, teacher = unit(seed, 3, 5), unit(seed + 1, 3, 5)
-    positives, excluded = coins(seed, 3, 5), coins(seed + 1, 3, 5)
-    squares = [
-        float((student[i, p] - student[i, n]) - (teacher[i, p] - teacher[i, n])) ** 2
-        for i in range(3)
-        for p in range(5)
-        for n in range(5)
-        if positives[i, p] and not positives[i, n] and not excluded[i, p] and not excluded[i, n]
-    ]
-    by_hand = sum(squares) / len(squares) if squares else 0.0
-    assert margin_mse(student, teacher, positives, excluded).item() == pytest.approx(by_hand)
 
 
 def test_contrastive_tension_is_the_cross_entropy_of_dot_products() -> None:
