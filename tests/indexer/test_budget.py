@@ -1,9 +1,12 @@
-"""Batches follow from the available memory; too little is refused with the smallest amount that is enough."""
+"""Limits of a run, batch sizes, and the measured speed of an encoder."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.errors import BudgetExceeded
 from indexer.building.budget import (
@@ -15,8 +18,9 @@ from indexer.building.budget import (
     is_on_gpu,
     limited_vram,
     refuse_memory,
+    tokens_per_second,
 )
-from tests.fakes import FakeEncoder
+from tests.fakes import FakeEncoder, make_document
 
 
 def test_without_a_limit_batches_have_the_usual_size() -> None:
@@ -81,3 +85,34 @@ def test_parameters_that_do_not_fit_are_refused_with_the_limit_and_the_next_step
     assert str(raised.value).endswith(
         "MB, --vram allows 0 MB; allow more than 1M, take a smaller --encoder, or use --device cpu"
     )
+
+
+@pytest.mark.parametrize(("enough_seconds", "largest"), [(1000.0, 8 * 4096), (0.0, 2 * 4096)])
+def test_speed_is_that_of_a_large_group_unless_encoding_is_slow(
+    enough_seconds: float, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.building.budget._ENOUGH_SECONDS", enough_seconds)
+    long = " ".join(f"word{number}" for number in range(5_000))
+    documents = [FakeEncoder().segment(make_document(f"long{number}", long)) for number in range(12)]
+    groups: list[int] = []
+
+    class Counting(FakeEncoder):
+        def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+            groups.append(sum(document.coverage.tokens_read for document in documents))
+            return super().encode_segmented(documents)
+
+    tokens_per_second(documents, Counting())
+    assert groups[-1] == largest
+
+
+def test_of_a_long_document_only_the_first_chunks_are_encoded() -> None:
+    long = make_document("long", " ".join(f"word{number}" for number in range(20_000)))
+    read: list[int] = []
+
+    class Counting(FakeEncoder):
+        def _one(self, segmented: SegmentedDocument) -> EncodedDocument:
+            read.append(segmented.coverage.tokens_read)
+            return super()._one(segmented)
+
+    tokens_per_second([FakeEncoder().segment(long)], Counting())
+    assert read == [512, 4096]
