@@ -19,7 +19,7 @@ _BY_MIMETYPE = {"application/epub+zip": ".epub", "application/vnd.oasis.opendocu
 _BY_MEMBER = {"word/document.xml": ".docx", "word/document2.xml": ".docx", "META-INF/container.xml": ".epub"}
 _MIMETYPE_BYTES = 100  # of the member that names the format of an archive, at most
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_COMMENTS = r"(?:<!--.*?-->\s*)*"
+_COMMENTS = r"(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+"  # possessive: linear time
 _HTML = re.compile(
     rf"{_COMMENTS}<(?:!doctype\s+html|html|head|body|title|meta|main|div|section|p|h[1-6])\b", re.I | re.S
 )

@@ -20,7 +20,7 @@ from engine.text.document import Document, MetadataValue
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.
-_START_TAG = re.compile(r"""<([A-Za-z][^\s/>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
+_START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}

@@ -24,7 +24,7 @@ _PARAMETERS = re.compile(r"(?:[^{}\\\n]|\\[^{}\n]){0,200}(?=\{)")
 _PARENTHESES = re.compile(r"\([^()\n]{0,50}\)")
 _LENGTH = r"[-+]?(?:\d{1,9}\.?\d{0,9}|\.\d{1,9})[ \t]*(?:(?:true)?(?:pt|em|ex|cm|mm|in|sp|pc|bp|mu|fill?)(?![A-Za-z]))?"
 _LENGTHS = re.compile(
-    rf"[ \t]*=?[ \t]*(?:{_LENGTH}|-?\\[A-Za-z@]{{1,40}})(?:[ \t]*(?:plus|minus)[ \t]*{_LENGTH}){{0,2}}"
+    rf"[ \t]*+=?[ \t]*+(?:{_LENGTH}|-?\\[A-Za-z@]{{1,40}})(?:[ \t]*(?:plus|minus)[ \t]*{_LENGTH}){{0,2}}"
 )
 _PATTERNS = {"p": _PARAMETERS, "(": _PARENTHESES, "d": _LENGTHS}
 
@@ -316,7 +316,7 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
     return (name[1:], macro) if re.fullmatch(r"\\[A-Za-z]+", name) else ("", macro)
 
 
-_XPARSE = re.compile(r"\s*([moOsdD+])(?:\{([^{}]*)\})?")
+_XPARSE = re.compile(r"([moOsdD+])(?:\{([^{}]*)\})?")
 
 
 def expanded(text: str, macros: Mapping[str, Macro]) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
+from typing import IO
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -13,9 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from indexer.serving.failures import Refusal, too_busy, too_large
 from indexer.serving.metrics import Metrics
 from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
-from indexer.serving.work import BODY_BYTES
+from indexer.serving.work import BODY_BYTES, LARGE_BODY, return_memory, too_slow
 
-_HELD_BODIES = 1  # as many of the largest size are in memory at one time
+_HELD_BODIES = 1  # as many of the largest size are held at one time, the larger ones on disk
+_TAKEN_BYTES = 4 * 2**20  # of large bodies that are in memory and worked on at one time; or one alone
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the files of the page, without documents
 
@@ -27,7 +32,9 @@ class Access:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._n_held = 0  # bytes of all bodies in memory
+        self._n_held = 0  # bytes of all bodies
+        self._n_taken = 0  # bytes of large bodies in memory
+        self._queue, self._room = asyncio.Lock(), asyncio.Condition()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; see the class."""
@@ -45,13 +52,15 @@ class Access:
             held = _Held()
             try:
                 self._check(scope)
-                body = await self._body(Headers(scope=scope), receive, held)
+                with SpooledTemporaryFile(LARGE_BODY) as file:
+                    await self._receive(Headers(scope=scope), receive, held, file)
+                    async with self._taken(held.n_bytes):
+                        body = _body(file, Headers(scope=scope))
+                        BODY_BYTES.set(len(body))
+                        await self._app(scope, _replayed(body, receive), observing)
             except Refusal as refusal:
                 refusal.headers["Connection"] = "close"  # the rest of the body stays unread
                 await refusal.response()(scope, receive, observing)
-            else:
-                BODY_BYTES.set(len(body))
-                await self._app(scope, _replayed(body, receive), observing)
             finally:
                 self._n_held -= held.n_bytes
 
@@ -76,8 +85,8 @@ class Access:
                     WWW_Authenticate="Bearer",
                 )
 
-    async def _body(self, headers: Headers, receive: Receive, held: _Held) -> bytes:
-        """The whole body.
+    async def _receive(self, headers: Headers, receive: Receive, held: _Held, file: IO[bytes]) -> None:
+        """Receive the whole body.
 
         Raises:
             Refusal: it is too large, arrives too slowly, there are too many others, or the client goes away.
@@ -86,7 +95,7 @@ class Access:
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             raise _too_large(limit)
-        body, more = bytearray(), True
+        more = True
         try:
             async with asyncio.timeout(timeout):
                 while more:
@@ -94,29 +103,63 @@ class Access:
                     if message["type"] == "http.disconnect":
                         raise Refusal(499, "disconnected", "the client closed the connection", "send it again")
                     part = message.get("body", b"")
-                    body += part
+                    file.write(part)
                     held.n_bytes += len(part)
                     self._n_held += len(part)
                     more = message.get("more_body", False)
-                    if len(body) > limit:
+                    if held.n_bytes > limit:
                         raise _too_large(limit)
                     if self._n_held > _HELD_BODIES * self._settings.max_bytes:
                         raise too_busy("other requests send large bodies")
         except TimeoutError:
             reason = f"the body did not arrive within {timeout:g} s"
             raise Refusal(408, "slow_client", reason, "send it faster, or a smaller one") from None
-        if not headers.get("content-type", "").startswith("multipart/form-data"):
-            _check_values(body)
-        return bytes(body)
+
+    @asynccontextmanager
+    async def _taken(self, n_bytes: int) -> AsyncIterator[None]:
+        """Wait, in order, until a large body fits into memory beside others.
+
+        Raises:
+            Refusal: it takes too long.
+        """
+        if n_bytes <= LARGE_BODY:
+            yield
+            return
+        try:
+            async with asyncio.timeout(self._settings.timeout), self._queue, self._room:
+                await self._room.wait_for(lambda: not self._n_taken or self._n_taken + n_bytes <= _TAKEN_BYTES)
+                self._n_taken += n_bytes
+        except TimeoutError:
+            raise too_slow(self._settings.timeout) from None
+        try:
+            yield
+        finally:
+            return_memory()
+            self._n_taken -= n_bytes
+            async with self._room:
+                self._room.notify_all()
+
+
+def _body(file: IO[bytes], headers: Headers) -> bytes:
+    """A body that was received.
+
+    Raises:
+        Refusal: it is JSON of too many values.
+    """
+    file.seek(0)
+    body = file.read()
+    if not headers.get("content-type", "").startswith("multipart/form-data"):
+        _check_values(body)
+    return body
 
 
 class _Held:
-    """The size of a body in memory."""
+    """The size of a body."""
 
     n_bytes = 0
 
 
-def _check_values(body: bytes | bytearray) -> None:
+def _check_values(body: bytes) -> None:
     """Refuse JSON of too many values, before it is parsed: they take many times the memory of their text.
 
     Raises:
@@ -126,7 +169,7 @@ def _check_values(body: bytes | bytearray) -> None:
         raise too_large("too_many_values", "values of the body", n, MOST_VALUES, "send fewer sections")
 
 
-def _n_values(text: bytes | bytearray) -> int:
+def _n_values(text: bytes) -> int:
     return sum(text.count(mark) for mark in (b"{", b"[", b","))
 
 

@@ -18,6 +18,7 @@ from engine.errors import StorageError
 from indexer.serving.app import create_app
 from indexer.serving.service import Service
 from indexer.serving.settings import Settings, check_exposure
+from indexer.serving.work import few_arenas
 
 _KEEP_ALIVE_SECONDS = 15
 _BACKLOG = 256
@@ -92,6 +93,7 @@ def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encod
         EngineError: the index cannot be loaded, or the address cannot be bound.
     """
     check_exposure(settings)
+    few_arenas()
     service = Service(folder, settings, encoder, on_load=log)
     try:
         listener = _listener(settings)

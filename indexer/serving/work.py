@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,9 @@ from indexer.serving.settings import MOST_WORK_BYTES
 AnswerT = TypeVar("AnswerT")
 
 BODY_BYTES: ContextVar[int] = ContextVar("body", default=0)  # of the request that is handled
-_LARGE_BODY = 256 * 2**10  # bytes; half of the threads work on larger ones
-_ALL_WORK_BYTES = 2 * MOST_WORK_BYTES  # of all requests at one time
+LARGE_BODY = 256 * 2**10  # bytes; half of the threads work on larger ones
+_ALL_WORK_BYTES = MOST_WORK_BYTES  # of all requests at one time
+_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 _SHORTER = "send shorter documents or fewer candidates, or use the command line"
 
 
@@ -80,7 +82,7 @@ class Workers:
         Raises:
             Refusal: too much is running, or it takes too long.
         """
-        is_large = BODY_BYTES.get() > _LARGE_BODY
+        is_large = BODY_BYTES.get() > LARGE_BODY
         if self.n_admitted >= self._n_most or (is_large and self._n_large >= max(1, self._n_most // 2)):
             raise too_busy(f"{self.n_admitted} requests are running or waiting, the limit is {self._n_most}")
         work = Work(self)
@@ -107,13 +109,14 @@ class Workers:
                 running.add_done_callback(lambda _: _in_loop(loop, ended))
                 return await asyncio.wrap_future(running)
         except TimeoutError:
-            raise _too_slow(self._timeout) from None
+            raise too_slow(self._timeout) from None
         finally:
             work.is_stopped = True
             if running is None:
                 self._count(-1, is_large=is_large)
             else:
                 running.cancel()
+            del running  # else its error holds this frame, and both the document until garbage is collected
 
     def _count(self, change: int, *, is_large: bool) -> None:
         self.n_admitted += change
@@ -129,7 +132,20 @@ def _in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> Non
         loop.call_soon_threadsafe(action)
 
 
-def _too_slow(seconds: float) -> Refusal:
+def few_arenas() -> None:
+    """Let threads share the memory that malloc keeps, where that is glibc's."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
+def return_memory() -> None:
+    """Return memory that is free to the system, where malloc is glibc's."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def too_slow(seconds: float) -> Refusal:
+    """For a request that did not end in time."""
     return Refusal(
         504,
         "timeout",

@@ -74,6 +74,10 @@ def vectors(folder: Path) -> None:
     index(folder, DOCUMENTS[:14])
 
 
+def words(folder: Path) -> None:
+    build(folder / "x.lm", DOCUMENTS, encoder=None, encode="none")
+
+
 def vectors_without_some(folder: Path) -> None:
     vectors(folder)
     remove_some(folder)
@@ -89,7 +93,8 @@ def ivf(folder: Path) -> None:
 
 # The state before an operation, the operation, which a second run finishes, and the index that is compared.
 OPERATIONS: Mapping[str, tuple[Callable[[Path], None], Callable[[Path], object], str]] = {
-    "index words": (lambda _: None, lambda at: build(at / "x.lm", DOCUMENTS, encoder=None, encode="none"), "x.lm"),
+    "index words": (lambda _: None, words, "x.lm"),
+    "gain vectors": (words, lambda at: index(at, DOCUMENTS), "x.lm"),
     "index vectors": (lambda _: None, vectors, "x.lm"),
     "extend IVF": (ivf, lambda at: index(at, DOCUMENTS, "IVF4,Flat"), "x.lm"),
     "update and prune": (vectors, lambda at: index(at, CHANGED + DOCUMENTS[10:18], prune=True), "x.lm"),

@@ -113,7 +113,7 @@ def test_work_ends_at_the_deadline_and_large_requests_leave_threads(
 
     monkeypatch.setattr(answers, "search", search)
     large = {"text": "word " * 60_000}
-    with served(built_folder, Settings(threads=4, concurrency=16, timeout=3)) as client:
+    with served(built_folder, Settings(threads=4, concurrency=16, timeout=8)) as client:
         joined = post_all(client, 6, large)
         until(lambda: b"requests_admitted 6" in client.get("/metrics").content)
         assert client.post("/v1/search", json={"text": WORDS}).status_code == 200
@@ -164,7 +164,7 @@ def memory(process_id: int, field: str) -> int:
 
 
 @pytest.mark.slow
-def test_thirty_hostile_clients_take_little_memory(words: Path) -> None:
+def test_thirty_hostile_clients_at_most_double_the_memory(words: Path) -> None:
     bodies = [(name, f"/v1/{path}", body) for name, (path, body, *_) in REFUSED.items()]
     bodies.append(("many pairs", "/v1/search", {"document": of_sections(2_000), "k": 50, "sections": None}))
     bodies.append(("few", "/v1/compare", {"query": {"text": WORDS}, "target": {"text": WORDS}}))
@@ -187,4 +187,4 @@ def test_thirty_hostile_clients_take_little_memory(words: Path) -> None:
         expected = {(name, status) for name, (_, _, status, *_) in REFUSED.items()} | {("few", 200)}
         assert {one for one in statuses if one[1] != 503} - {("many pairs", 413)} == expected
         assert posted(port, {"text": WORDS}) == 200
-    assert peak - idle <= 450_000, (idle, peak)  # once it was 22 GB; less than the idle memory with an encoder
+    assert peak <= 2 * idle, (idle, peak)  # once it was 22 GB

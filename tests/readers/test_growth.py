@@ -1,0 +1,85 @@
+"""Every reader takes time linear in its source, whatever harmless construct is repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from engine.readers import FORMATS, Unreadable
+from engine.readers.detection import detected_suffix
+from engine.text.document import Document
+from engine.text.section_kinds import section_kinds
+from engine.text.segmentation import sentence_starts
+
+SIZES = (3_000, 48_000)  # characters
+FRAMES = {
+    ".txt": "water %s",
+    ".md": "# Pumps\n\nwater %s\n",
+    ".rst": "Pumps\n=====\n\nwater %s\n",
+    ".html": "<html><body><h1>Pumps</h1><p>water %s</p></body></html>",
+    ".xml": "<article><body><sec><title>Pumps</title><p>water</p>%s</sec></body></article>",
+    ".tex": "\\documentclass{article}\n\\begin{document}\n\\section{Pumps}\nwater %s\n\\end{document}",
+    ".json": "%s",
+}
+OF_TEXT = (" ", "\t", "\n", " \n", "\u3000", "-", ".", ". . ", "1.", "1 ", "A. ", "iv ", "*", "\"' ", "(", "[1] ", "1-")
+CONSTRUCTS = {
+    ".md": ("[", "![", "](", "[a](", "*a ", "**a", "_", "`", "`a ", "<a ", "<!--", "<!-- -->", "{#a ", "| a ", "> "),
+    ".rst": ("`", "`a <", "*a ", "|a", ":a:", "_", "a_ ", "[1]_ ", "::\n\n", ".. a:: ", "  a\n"),
+    ".html": ("<", "<p", "<p ", "<p a='", '<p a="b" ', "<!--", "<!-- -->", "</", "&", "&#", "<br>", "<b>a</b>"),
+    ".xml": ("<p>a</p>", "<p/>", "<!-- -->", "<?a?>", "&amp;", "<b>a</b>", "<xref>1</xref>"),
+    ".tex": (
+        "{", "}", "{}", "[", "$", "$$", "\\", "\\a", "\\a ", "\\a{", "\\a[", "\\\\[", "\\hspace ", "% a\n", "#1",
+        "1pt ", "\\begin{a}", "\\cite[", "\\section{", "\\newcommand{\\a}[", "\\NewDocumentCommand{\\a}{ ",
+        "\\hspace" + " " * 99,
+    ),
+}  # fmt: skip
+CASES = [(suffix, unit) for suffix in FRAMES for unit in (*OF_TEXT, *CONSTRUCTS.get(suffix, ()))]
+
+
+def seconds_of(act: Callable[[int], object]) -> tuple[float, float]:
+    """Processor time for the smaller and the larger size."""
+    seconds = []
+    for size in SIZES:
+        started = process_time()
+        act(size)
+        seconds.append(process_time() - started)
+    return seconds[0], seconds[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("suffix", "unit"), CASES)
+def test_reading_takes_time_linear_in_the_source(suffix: str, unit: str) -> None:
+    read = FORMATS[suffix].read
+    assert read is not None
+
+    def act(size: int) -> None:
+        text = FRAMES[suffix] % (unit * (size // len(unit)))
+        data = json.dumps({"id": "a", "text": f"water {text}"}) if suffix == ".json" else text
+        try:
+            read_documents = read(data.encode(), "a", f"a{suffix}")
+            documents = [read_documents] if isinstance(read_documents, Document) else [*read_documents]
+        except ValueError:
+            return
+        for document in documents:
+            if not isinstance(document, Unreadable):
+                section_kinds(document)
+                sentence_starts(document.text)
+
+    smaller, larger = seconds_of(act)
+    assert larger < 0.5 + 60 * smaller  # 256 times for a search by the square
+
+
+@pytest.mark.parametrize("unit", ["<!-- -->", "<!--", "<!-- a --> ", "<article ", " ", "{", "\\document"])
+def test_the_format_is_detected_in_time_linear_in_the_source(tmp_path: Path, unit: str) -> None:
+    path = tmp_path / "upload"
+
+    def act(size: int) -> None:
+        path.write_text("<!-- a -->" + unit * (size // len(unit)))
+        assert detected_suffix(path) in (".txt", ".xml", ".html")
+
+    smaller, larger = seconds_of(act)
+    assert larger < 0.5 + 60 * smaller  # once, thirty comments took hours
