@@ -25,7 +25,7 @@ _COMMENT = re.compile(
     re.MULTILINE,
 )
 _LEFT_OUT = re.compile(r"<!--|~~|<(?:del|s|strike|rt|rp)>")
-_CODE = re.compile(r"(`+)(.+?)\1")
+_CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
