@@ -142,6 +142,14 @@ class Scorer:
             rows = [row for row, one in enumerate(queries) if one.skip == skip and one.words is not None]
             of_words = [one for row in rows if (one := queries[row].words) is not None]
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
+            kept = None if skip or not rows else self._snapshot.inverted_words(len(positions))
+            if kept is not None:
+                for row, one, other in zip(rows, of_words, of_pairs, strict=True):
+                    step()
+                    of_all = np.zeros((2, self._snapshot.n_documents))
+                    of_all[:, kept.positions] = kept.words.scores(one), kept.pairs.scores(other)
+                    words[row], pairs[row] = of_all[:, positions]
+                continue
             for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
                 step()
                 block = positions[first : first + SCAN_BLOCK_DOCUMENTS]

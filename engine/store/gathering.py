@@ -18,6 +18,7 @@ from engine.store.precision import as_float32
 from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
 from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
+from engine.words.inverted import InvertedTable, inverted
 from engine.words.packing import PackedWords, gather, unpacked
 
 
@@ -38,11 +39,21 @@ class TargetChunks:
         return Matches(found.similarities, np.where(found.chunks < 0, -1, self.numbers[at]))
 
 
+@dataclass(frozen=True, slots=True)
+class InvertedWords:
+    """The terms of all documents."""
+
+    positions: NDArray[np.int64]  # (N,) of the documents of the tables
+    words: InvertedTable
+    pairs: InvertedTable
+
+
 class Gathering:
     """Documents whose places in the shards are recorded."""
 
     width: int  # D; 0 without an encoder
     _shards: ShardSet
+    _n_passes = 0  # over the words of all documents
 
     @cached_property
     def locations(self) -> Locations:
@@ -79,6 +90,19 @@ class Gathering:
             for number, places in groups
         ]
         return np.concatenate([places for _, places in groups]), gather(parts)
+
+    def inverted_words(self, n_positions: int) -> InvertedWords | None:
+        """The terms of all documents, inverted at the second query that compares most of them; None before that."""
+        if 2 * n_positions < len(self.locations):
+            return None
+        self._n_passes += 1
+        return self._inverted if self._n_passes > 1 else None
+
+    @cached_property
+    def _inverted(self) -> InvertedWords | None:
+        places, counts = self.packed_words(np.arange(len(self.locations)))
+        words, pairs = inverted(counts.words), inverted(counts.pairs)
+        return None if words is None or pairs is None else InvertedWords(places, words, pairs)
 
     def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
         """The document vectors (R, D) of documents, in the order given; zeros for documents that are not encoded."""

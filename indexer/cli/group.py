@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from typing import Any
 
 import click
@@ -14,20 +15,14 @@ from engine.errors import EngineError
 from engine.faults import faults_named
 from engine.systems import refuse_windows
 from engine.text.outside import safe
-from indexer.cli.chart import chart
-from indexer.cli.compare import compare
-from indexer.cli.export import export
-from indexer.cli.index import index
 from indexer.cli.options import OrderedGroup, keep_arguments
-from indexer.cli.pairs import pairs
-from indexer.cli.plot import plot
-from indexer.cli.query import query
-from indexer.cli.replay import diff, replay
-from indexer.cli.serve import mcp, serve
-from indexer.cli.show import show
 from indexer.cli.terminal import LOG_OPTION, json_log
-from indexer.cli.train import train
-from indexer.cli.upkeep import doctor, remove, upkeep
+
+_MODULES = {
+    **{name: name for name in ("index", "query", "show", "compare", "chart", "pairs", "replay")},
+    **{"diff": "replay", "serve": "serve", "mcp": "serve", "export": "export", "plot": "plot", "remove": "upkeep"},
+    **{"upkeep": "upkeep", "doctor": "upkeep", "train": "train"},
+}
 
 _COLLECTED_AFTER = 50_000  # new containers; with Python's default of 700, a fifth of the start is garbage collection
 
@@ -75,7 +70,21 @@ def _safe_messages() -> Iterator[None]:
         raise click.ClickException(safe(message)) from error
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+class _OnDemand(Mapping[str, click.Command]):
+    """The commands by name, each in the module that is loaded when the command is needed."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"indexer.cli.{_MODULES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+@click.group(cls=_Commands, commands=_OnDemand(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="longmatch")
 @click.option(
     LOG_OPTION, is_flag=True, expose_value=False, help="Progress and errors as JSON lines; before the command."
@@ -85,24 +94,3 @@ def main() -> None:
 
     Exit status: 0 done, 1 error, 2 wrong usage, 3 done but some documents failed.
     """
-
-
-for command in (
-    index,
-    query,
-    show,
-    compare,
-    chart,
-    pairs,
-    replay,
-    diff,
-    serve,
-    mcp,
-    export,
-    plot,
-    remove,
-    upkeep,
-    doctor,
-    train,
-):
-    main.add_command(command)

@@ -26,8 +26,10 @@ def test_scores_are_those_of_each_query_alone(
     statistics = collect([tables]).words
     terms = [weigh(table_of([query]).words, statistics) for query in queries]
     table = pack(tables).words if is_packed else tables.words
-    found = scores_of_many(terms, table)
-    assert found.tolist() == [scores(one, table).tolist() for one in terms]
+    expected = [scores(one, table).tolist() for one in terms]
+    assert scores_of_many(terms, table).tolist() == expected
+    kept = inverted.inverted(table)
+    assert kept is None or [kept.scores(one).tolist() for one in terms] == expected
 
 
 def test_many_queries_look_through_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
