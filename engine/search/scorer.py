@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine
-from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, no_matches
+from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, no_matches, products
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.snapshot import Positions, Snapshot
 from engine.words.inverted import scores_of_many
 from engine.work import step
 
-SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
+SCAN_BLOCK_CHUNKS = 32_768  # most target chunks gathered at once
+_CACHED_CHUNKS = 2_048  # on a processor, whose cache holds these in float32 until they are multiplied
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
 _EXACT_AT_ONCE = 2  # up to this multiple of the documents requested, all are scored exactly at once
 _SAME = 2e-5  # scores from products of different shapes differ by less
@@ -99,12 +100,12 @@ class Scorer:
             snapshot: must stay open.
             scoring: the constants.
             multiply: computes inner products.
-            scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
+            scan_chunks: target chunks in memory at one time; by default as many as the processor, or GPU, takes best.
         """
         self._snapshot = snapshot
         self._scoring = scoring
         self._multiply = multiply
-        self._scan_chunks = scan_chunks
+        self._scan_chunks = scan_chunks or (_CACHED_CHUNKS if multiply is products else SCAN_BLOCK_CHUNKS)
 
     def pool(self, prepared: Prepared, positions: Positions) -> Pool:
         """Documents with all components, whose last digits depend on the shapes of products."""
@@ -229,7 +230,7 @@ class Scorer:
         """Places in `positions` of the documents with vectors, in runs of about as many chunks as memory is to hold."""
         places = np.flatnonzero(self._snapshot.has_vectors[positions])
         ends = np.cumsum(self._snapshot.locations.n_chunks[positions[places]])
-        block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
+        block = (ends - 1) // self._scan_chunks
         return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
 
 

@@ -69,7 +69,7 @@ class Searcher:
             snapshot: must stay open.
             scoring: the constants.
             generation: a generation that is not published yet, in place of the snapshot's own.
-            scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
+            scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
             replica: a copy of the index on a GPU, searched in its place.
             multiply: computes the inner products of exact scans and of rescoring.
             partitions: of the snapshot, by number; by default they are searched in this process.
