@@ -30,6 +30,7 @@ from engine.text.spans import Span
 from engine.text.units import Unit
 from engine.words.places import after_heading
 
+SECTION_CHARACTERS = 400  # most characters of a row that is a section; claims and sentences are whole
 N_WORDS = 5  # words listed in a cell
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _CANCELLED = re.compile(r"\W*(?:claims?)?[\d\W]*(?:cancel|withdraw|gestrichen|supprim)\w*\W*$", re.IGNORECASE)
@@ -58,7 +59,7 @@ class Row:
 
     label: str
     pages: str
-    text: str  # whole, a paragraph on a line
+    text: str  # a paragraph on a line
     cells: tuple[Cell | None, ...]  # one for each hit
 
 
@@ -76,16 +77,19 @@ class Chart:
         return sum(cell.contribution for cell in cells if cell is not None)
 
 
-def claim_chart(result: Result, rows: Sequence[int], *, least: float | None = None) -> Chart:
+def claim_chart(
+    result: Result, rows: Sequence[int], *, least: float | None = None, most_characters: int | None = None
+) -> Chart:
     """Arrange a result as a chart.
 
     Args:
         result: of a search with a query that was cut by `engine.text.units`.
         rows: positions of the sections of the query that become rows.
         least: lowest contribution of a cell; by default what a section must add to stand out.
+        most_characters: of the text of a row; by default it is whole.
     """
     query = result.query
-    texts = [_text(query, row) for row in rows]
+    texts = [_shortened(_text(query, row), most_characters) for row in rows]
     columns = [_column(result, hit, rows, _lowest(result, hit, rows, least)) for hit in result.hits]
     return Chart(
         result,
@@ -127,6 +131,10 @@ def _text(query: Document, number: int) -> str:
     start = after_heading(query, Span(section.start, section.stop), number)
     paragraphs = _PARAGRAPHS.split(query.text[start : section.stop].strip().lstrip(" .):#*"))
     return "\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def _shortened(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else text[: most - 1].rsplit(" ", 1)[0] + "…"
 
 
 def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]) -> Row:

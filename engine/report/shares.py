@@ -19,7 +19,7 @@ from engine.scoring.floor import Floor
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 
-STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with a document that is unrelated
+STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with an unrelated document. Of a whole query, 1
 _LEAST_CHARACTERS = 40  # of a section that is counted; a shorter one is hardly more than its heading
 _N_NAMED = 2
 _LEAST_NAMED = 0.05  # share of the score
@@ -61,7 +61,8 @@ def section_floors(query: Document, kinds: Sequence[SectionKind], floor: Floor) 
         floor: of the index, for the query.
     """
     sizes, is_counted = _sizes(query, kinds)
-    return STANDS_OUT * floor.p99 * sizes / max(1.0, float(sizes[is_counted].sum()))
+    shares = sizes / max(1.0, float(sizes[is_counted].sum()))
+    return floor.p99 * shares * (STANDS_OUT - (STANDS_OUT - 1) * np.minimum(shares, 1))
 
 
 def _sizes(query: Document, kinds: Sequence[SectionKind]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

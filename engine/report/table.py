@@ -98,7 +98,7 @@ def _head(result: Result, width: int) -> list[Line]:
 def floor_note(result: Result) -> str:
     """What the scores of unrelated documents are, and whether any hit stands out from them."""
     if result.floor is None:
-        return "the scores of unrelated documents are not known: too few documents, or another kind of score"
+        return "scores of unrelated documents are not known: too few, or another score"
     reach = f"unrelated documents of this index reach {result.floor.p99:.2f}"
     if result.nothing_stands_out:
         return f"nothing stands out: {reach}"

@@ -106,7 +106,7 @@ def chart(
 
 
 def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:
-    from engine.report.chart import claim_chart
+    from engine.report.chart import SECTION_CHARACTERS, claim_chart
     from engine.text.units import Unit, divide_by
 
     document = index.document(doc_id) if doc_id is not None else read
@@ -114,7 +114,8 @@ def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wan
     unit = Unit(wanted.by)
     divided = divide_by(document, unit)
     if unit is Unit.SECTION:
-        return claim_chart(index.search(doc_id or document, wanted.request), divided.rows, least=wanted.least)
+        result = index.search(doc_id or document, wanted.request)
+        return claim_chart(result, divided.rows, least=wanted.least, most_characters=SECTION_CHARACTERS)
     copies = () if wanted.request.with_itself else index.copies(document)
     result = index.search(divided.document, wanted.request.leaving_out(*copies))
     return claim_chart(result, divided.rows, least=wanted.least)

@@ -13,7 +13,6 @@ import pytest
 
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
-from engine.report.shares import STANDS_OUT
 from engine.scoring.floor import Floor
 from engine.text.document import Document
 from engine.text.units import Unit, divide_by
@@ -60,7 +59,7 @@ def test_a_row_that_matches_nothing_is_empty(chart: Chart) -> None:
 def test_a_cell_that_does_not_stand_out_from_unrelated_documents_is_empty(chart: Chart) -> None:
     cell = chart.rows[0].cells[0]
     assert cell is not None
-    at_the_floor = cell.contribution / STANDS_OUT  # the other section is too short to be counted
+    at_the_floor = cell.contribution  # the other section is too short to be counted
     for share, is_shown in ((0.9, True), (1.1, False)):
         floor = Floor(0.0, 0.0, share * at_the_floor)
         found = claim_chart(replace(chart.result, floor=floor), (0,))
@@ -71,8 +70,10 @@ def test_a_row_has_the_whole_claim_and_a_cancelled_one_is_empty(chart: Chart) ->
     limbs = "; ".join(f"a fox {number} that crosses the river" for number in range(60))
     text = f"1. A trap comprising:\n\n{limbs}.\n2. (canceled)\n"
     divided = divide_by(make_document("q", [("Claims", text)]), Unit.CLAIM)
-    rows = claim_chart(replace(chart.result, query=divided.document), divided.rows, least=0.0).rows
+    result = replace(chart.result, query=divided.document)
+    rows = claim_chart(result, divided.rows, least=0.0).rows
     assert [row.text for row in rows] == [f"1. A trap comprising:\n{limbs}.", "2. (canceled)"]
+    assert len(claim_chart(result, divided.rows, most_characters=90).rows[0].text) <= 90
     assert rows[1].cells == (None,) * len(chart.result.hits)
 
 

@@ -46,6 +46,9 @@ def test_a_section_is_covered_if_it_adds_half_more_than_its_share_of_the_floor()
     assert (shares.n_covered, shares.n_sections) == (2, 3)
     assert [(row.section, row.is_covered) for row in shares.rows] == [(0, True), (1, False), (2, True), (3, False)]
     assert [row.section for row in shares.strongest()] == [0, 1]
+    whole = make_document("q", [("A", SENTENCE * 4)])
+    alone = section_shares(whole, KINDS[:1], [SectionPair(0, 0, 0.21, ())], Floor(0.1, 0.15, 0.2))
+    assert alone.n_covered == 1  # a hit above the floor covers a query of one section
     unknown = section_shares(QUERY, KINDS, pairs, None)
     assert (unknown.n_covered, {row.is_covered for row in unknown.rows}) == (None, {None})
 
