@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 55_060, 305),
+        (PRODUCT, 55_200, 305),
         (("benchmarks",), 14_360, 89),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 41_820),
+        (False, 41_910),
         (True, 8_270),
     ],
     ids=["product", "benchmarks"],

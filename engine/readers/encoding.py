@@ -35,9 +35,9 @@ _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
 _LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
 _LATIN_LETTERS = 5  # for one that is not ASCII, at least, in text of Latin letters
-_SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman")
+_SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15")
 _ODD = re.compile(
-    "[\x80-\x9f\ufffd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
+    "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
     "|(?<=[a-z])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
 )
 _THORN, _TURKISH, _ICELANDIC = (
@@ -45,6 +45,8 @@ _THORN, _TURKISH, _ICELANDIC = (
     re.compile("[\u00fc\u00e7]"),
     re.compile("[\u00e1\u00e6\u00ed]"),
 )
+_CZECH, _NOT_CZECH = re.compile("[řů]"), re.compile("[ąľ]")
+_WESTERN, _NOT_HUNGARIAN = re.compile("[ãçàêñèå]"), re.compile("[õûÕÛ]")
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -159,7 +161,12 @@ def _n_odd(text: str) -> int:
         for a, b, c in zip(text, text[1:], text[2:], strict=False)
     )
     is_turkish = _TURKISH.search(text) is not None and _ICELANDIC.search(text) is None
-    return len(_ODD.findall(text)) + n_capitals + (len(_THORN.findall(text)) if is_turkish else 0)
+    n_foreign = len(_THORN.findall(text)) if is_turkish else 0
+    if _CZECH.search(text):
+        n_foreign += len(_NOT_CZECH.findall(text))
+    elif "á" in text and not _WESTERN.search(text):
+        n_foreign += len(_NOT_HUNGARIAN.findall(text))
+    return len(_ODD.findall(text)) + n_capitals + n_foreign
 
 
 def _is_western(sample: bytes) -> bool:

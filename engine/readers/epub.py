@@ -13,8 +13,9 @@ from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, parse_safely, words
+from engine.readers.scalars import split_names
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, MetadataValue
+from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -38,7 +39,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
             blocks.left_out[reasons.PARTS] += 1
             continue
         try:  # one chapter that cannot be read is counted, and the others are read
-            html.add_page(archive.read(name), blocks)
+            html.add_page(archive.read(name), blocks, is_of_book=True)
         except DocumentError as error:
             failure = error
             blocks.left_out[reasons.PARTS] += 1
@@ -49,6 +50,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     if protected and not blocks.size:
         raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
     title = words(package.find(f".//{_DC}title"))
+    if is_made_up_title(title):
+        title = next((heading.title for heading in blocks.headings), title)
     return blocks.document(doc_id, source, title, _metadata(package))
 
 
@@ -90,7 +93,7 @@ def _metadata(package: Element) -> dict[str, MetadataValue]:
     }
     year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
     fields: dict[str, MetadataValue] = {
-        "authors": [*found["creator"]],
+        "authors": [name for creator in found["creator"] for name in split_names(creator)],
         "date": next(iter(found["date"]), ""),
         "year": int(year.group()) if year else None,
         "identifier": next(iter(found["identifier"]), ""),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from engine.errors import DocumentError
 from engine.readers.jsonl import flattened
-from engine.readers.scalars import split_names, typed_scalar
+from engine.readers.scalars import names_of, typed_scalar
 from engine.text.document import MetadataValue
 
 _MAX_CHARS = 100_000
@@ -31,7 +31,7 @@ def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
         match = pattern.match(text, 0, _MAX_CHARS)
         fields = parse(match["fields"]) if match else None
         if match is not None and fields is not None:
-            return _with_authors(fields), text[match.end() :]
+            return fields, text[match.end() :]
     return {}, text
 
 
@@ -63,7 +63,7 @@ def _yaml(lines: str) -> dict[str, MetadataValue] | None:
     except (yaml.YAMLError, RecursionError, ValueError):
         rows = lines.split("\n")
         return (
-            dict(_by_line(rows))
+            _flat(dict(_by_line(rows)))
             if all(map(_LINE.match, rows)) and _FIELD.match(lines.lstrip().partition("\n")[0])
             else None
         )
@@ -81,13 +81,20 @@ def _flat(fields: object) -> dict[str, MetadataValue] | None:
     """The fields with dotted names; None where they are no fields, or too many."""
     if not isinstance(fields, dict) or not fields or _n_values(fields) > _MAX_VALUES:
         return None
+    if all(" " in str(key) for key in fields):  # a sentence with a colon
+        return None
     flat: dict[str, MetadataValue] = {}
     for key, value in fields.items():
         try:
             flat |= flattened({str(key): value})
         except DocumentError:
             continue  # a value that no filter can compare
-    return {key: value for key, value in flat.items() if value is not None}
+    named = next((key for name in _AUTHORS for key in fields if str(key).lower() == name and fields[key]), None)
+    authors = names_of(fields[named]) if named is not None else []
+    known: dict[str, MetadataValue] = {
+        key: value for key, value in flat.items() if value is not None and not (authors and key == named)
+    }
+    return known | {"authors": [*authors]} if authors else known
 
 
 def _n_values(value: object) -> int:
@@ -98,16 +105,3 @@ def _n_values(value: object) -> int:
         one = todo.pop()
         todo.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
     return count
-
-
-def _with_authors(fields: dict[str, MetadataValue]) -> dict[str, MetadataValue]:
-    """Add the names of the authors as `authors`, however the fields spell them."""
-    for field in _AUTHORS:
-        given, family = (fields.get(f"{field}.{part}") for part in ("given", "family"))
-        value = fields.get(f"{field}.name") or fields.get(f"{field}.literal") or fields.get(field)
-        if isinstance(given, list) and isinstance(family, list) and not value:
-            value = [f"{first or ''} {last or ''}".strip() for first, last in zip(given, family, strict=False)]
-        if value:
-            names = value if isinstance(value, list) else split_names(str(value))
-            return {key: one for key, one in fields.items() if key != field} | {"authors": [*names]}
-    return fields

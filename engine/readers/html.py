@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lxml import etree
 
@@ -16,7 +16,7 @@ from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import split_names, typed_scalar
 from engine.text.cleaning import without_encoded
-from engine.text.document import Document, MetadataValue
+from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.
@@ -44,15 +44,24 @@ _FRAMES = frozenset(["header", "footer", "aside"])
 _PARTS = frozenset(["main", "article", "section"])
 _NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
 _STRUCK = re.compile(r"text-decoration[\w-]*\s*:[^;]*line-through", re.IGNORECASE)
+_STRUCK_CLASS = re.compile(
+    r"(?:^|\s)(?:deleted|struck|strike(?:-?through|out)?|line-through|diff-del)(?:\s|$)", re.IGNORECASE
+)
+_PAGE_BREAK = re.compile(r"\b(?:doc-)?pagebreak\b")
+_RAISED_STYLE = re.compile(r"vertical-align\s*:\s*(?:super|text-top)", re.IGNORECASE)
+_NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
+_NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
+_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-editsection\b")
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
 _META_FIELDS = {
     "author": "authors",
     "citation_author": "authors",
+    "citation_authors": "authors",
     "dc.creator": "authors",
     "citation_doi": "doi",
     "citation_journal_title": "journal",
@@ -77,18 +86,22 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 def _title(root: Element) -> str:
     """The title of the page, without the name of the site where a heading shows the title alone."""
-    declared, shown = words(root.find(".//head/title")), rendered(root.find(".//h1"), GRAMMAR)
+    named = root.find(".//head/meta[@name='citation_title']")
+    declared = words(root.find(".//head/title")) if named is None else named.get("content") or ""
+    shown = rendered(root.find(".//h1"), GRAMMAR)
     is_without_site = (
         len(shown) >= 4
         and declared.startswith(shown)
         and re.match(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s", declared[len(shown) :])
     )
     is_after_site = len(shown) >= 4 and re.search(rf"[-|\u2013\u2014:\u00b7\u2022]\s+{re.escape(shown)}$", declared)
-    return shown if is_without_site or is_after_site else declared or shown
+    return shown if is_without_site or is_after_site or is_made_up_title(declared) else declared
 
 
-def add_page(data: bytes, blocks: Blocks) -> Element:
+def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Element:
     """Append the text of a page to `blocks`; returns the root of the page, without its link lists.
+
+    A page of a book has no frame: its asides, headers and footers are text.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
@@ -98,11 +111,15 @@ def add_page(data: bytes, blocks: Blocks) -> Element:
         blocks.skip(markup.all_text(element))
     blocks.expect(markup.all_text(root))
     blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks)
-    main = _main_part(root)
+    main = root if is_of_book else _main_part(root)
+    notes: list[Element] = []
     if main is not root:
-        frame = [main, *root.iter("head", "script", "style", "template")]
+        outside = (one for one in root.iter("section", "div", "aside", "ol", "footer") if _NOTES.search(_names(one)))
+        notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
+        frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
-    write(main, GRAMMAR, blocks)
+    for part in (main, *notes):
+        write(part, BOOK_GRAMMAR if is_of_book or part in notes else GRAMMAR, blocks)
     return root
 
 
@@ -112,7 +129,7 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
-    text = _START_TAG.sub(_without_many_attributes, text)
+    text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)
@@ -122,6 +139,10 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
         raise DocumentError("its elements are nested too deeply to be read whole; convert it to text")
     if root is None:
         raise DocumentError("it holds no text")
+    head = root.find("head")
+    if head is not None and root.find("body") is None:  # the parser takes the elements of HTML 5 into the head
+        body = etree.SubElement(root, "body")
+        body.extend([child for child in head if child.tag not in _NOT_BODY])
     return root
 
 
@@ -144,7 +165,7 @@ def _left_out(element: Element) -> str | None:
     tag = local_name(element)
     if tag in _SILENT:
         return None if tag == "script" and _formula_of(element) else ""
-    if tag == "img" and _MATH.search(element.get("class") or ""):
+    if tag == "img" and (_MATH.search(element.get("class") or "") or _initial(element)):
         return None if _formula_of(element) else ""
     reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
     if reason is not None or not (element.attrib or tag in _FRAMES):
@@ -153,13 +174,24 @@ def _left_out(element: Element) -> str | None:
         return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
     if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
         return ""
-    names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return _reason_of_looks(element, names) or _frame_reason(element, tag, names)
+    return _reason_of_looks(element, _names(element)) or _frame_reason(element, tag, _names(element))
+
+
+def _names(element: Element) -> str:
+    return f"{element.get('class') or ''} {element.get('id') or ''}"
+
+
+def _initial(picture: Element) -> str:
+    """The letter that a picture shows at the start of a word; "" for any other picture."""
+    letter, rest = (picture.get("alt") or "").strip(), picture.tail or ""
+    return letter if len(letter) == 1 and letter.isupper() and rest[:1].islower() else ""
 
 
 def _reason_of_looks(element: Element, names: str) -> str | None:
     """The reason to leave out an element by its class, its style and its state; None for none."""
-    if _STAR_PAGE.search(names) and element.tag not in _BLOCKS and markup.n_words(element) <= 3:
+    roles = " ".join(value for name, value in element.items() if name.endswith(("role", "type")))
+    is_page = _STAR_PAGE.search(names) or _PAGE_BREAK.search(roles)
+    if is_page and element.tag not in _BLOCKS and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
     if _EDIT_LINKS.search(names):
         return reasons.NAVIGATION
@@ -169,7 +201,7 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
         return reasons.HIDDEN
     if element.tag == "dialog" and element.get("open") is None:
         return reasons.HIDDEN
-    return reasons.DELETED if _STRUCK.search(style) else None
+    return reasons.DELETED if _STRUCK.search(style) or _STRUCK_CLASS.search(element.get("class") or "") else None
 
 
 def _frame_reason(element: Element, tag: str, names: str) -> str | None:
@@ -183,6 +215,8 @@ def _frame_reason(element: Element, tag: str, names: str) -> str | None:
 def _formula_of(element: Element) -> str:
     """The text of a formula that is a picture or a script with its source in TeX; "" for anything else."""
     if element.tag == "img":
+        if initial := _initial(element):
+            return initial
         source = element.get("alt") or ""
         is_formula = _MATH.search(element.get("class") or "") and not _has_mathml(element)
         return tex_text(source) if source and is_formula else ""
@@ -198,9 +232,9 @@ def _has_mathml(picture: Element) -> bool:
 
 
 def _is_raised(element: Element) -> bool:
-    if element.tag == "sup":
+    if element.tag == "sup" or (element.tag == "span" and _RAISED_STYLE.search(element.get("style") or "")):
         return True
-    if element.tag != "a" or not (element.get("href") or "").startswith("#"):
+    if element.tag != "a" or "#" not in (element.get("href") or "")[:100]:
         return False
     return (
         _NOTE_LINK.match("".join(element.itertext(etree.Element)).strip()) is not None
@@ -230,7 +264,9 @@ GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=frozenset(["section"]),
     tex=_formula_of,
+    is_ordered=lambda element: element.tag == "ol",
 )
+BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in _FRAMES else _left_out(element))
 
 
 def _metadata(root: Element) -> dict[str, MetadataValue]:

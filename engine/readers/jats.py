@@ -34,7 +34,8 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     blocks.expect(markup.all_text(root))
     markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks.add(article.title)
-    blocks.add(rendered(article.find("title-group/{*}subtitle"), _GRAMMAR))
+    for other in article.other_titles():
+        blocks.add(rendered(other, _GRAMMAR))
     for abstract in (*article.meta_all("abstract"), *article.meta_all("trans-abstract")):
         if abstract.find("{*}title") is None:
             blocks.add_heading("Abstract", 1)
@@ -93,6 +94,8 @@ def _left_out(element: Element) -> str | None:
         return ""
     if tag == "label" and parent is not None and local_name(parent) in _HEADED:
         return ""
+    if tag == "styled-content" and "line-through" in (element.get("style") or ""):
+        return reasons.DELETED
     return _REASONS.get(tag)
 
 
@@ -172,6 +175,7 @@ _GRAMMAR = Grammar(
             "year",
         ]
     ),
+    is_ordered=lambda element: element.get("list-type") == "order",
     tex=_tex,
 )
 
@@ -195,10 +199,14 @@ class _Article:
         """Direct children of the article's own metadata."""
         return [] if self._meta is None else self._meta.findall(f"{{*}}{tag}")
 
+    def other_titles(self) -> list[Element]:
+        """The subtitle, and the titles in other languages."""
+        group = self.find("title-group")
+        return [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title")]
+
     def written(self) -> list[Element | None]:
         """Elements that are text."""
-        titles = [self._title, self.find("title-group/{*}subtitle")]
-        return [*titles, *self.meta_all("abstract"), *self.meta_all("trans-abstract")]
+        return [self._title, *self.other_titles(), *self.meta_all("abstract"), *self.meta_all("trans-abstract")]
 
     def described(self) -> list[Element | None]:
         """Elements that are metadata."""
@@ -224,7 +232,7 @@ class _Article:
             person
             for group in self.meta_all("contrib-group")
             for person in group.iterfind("{*}contrib")
-            if person.get("contrib-type", "author") == "author"
+            if person.get("contrib-type", "author").lower() == "author"
         ]
         names = [person_name(person) for person in people]
         return [name for name in names if name]

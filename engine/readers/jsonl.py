@@ -31,6 +31,7 @@ from typing import Any, BinaryIO, cast
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.scalars import names_of
 from engine.readers.text import running_text
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable, assemble
@@ -46,6 +47,7 @@ _TEXTS = {
 _PARTS = ("text", "abstract", "head_matter", "opinions", "body_text", "data")  # of an object that holds text
 _TITLES = ("title", "case_name", "name", "name_abbreviation", "headline")
 _IDS = ("_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number")
+_AUTHORS = ("authors", "author", "creators", "creator")
 _MAX_DEPTH = 6  # of text in objects
 _TAG = re.compile(r"<[^<>]{0,1000}>")
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
@@ -114,7 +116,11 @@ def _records(text: str) -> list[dict[str, Any]]:
     if len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines if line.strip()):
         return [_parse(line) for line in lines if line.strip()]
     if not text.lstrip().startswith("["):
-        return [_parse(text)]
+        record = _parse(text)
+        lists = [value for value in record.values() if value and isinstance(value, list) and isinstance(value[0], dict)]
+        known = {"text", "sections", *_TEXTS}
+        is_page = len(lists) == 1 and known.isdisjoint(record) and not known.isdisjoint(lists[0][0])
+        return [one for one in lists[0] if isinstance(one, dict)] if is_page else [record]
     record = _parse(f'{{"records": {text}}}')["records"]
     if not record or not all(isinstance(one, dict) for one in record):
         raise DocumentError("it is a JSON list, not of objects; write one object a line into a .jsonl file")
@@ -209,6 +215,11 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
         if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
+    authors = next((record[name] for name in _AUTHORS if record.get(name)), metadata.get("authors"))
+    inside = record.get("metadata")
+    authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
+    if names := [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors):
+        metadata["authors"] = [*names]
     blocks = Blocks()
     blocks.add(title)
     if record.get("sections"):
@@ -251,7 +262,8 @@ def _parts_of(value: object, heading: str, depth: int) -> Iterator[tuple[str, st
     if isinstance(value, str):
         yield heading, clean(_TAG.sub("", value) if value.lstrip().startswith("<") else value)
     elif isinstance(value, list) and depth < _MAX_DEPTH:
-        for item in value:
+        is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
+        for item in [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value:
             for name, text in _parts_of(item, heading, depth + 1):
                 yield name, text
                 heading = "" if name == heading else heading
@@ -297,7 +309,7 @@ def _add_sections(blocks: Blocks, sections: object) -> dict[str, list[Scalar]]:
         level = section.get("level")
         title = _text_of(section, "heading") or _text_of(section, "title")
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else 1)
-        blocks.add(_text_of(section, "text"))
+        blocks.add(running_text(_text_of(section, "text")).text)
         kind = section.get("kind")
         if title and isinstance(kind, str) and kind.strip():
             kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))

@@ -15,6 +15,7 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks
 from engine.readers.latex_commands import with_acronyms, with_units, without_branches, without_revisions
 from engine.readers.latex_macros import (
+    Macro,
     balanced,
     closing_braces,
     expanded,
@@ -24,8 +25,8 @@ from engine.readers.latex_macros import (
 )
 from engine.readers.latex_source import LatexSource, included_files, load
 from engine.readers.scalars import split_names
-from engine.text.cleaning import one_line, raised, without_encoded
-from engine.text.document import Document, MetadataValue, Scalar, assemble
+from engine.text.cleaning import joined_lines, one_line, raised, without_encoded
+from engine.text.document import Document, MetadataValue, Scalar, assemble, is_made_up_title
 
 __all__ = ["included_files", "read", "read_in_folder"]
 
@@ -43,9 +44,10 @@ _DROPPED = re.compile(
 _ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
 _PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
-_FRONT = re.compile(r"\\(title|author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
+_FRONT = re.compile(r"\\(title|(?:icml)?author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
+_ADDRESS = re.compile(r"\S+@\S+.*")  # of mail
 _THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
 _AUTHOR_END = re.compile(
     r"\\\\|\\(?:thanks|footnote|footnotemark|inst|affil|orcid|email|texttt|url|address|IEEEauthorblockA|IEEEmembership)"
@@ -53,7 +55,7 @@ _AUTHOR_END = re.compile(
 )
 _AUTHOR_MARK = re.compile(
     r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
-    r"|\\(?:corref|fnref|inst|authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
+    r"|\\(?:corref|fnref|inst|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
     r"|\\IEEEauthorblockN(?![A-Za-z])"
 )
 
@@ -88,9 +90,12 @@ def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
     tex, n_encoded = without_encoded(latex.text)
     tex, n_variants = without_branches(tex)
     text, macros = without_definitions(with_units(with_acronyms(tex)), _Kept())
+    if "\\texorpdfstring" in text:
+        macros["texorpdfstring"] = Macro("#1", "mm")
     text, revisions = without_revisions(expanded(text, macros))
     front = _front_matter(text)
-    titled, thanks = _without_thanks(front["title"][0]) if front["title"] else ("", [])
+    titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]
+    titled, thanks = _without_thanks(titles[0]) if titles else ("", [])
     title = one_line(latex.with_code(plain(titled)))
     preamble, begin, body = text.partition(r"\begin{document}")
     body = (body if begin else text).partition(r"\end{document}")[0]
@@ -129,7 +134,7 @@ def _front_matter(text: str) -> dict[str, list[str]]:
     for match in _FRONT.finditer(text):
         if match.start() >= start:
             group = group_at(text, match.end(), closing)
-            found[match[1]].append(without_settings(text[group.start : group.stop]))
+            found[match[1].removeprefix("icml")].append(without_settings(text[group.start : group.stop]))
             start = group.end
     return found
 
@@ -152,7 +157,7 @@ def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, M
         for author in front["author"]
         for part in _AUTHOR_BORDER.split(_AUTHOR_MARK.sub("", author))
         for line in _AUTHOR_SPACE.split(_AUTHOR_END.split(part)[0])
-        for name in split_names(one_line(plain(line)))
+        for name in split_names(_ADDRESS.sub("", one_line(plain(line))))
     ]
     authors: list[Scalar] = [name for name in dict.fromkeys(names) if any(map(str.isalpha, name))]
     fields: dict[str, MetadataValue] = {
@@ -273,6 +278,7 @@ def plain(latex: str) -> str:
     text = _converted(balanced(_OPTION.sub(r"\1", _GROUPS.sub("} {", latex))))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
+    text = "\n\n".join(map(joined_lines, text.split("\n\n")))
     return _ALONE.sub("", re.sub(r" +([.,;:)\]])", r"\1", text)).strip()
 
 

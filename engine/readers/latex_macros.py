@@ -412,7 +412,9 @@ def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mappin
 _KNOWN_ENVIRONMENTS = frozenset([
     "array", "alignat", "alignedat", "gather", "aligned", "enumerate", "itemize", "description", "equation", "subarray",
 ])  # fmt: skip
-_TITLE_OPTION = re.compile(r"(?:^|,)[ \t]*+(?:title|caption)[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,{}\]]{1,300}+))")
+_TITLE_OPTION = re.compile(
+    r"(?:^|,)[ \t]*+(?:(?:frame)?title|caption)[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,{}\]]{1,300}+))"
+)
 _NOT_WORDS = re.compile(
     r"[^\w]*|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrp|@{}]{1,20}"
     r"|[^{}=]{0,80}=[^{}]{0,200}"

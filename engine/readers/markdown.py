@@ -12,8 +12,8 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
 from engine.readers.front_matter import front_matter
-from engine.text.cleaning import without_encoded
-from engine.text.document import Document, assemble
+from engine.text.cleaning import joined_words, without_encoded
+from engine.text.document import Document, assemble, is_made_up_title
 from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
@@ -21,10 +21,11 @@ _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
 _COMMENT = re.compile(
     r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*|(?P<ticks>`+)[^`\n]|(?P<comment><!--)"
     r"|(?P<struck>(?<![~\\])~~(?=[^~\s])[^~\n]{1,1000}(?<!\s)~~(?!~)"
-    r"|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?",
+    r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
+    r"|(?P<note>^ {0,3}\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE,
 )
-_LEFT_OUT = re.compile(r"<!--|~~|<(?:del|s|strike|rt|rp)>")
+_LEFT_OUT = re.compile(r"<!--|~~|<(?:del|s|strike|rt|rp)>|\{--|\[(?://|comment)\]:")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
@@ -52,16 +53,18 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
+    text = joined_words(text)
     text, counts = _without_comments(text)
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
-    title = fields.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
+    declared = str(fields.pop("title", ""))
+    title = next((head.title for head in headings if head.level == 1), "") if is_made_up_title(declared) else declared
     return assemble(
         text,
         headings,
         doc_id=doc_id,
         source=source,
-        title=str(title),
+        title=title,
         metadata=fields,
         left_out={
             reasons.FIGURES: len(_PICTURE.findall(text)),
@@ -128,6 +131,10 @@ def _without_comments(text: str) -> tuple[str, dict[str, int]]:
             counts[reasons.COMMENT_WORDS] += len(text[place:stop].split())
             parts.append(text[start : match.start()])
             start = place = stop + 3
+        elif match["note"]:
+            counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
+            parts.append(text[start : match.start()])
+            start = place
         elif match["struck"]:
             if match["tag"] != "rp":
                 counts[reasons.READINGS if match["tag"] == "rt" else reasons.DELETED] += len(match["struck"].split())

@@ -15,7 +15,7 @@ from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.formulas import mathml_text
 from engine.readers.left_out import ELEMENTS, REFERENCES
-from engine.text.cleaning import joined_lines, one_line, raised
+from engine.text.cleaning import joined_lines, joined_words, one_line, raised
 
 Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
@@ -52,6 +52,7 @@ class Grammar:
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
     is_inside_word: Callable[[Element], bool] = _is_never  # a break of a line or a page that a word runs across
+    is_ordered: Callable[[Element], bool] = _is_never  # a list whose items are numbered
     pin: Callable[[Element], str] | None = field(default=None)  # the number of a block outside of its text, or ""
     tex: Callable[[Element], str] | None = field(default=None)  # the text of an element in the notation of TeX
 
@@ -143,6 +144,7 @@ class _Walk:
         self._row: Element | None = None
         self._verbatim = 0
         self._is_apart = False  # whether the next text does not continue the word before it
+        self._numbers: dict[Element, int] = {}  # of the next items of ordered lists
         self._raised: list[int] = []  # where superscripts begin in the buffer
         self._sections: list[tuple[str, int] | None] = []  # title and level of the open sections
 
@@ -188,9 +190,9 @@ class _Walk:
         if text or tag == "math":
             self._blocks.skip(all_text(node))
         if text:
-            self._is_apart = True
+            self._is_apart = is_formula = len(text) > 1 or tag != "img"  # a picture of one letter begins a word
             self._add(text)
-            self._is_apart = True
+            self._is_apart = is_formula
         return bool(text) or tag == "math"
 
     def _add(self, text: str) -> None:
@@ -221,7 +223,7 @@ class _Walk:
         elif tag in grammar.cells:
             self._start_cell()
         elif tag in grammar.items:
-            self._start(prefix="- ")
+            self._start(prefix=self._mark_of(node))
         elif tag in grammar.rows:
             self._start()
             # A row that holds headings or tables lays out a page: its parts stay blocks.
@@ -234,6 +236,17 @@ class _Walk:
             self._raised.append(len(self._buffer))
         elif tag in grammar.words:
             self._is_apart = True
+
+    def _mark_of(self, item: Element) -> str:
+        """The number of an item of an ordered list, or a bullet."""
+        parent = item.getparent()
+        if parent is None or not self._grammar.is_ordered(parent):
+            return "- "
+        start = parent.get("start") or "1"
+        first = int(start) if start.isascii() and start.isdecimal() and len(start) < 7 else 1
+        number = self._numbers.get(parent, first)
+        self._numbers[parent] = number + 1
+        return f"{number}. "
 
     def _close(self, node: Element) -> None:
         tag, grammar = local_name(node), self._grammar
@@ -314,9 +327,10 @@ class _Walk:
         text = "".join(self._buffer)
         self._buffer, self._is_apart, self._raised = [], False, []
         if self._verbatim:
-            text = text.replace(_BREAK, "\n")
+            text = joined_words(text.replace(_BREAK, "\n"))
         else:
             text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
+            text = joined_words(text) if "-\n" in text else text
         if text.strip():
             start = self._blocks.add(self._prefix + text.rstrip(), self._separator)
             if self._pin:

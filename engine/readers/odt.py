@@ -13,7 +13,7 @@ from engine.readers import markup
 from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
-from engine.text.document import Document, MetadataValue
+from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _REASONS = {
     **dict.fromkeys(
@@ -62,7 +62,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         )
         blocks.left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
     meta = _part(archive, "meta.xml", blocks)
-    title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body, root)
+    declared = "" if meta is None else words(meta.find(".//{*}meta/{*}title"))
+    title = _titled(body, root) or declared if is_made_up_title(declared) else declared
     return blocks.document(doc_id, source, title, _metadata(meta))
 
 

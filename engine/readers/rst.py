@@ -129,6 +129,8 @@ def _fields(tree: nodes.document) -> dict[str, str]:
     for field in first:
         if isinstance(field, nodes.field):
             name, value = field[0].astext().lower(), one_line(field[1].astext())
+            if name in _AUTHORS:
+                value = "; ".join(one_line(one.astext()) for one in field[1].findall(nodes.paragraph))
             fields[name] = f"{fields[name]}; {value}" if fields.get(name) and name in _AUTHORS else value
     return fields
 

@@ -41,6 +41,33 @@ def split_names(text: str) -> list[str]:
     return _distinct(parts)
 
 
+_WHOLE = ("name", "literal", "fullname", "displayname", "collab", "author")
+_GIVEN, _FAMILY = (
+    ("given", "givenname", "first", "firstname", "forename"),
+    ("family", "familyname", "last", "lastname", "surname"),
+)
+
+
+def names_of(value: object) -> list[str]:
+    """Names of authors as a record has them: a text, a list of names, or objects with the parts of names."""
+    if isinstance(value, str):
+        return split_names(value)
+    if isinstance(value, list):
+        return _distinct([name for one in value for name in ([one] if isinstance(one, str) else names_of(one))])
+    if not isinstance(value, dict):
+        return []
+    parts = {str(key).lower().replace("_", "").replace("-", ""): one for key, one in value.items()}
+    whole = next((parts[key] for key in _WHOLE if parts.get(key)), None)
+    if whole is not None:
+        return [whole] if isinstance(whole, str) else names_of(whole)
+    given, middle, family = (
+        next((parts[key] for key in keys if parts.get(key)), "") for keys in (_GIVEN, ("middle",), _FAMILY)
+    )
+    middle = " ".join(map(str, middle)) if isinstance(middle, list) else middle
+    name = " ".join(f"{given} {middle} {family} {parts.get('suffix') or ''}".split())
+    return [name] if name else [str(key) for key, one in value.items() if len(value) == 1 and isinstance(one, dict)]
+
+
 def is_organisation(name: str) -> bool:
     """Whether a name is that of an organisation, by its words."""
     return "," not in name and _ORGANISATION.search(name) is not None

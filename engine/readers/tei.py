@@ -77,6 +77,8 @@ def _left_out(element: Element) -> str | None:
         siblings = list(parent.iterchildren("*"))
         wanted = next((one for one in siblings if local_name(one) in _CHOICES[above]), siblings[0])
         return None if element is wanted else reasons.DELETED if tag == "del" else reasons.VARIANTS
+    if tag == "hi" and re.search(r"strike|line-through|struck", _looks(element)):
+        return reasons.DELETED
     if tag in _REASONS:
         return _REASONS[tag]
     return _DROPPED_DIVISIONS.get(element.get("type") or "") if _DIVISION.match(tag) else None
@@ -85,8 +87,15 @@ def _left_out(element: Element) -> str | None:
 def _is_raised(element: Element) -> bool:
     tag = local_name(element)
     if tag == "hi":
-        return re.search(r"sup", element.get("rend") or "") is not None
-    return tag == "ref" and element.get("type") in ("bibr", "foot", "note", "noteAnchor")
+        return re.search(r"\bsup", _looks(element)) is not None
+    is_mark = (element.get("target") or "").startswith("#") and re.fullmatch(
+        r"\W*\d{1,3}\W*", words(element)
+    ) is not None
+    return tag == "ref" and (element.get("type") in ("bibr", "foot", "note", "noteAnchor") or is_mark)
+
+
+def _looks(element: Element) -> str:
+    return " ".join(element.get(name) or "" for name in ("rend", "rendition", "style"))
 
 
 def _is_inside_word(element: Element) -> bool:
@@ -145,6 +154,7 @@ _GRAMMAR = Grammar(
         ]
     ),
     is_inside_word=_is_inside_word,
+    is_ordered=lambda element: local_name(element) == "list" and "order" in (element.get("type") or ""),
     tex=_tex,
 )
 

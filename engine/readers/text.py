@@ -22,6 +22,11 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
+_PART = re.compile(
+    r"\W*(?:chapter|section|article|part|book|canto|letter|act|scene|lecture|exhibit|appendix|claim|question|kapitel"
+    r"|artikel|chapitre|capítulo|§)\s*0\W*$"
+)
+_READING = re.compile("(?<=[\u3400-\u9fff々])《[\u3041-\u30ff]{1,20}》")
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
 _MAX_HEAD_CHARS = 150
@@ -58,7 +63,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
 
 def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Document:
     """Read a text that is in no form of its own."""
-    running = running_text(decoded)
+    n_readings = len(_READING.findall(decoded)) if "《" in decoded else 0
+    running = running_text(_READING.sub("", decoded) if n_readings else decoded)
     text = running.text
     fields = header_fields(text)
     metadata: dict[str, MetadataValue] = {
@@ -76,7 +82,11 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
         title=title,
         metadata=metadata,
         pages=running.pages,
-        left_out={reasons.RUNNING_HEADS: running.n_heads, reasons.ENCODED: n_encoded},
+        left_out={
+            reasons.RUNNING_HEADS: running.n_heads,
+            reasons.ENCODED: n_encoded,
+            reasons.READINGS: n_readings,
+        },
     )
 
 
@@ -199,7 +209,7 @@ def _repeated(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) ->
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
     most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
-    return frozenset(by_number | by_place)
+    return frozenset(mask for mask in by_number | by_place if not _PART.match(mask))
 
 
 def _mask(line: str) -> str:
@@ -348,7 +358,7 @@ _DOCKET = re.compile(
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(
-    r"^[ \t]*(?:(?:in )?the )?[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
+    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus)[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
     r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
     re.IGNORECASE | re.MULTILINE,
 )

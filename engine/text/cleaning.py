@@ -31,6 +31,7 @@ def one_line(text: str) -> str:
 _UNSPACED = "\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
+_SOFT_BREAK = re.compile("\u00ad[ \\t]*\\n\\s*")
 _ROMAN = re.compile(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
 
 
@@ -41,7 +42,7 @@ def is_unspaced(before: str, after: str) -> bool:
 
 def joined_lines(text: str) -> str:
     """Join lines that break between two characters of a script without spaces."""
-    return text if text.isascii() else _UNSPACED_BREAK.sub("", text)
+    return text if text.isascii() else _UNSPACED_BREAK.sub("", _SOFT_BREAK.sub("", text))
 
 
 _HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")

@@ -30,7 +30,8 @@ LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as 
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
 _MADE_UP_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel) - .*|word document|powerpoint presentation"
-    r"|(?:untitled|document|unbenannt|dokument|title|titel|no title|unspecified|\(anonymous\)|slide)[\s_-]*\d*"
+    r"|(?:untitled(?: document)?|unknown(?: title)?|\[unknown\]|document|unbenannt|dokument|title|titel|no title"
+    r"|unspecified|\(anonymous\)|slide|new page|index)[\s_-]*\d*"
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )

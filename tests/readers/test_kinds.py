@@ -391,3 +391,93 @@ def test_columns_of_vertical_writing_go_from_right_to_left() -> None:
     )
     (document,) = documents("a.pdf", pdf_of_contents([content], font))
     assert document.text == "".join(columns)
+
+
+_TEI = "<TEI><teiHeader><fileDesc><titleStmt><title>t</title></titleStmt></fileDesc></teiHeader><text><body><p>"
+_TEI_END = "</p></body></text></TEI>"
+_BEGIN, _END = r"\documentclass{article}\begin{document}", r"\end{document}"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text"),
+    [
+        ("a.txt", "水門《すいもん》は古い。", "水門は古い。"),
+        ("a.xml", f'{_TEI}The <hi rend="strikethrough">ten</hi> toll is <hi rendition="#sup">a</hi>.{_TEI_END}',
+         "t The toll is a."),
+        ("a.xml", f"{_TEI}The judg-<lb/>ment<ref target='#n1'>1</ref>{_TEI_END}", "t The judgment^1"),
+        ("a.html", '<p>A <span class="struck">old</span> toll<span style="vertical-align: super">2</span>', "A toll^2"),
+        ("a.html", '<p>A <span style="font-size: 0">zero</span>toll, <span style="font-size: 0.8em">small</span>',
+         "A toll, small"),
+        ("a.html", "<title>t</title><main><p>Held.</p></main><footer>foot</footer>", "Held."),
+        ("a.html", "<html><body><p>Herons.</p></body></html><html><body><p>Otters.</p></body></html>",
+         "Herons. Otters."),
+        ("a.html", f'<article><p>{"Held. " * 9}</p></article><div id="footnotes"><p>A note.</p></div>',
+         "Held. " * 9 + "A note."),
+        ("a.html", '<p>The jud<span role="doc-pagebreak">4</span>gment', "The judgment"),
+        ("a.html", '<p><img src="o.png" alt="O">nce upon a time', "Once upon a time"),
+        ("a.html", '<ol start="3"><li>Oak<ol><li>old</li></ol></li><li>Elm</li></ol>', "3. Oak 1. old 4. Elm"),
+        ("a.html", "<pre>The judg-\nment of the reser-\nvoir</pre>", "The judgment of the reservoir"),
+        ("a.md", "The toll {--ten--} is due.\n\n[//]: # (a remark)\n", "The toll is due."),
+        ("a.md", "The judg-\nment of the reser-\nvoir", "The judgment of the reservoir"),
+        ("a.md", "---\nOn herons: they wade.\n---\nText.", "--- On herons: they wade. --- Text."),
+        ("a.tex", f"{_BEGIN}堤防の上を人が\n歩く。{_END}", "堤防の上を人が歩く。"),
+        ("a.tex", rf"{_BEGIN}A \texorpdfstring{{shown}}{{listed}} word{_END}", "A shown word"),
+        ("a.json", '{"sections": [{"heading": "h", "text": "The judg-\\nment of the reser-\\nvoir"}]}',
+         "h The judgment of the reservoir"),
+        ("a.json", '{"claims": ["A pump.", "A gate."]}', "Claims 1. A pump. 2. A gate."),
+        ("a.txt", "\f".join(f"CHAPTER {n}\n\nThe {it} rose.\n\nThe {it} fell." for n, it in enumerate("abcde", 1)),
+         " ".join(f"CHAPTER {n} The {it} rose. The {it} fell." for n, it in enumerate("abcde", 1))),
+    ],
+)  # fmt: skip
+def test_a_kind_of_fault_is_mended_in_other_formats(name: str, source: str, text: str) -> None:
+    (document,) = read_bytes(source.encode(), name)
+    assert isinstance(document, Document)
+    assert " ".join(document.text.split()) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "authors"),
+    [
+        ("a.md", "---\nauthor:\n- name: Ann Vane\n- Rin Okabe\n---\nText.", ["Ann Vane", "Rin Okabe"]),
+        ("a.md", "---\nAuthors:\n- name: {given: Ann, family: Vane}\n---\nText.", ["Ann Vane"]),
+        ("a.json", '{"text": "t", "authors": [{"first": "Ann", "middle": ["B."], "last": "Vane"}]}', ["Ann B. Vane"]),
+        ("a.json", '{"text": "t", "authors": "Ann Vane, Rin Okabe"}', ["Ann Vane", "Rin Okabe"]),
+        ("a.rst", "t\n=\n\n:Authors: - Ann Vane\n          - Rin Okabe\n\nText.\n", ["Ann Vane", "Rin Okabe"]),
+        ("a.tex", rf"\author{{\name Ann Vane \email a@b.c \AND \name Rin Okabe}}{_BEGIN}t{_END}",
+         ["Ann Vane", "Rin Okabe"]),
+        ("a.tex", rf"\icmlauthor{{Ann Vane}}{{lab}}\icmlauthor{{Rin Okabe}}{{lab}}{_BEGIN}t{_END}",
+         ["Ann Vane", "Rin Okabe"]),
+    ],
+)  # fmt: skip
+def test_authors_of_all_spellings_are_read(name: str, source: str, authors: list[str]) -> None:
+    (document,) = read_bytes(source.encode(), name)
+    assert isinstance(document, Document)
+    assert document.metadata["authors"] == authors
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.html", "<title>Untitled Document</title><h1>Locks</h1><p>Text."),
+        ("a.html", '<title>Document</title><meta name="citation_title" content="Locks"><p>Text.'),
+        ("a.md", "---\ntitle: Untitled\n---\n# Locks\n\nText."),
+        ("a.tex", rf"\title{{Untitled}}\title{{Locks}}{_BEGIN}t{_END}"),
+    ],
+)
+def test_a_title_that_a_program_made_up_is_not_taken(name: str, source: str) -> None:
+    (document,) = read_bytes(source.encode(), name)
+    assert isinstance(document, Document)
+    assert document.title == "Locks"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("iso8859-15", "L'écluse supérieure était fermée; l'œuvre coûte 5 €. "),
+        ("iso8859-2", "A víz emelkedett, az őr bezárta a felső zsilipet, és feljegyezte a szintet. "),
+    ],
+)
+def test_letters_that_only_some_languages_have_tell_the_encoding(encoding: str, text: str) -> None:
+    (document,) = read_bytes((text * 3).encode(encoding), "a.txt")
+    assert isinstance(document, Document)
+    assert document.text == text * 3
