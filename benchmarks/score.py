@@ -16,7 +16,7 @@ from benchmarks.metrics import MEASURED, evaluate
 from benchmarks.program import program
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Ranking
-from benchmarks.tables.pivot import markdown, p_cells
+from benchmarks.tables.pivot import Cell, p_cells, pivot
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,15 @@ def _values(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, list[float]]:
 
 
 def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str:
-    is_paired = len(names) > 1
-    head = [f"{n_queries:,} queries", f"{names[0]} [95 %]", *([names[1], "p"] if is_paired else [])]
-    ps = p_cells([score.p for score in scores])
-    rows = [
-        [
-            score.measure,
-            f"{score.mean:.4f} [{score.low:.4f}, {score.high:.4f}]",
-            *([f"{score.other:.4f}", p] if is_paired else []),
-        ]
-        for score, p in zip(scores, ps, strict=True)
-    ]
-    note = ["", "p: two-sided paired randomisation test, adjusted after Holm over the measures."] if is_paired else []
-    return "\n".join([*markdown(head, rows), *note])
+    columns: dict[str, Cell[Score] | Sequence[str]] = {
+        f"{n_queries:,} queries": lambda score: score.measure,
+        f"{names[0]} [95 %]": lambda score: f"{score.mean:.4f} [{score.low:.4f}, {score.high:.4f}]",
+    }
+    if len(names) == 1:
+        return "\n".join(pivot(scores, columns))
+    columns |= {names[1]: lambda score: f"{score.other:.4f}", "p": p_cells([score.p for score in scores])}
+    note = "p: two-sided paired randomisation test, adjusted after Holm over the measures."
+    return "\n".join([*pivot(scores, columns), "", note])
 
 
 @program

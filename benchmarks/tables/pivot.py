@@ -30,16 +30,11 @@ class Measured(Protocol):
         """The origin of the record."""
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
-
-
 def pivot(rows: Sequence[RowT], columns: Mapping[str, Cell[RowT] | Sequence[str]]) -> list[str]:
     """The lines of a table: a line for each row, and for each column a query over rows, or its cells."""
     cells = [[column(row) for row in rows] if callable(column) else column for column in columns.values()]
-    return markdown(list(columns), list(zip(*cells, strict=True)))
+    lines = [list(columns), ["---"] * len(columns), *zip(*cells, strict=True)]
+    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def grouped(items: Iterable[RowT], key: Callable[[RowT], KeyT]) -> dict[KeyT, list[RowT]]:
