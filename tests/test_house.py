@@ -68,7 +68,7 @@ def module_name(file: Path) -> str:
     ("packages", "max_lines", "max_files"),
     [
         (PRODUCT, 55_200, 305),
-        (("benchmarks",), 14_360, 89),
+        (("benchmarks",), 14_350, 89),
     ],
     ids=["product", "benchmarks"],
 )
@@ -81,7 +81,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     ("benchmarks", "max_lines"),
     [
         (False, 41_910),
-        (True, 8_270),
+        (True, 8_280),
     ],
     ids=["product", "benchmarks"],
 )

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,24 +99,37 @@ def first_answers(path: Path, seed: int) -> list[Command]:
     return [Command("first answer", f"{label}, {name}", query, cold) for name, cold in (("cold", path), ("warm", None))]
 
 
+# Linux counts the memory of a process before its exec, which is that of the process that started it: a small one.
+_LAUNCH = """
+import json, os, subprocess, sys, time
+started = time.perf_counter()
+process = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(process.pid, 0)
+spent = time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, usage.ru_inblock
+with open(sys.argv[1], "w") as report:
+    json.dump([os.waitstatus_to_exitcode(status), *spent], report)
+"""
+
+
 def run(command: Command, folder: Path) -> dict[str, float]:
     """Run a command once."""
     if command.cold is not None:
         forget_pages(command.cold)
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "HF_HUB_OFFLINE": "1"}
-    with tempfile.TemporaryFile("w+") as printed:
-        started = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-P", *command.arguments], cwd=folder, env=environment, stdout=printed, stderr=printed
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+    with tempfile.TemporaryFile("w+") as printed, tempfile.NamedTemporaryFile("r") as report:
+        launch = [sys.executable, "-S", "-c", _LAUNCH, report.name, sys.executable, "-P", *command.arguments]
+        subprocess.run(launch, cwd=folder, env=environment, stdout=printed, stderr=printed, check=True)
+        code, seconds, cpu_seconds, peak_kib, blocks = json.load(report)
+        if code:
             printed.seek(0)
             last = printed.read().strip()[-_LAST_CHARACTERS:]
-            raise ProcessFailed(f"{command.name} ended with {process.returncode} ({last}); mend that first")
-    return measures(seconds, usage)
+            raise ProcessFailed(f"{command.name} ended with {code} ({last}); mend that first")
+    return {
+        WALL: round(seconds, 3),
+        CPU: round(cpu_seconds, 3),
+        PEAK: round(peak_kib / 1024, 1),
+        READ: round(blocks * 512 / 1e6, 1),
+    }
 
 
 def forget_pages(folder: Path) -> None:
@@ -128,16 +139,6 @@ def forget_pages(folder: Path) -> None:
             with path.open("rb") as stream:
                 os.fsync(stream.fileno())
                 os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def measures(seconds: float, usage: resource.struct_rusage) -> dict[str, float]:
-    """The measures of a process that ended."""
-    return {
-        WALL: round(seconds, 3),
-        CPU: round(usage.ru_utime + usage.ru_stime, 3),
-        PEAK: round(usage.ru_maxrss / 1024, 1),
-        READ: round(usage.ru_inblock * 512 / 1e6, 1),
-    }
 
 
 def time_commands(commands: Sequence[Command], folder: Path, n_rounds: int) -> Mapping[str, list[Case]]:

@@ -14,6 +14,8 @@ def test_a_command_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     measured = run(Command("a", "sum", ["-c", "sum(range(10**6)); bytearray(64 << 20)"]), tmp_path)
     assert list(measured) == [WALL, CPU, PEAK, READ]
     assert 0 < measured[CPU] <= 2 * measured[WALL] and measured[PEAK] > 64
+    held = bytearray(128 << 20)  # by this process, of which the measured one must know nothing
+    assert run(Command("a", "nothing", ["-c", "pass"]), tmp_path)[PEAK] < 64 < len(held) >> 20
 
 
 def test_the_smallest_of_all_rounds_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
