@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.encoders.encoder import Encoder
-from engine.provenance import encoder_state, provenance
-from engine.result import Hit, Provenance, Result, SectionMatrix, Status
+from engine.result import Hit, Provenance, Result, SectionMatrix, Status, encoder_state, provenance
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine
 from engine.scoring.similarity import Matches, best_matches, no_matches, products
@@ -79,11 +78,11 @@ def compare_alone(
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    mine, theirs = (as_stored(one) for one in encoder.encode([query, target]))
+    of_query, of_target = map(as_stored, encoder.encode([query, target]))
     origin = provenance(request.recorded_comparison(), encoder=encoder_state(encoder))
-    asked = with_section_weights(Query(query, mine), request.skip, request.weights)
+    weighted = with_section_weights(Query(query, of_query), request.skip, request.weights)
     background = alone(query, target, encoder.width)
-    return compare(asked, Query(target, theirs), background, scoring=request.scoring, origin=origin)
+    return compare(weighted, Query(target, of_target), background, scoring=request.scoring, origin=origin)
 
 
 def compare(
@@ -162,9 +161,9 @@ def _matches(prepared: Prepared, target: Query) -> Matches:
     left = np.flatnonzero((bits & prepared.skip) == 0)
     if not prepared.weights["chunks"] or not len(left):
         return no_matches(len(chunks), 1)
-    theirs = target.vectors.chunks[left]
-    found = best_matches(chunks, theirs, np.zeros(1, np.int64), prepared.limits.chunks, products)
-    return Matches(found.similarities, np.where(found.chunks < 0, -1, left[found.chunks]))
+    targets = target.vectors.chunks[left]
+    matches = best_matches(chunks, targets, np.zeros(1, np.int64), prepared.limits.chunks, products)
+    return Matches(matches.similarities, np.where(matches.chunks < 0, -1, left[matches.chunks]))
 
 
 def _counts(target: Query, background: Background, skip: int) -> tuple[TermCounts | KeptTable, TermCounts | KeptTable]:
@@ -176,5 +175,5 @@ def _counts(target: Query, background: Background, skip: int) -> tuple[TermCount
     apart = tables.apart
     if not skip or apart is None:
         return tables.words, tables.pairs
-    kept = [kept_table(getattr(tables, kind), getattr(apart.counts, kind), apart, skip) for kind in ("words", "pairs")]
-    return kept[0], kept[1]
+    words = kept_table(tables.words, apart.counts.words, apart, skip)
+    return words, kept_table(tables.pairs, apart.counts.pairs, apart, skip)

@@ -19,8 +19,7 @@ from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
-from engine.provenance import index_state, provenance, recorded_encoder
-from engine.result import Encoding, Hit, IndexState, Provenance, Status
+from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
 from engine.search.diversity import ranked
 from engine.search.novelty import novelty

@@ -62,21 +62,21 @@ class Hit(results.Hit):
 
         answer = self.own_result()
         quotes = Quotes(answer.query, self, answer.language)
-        found = []
+        snippets = []
         for pair in self.pairs[: max(0, n_pairs)]:
-            mine, theirs = quotes.of(pair)
-            found.append(
+            query, target = quotes.of(pair)
+            snippets.append(
                 PairSnippet(
                     pair.contribution,
                     section_label(answer.query, pair.query_section),
                     section_label(self.document, pair.target_section),
-                    mine,
-                    theirs,
-                    answer.query.page_numbers(mine.span),
-                    self.document.page_numbers(theirs.span),
+                    query,
+                    target,
+                    answer.query.page_numbers(query.span),
+                    self.document.page_numbers(target.span),
                 )
             )
-        return found
+        return snippets
 
     def plot(self) -> Plot:
         """A heat map of the contributions of the sections of the query and of the target to the score.

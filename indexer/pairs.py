@@ -28,8 +28,8 @@ from engine.extras import check_extra
 from engine.index import Index
 from engine.on_demand import BY_WORDS
 from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, Cluster, DocumentPair, cluster_rows
-from engine.provenance import index_state
 from engine.report.rows import as_cell
+from engine.result import index_state
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query

@@ -11,8 +11,7 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.provenance import index_state
-from engine.result import EncoderState, Provenance
+from engine.result import EncoderState, Provenance, index_state
 from engine.search.request import Request
 from engine.store.snapshot import Snapshot
 from engine.text.document import Document

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engine.index import Index
-from engine.provenance import recorded_encoder
+from engine.result import recorded_encoder
 from engine.store.lookup import stored_fields, stored_values
 from indexer.serving.answers import as_json
 from indexer.serving.settings import Settings
