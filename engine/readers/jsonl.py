@@ -23,9 +23,11 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
@@ -34,7 +36,8 @@ from engine.readers.encoding import decode
 from engine.readers.scalars import names_of
 from engine.readers.text import running_text
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large, without_encoded
-from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable, assemble
+from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable
+from engine.text.spans import Heading
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 # Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
@@ -45,11 +48,17 @@ _TEXTS = {
     "claims": "Claims", "html_with_citations": "", "html": "",
 }  # fmt: skip
 _PARTS = ("text", "abstract", "head_matter", "opinions", "body_text", "data")  # of an object that holds text
+_OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
+_INNER = ("sections", "subsections")  # sections of a section
 _TITLES = ("title", "case_name", "name", "name_abbreviation", "headline")
-_IDS = ("_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number")
+_IDS = (
+    "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
+    "publication_number", "patent_number", "cluster_id",
+)  # fmt: skip
 _AUTHORS = ("authors", "author", "creators", "creator")
 _MAX_DEPTH = 6  # of text in objects
-_TAG = re.compile(r"<[^<>]{0,1000}>")
+# A part of an unarXive text that stands elsewhere in the record.
+_REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
@@ -210,7 +219,8 @@ def _id_of(record: Mapping[str, Any]) -> str:
 
 def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dict[str, MetadataValue]) -> Document:
     title = _title_of(record)
-    texts = {} if "text" in record or record.get("sections") else _texts_of(record)
+    blocks = Blocks()
+    texts = {} if "text" in record or record.get("sections") else _texts_of(record, blocks.left_out)
     for key, value in record.items():
         if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
@@ -220,7 +230,6 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
     if names := [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors):
         metadata["authors"] = [*names]
-    blocks = Blocks()
     blocks.add(title)
     if record.get("sections"):
         metadata |= _add_sections(blocks, record["sections"])
@@ -231,13 +240,11 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
             raise DocumentError(
                 f'it has no field "text" or "sections"; its fields are {", ".join(map(str, [*record][:20])) or "none"}'
             )
-        for parts in texts.values():
+        for parts in (*texts.values(), _captions(record)):
             for heading, text in parts:
                 blocks.add_heading(heading, 1)
-                blocks.add(running_text(text).text)
-    return assemble(
-        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title or doc_id, metadata=metadata
-    )
+                blocks.add(running_text(_written_out(text, record)).text)
+    return blocks.document(doc_id, source, title or doc_id, metadata)
 
 
 def _title_of(record: Mapping[str, Any]) -> str:
@@ -247,24 +254,26 @@ def _title_of(record: Mapping[str, Any]) -> str:
     return next((title for title in named if title.strip()), "") or _text_of(record, "title")
 
 
-def _texts_of(record: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """The texts of a record by their fields, each with its heading."""
-    found = {name: list(_parts_of(record[name], heading, 0)) for name, heading in _TEXTS.items() if record.get(name)}
-    found = {name: parts for name, parts in found.items() if any(text.strip() for _, text in parts)}
-    if len(found) > 1:  # the same text with its tags
-        found.pop("html_with_citations", None)
-        found.pop("html", None)
+def _texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, list[tuple[str, str]]]:
+    """The texts of a record by their fields, each with its heading; counts what is left out of pages."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, heading in _TEXTS.items():
+        is_same_text = bool(found) and name in ("html_with_citations", "html")  # with its tags
+        parts = [] if is_same_text else list(_parts_of(record.get(name), heading, 0, left_out))
+        if any(text.strip() for _, text in parts):
+            found[name] = parts
     return found
 
 
-def _parts_of(value: object, heading: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Headings and texts in a value: a text, a list, or an object that holds a text."""
+def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Headings and texts in a value: a text, a page, a list, or an object that holds a text."""
     if isinstance(value, str):
-        yield heading, clean(_TAG.sub("", value) if value.lstrip().startswith("<") else value)
+        is_page = value.lstrip().startswith("<")
+        yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(value))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
         for item in [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value:
-            for name, text in _parts_of(item, heading, depth + 1):
+            for name, text in _parts_of(item, heading, depth + 1, left_out):
                 yield name, text
                 heading = "" if name == heading else heading
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
@@ -274,7 +283,44 @@ def _parts_of(value: object, heading: str, depth: int) -> Iterator[tuple[str, st
         for part in _PARTS:
             if value.get(part):
                 named = "Abstract" if part == "abstract" else one_line(own) or heading
-                yield from _parts_of(value[part], named, depth + 1)
+                yield from _parts_of(value[part], named, depth + 1, left_out)
+
+
+def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Headings and texts of HTML or XML in a field, as the reader of HTML has them."""
+    from engine.readers import html  # most records hold no markup
+
+    blocks = Blocks()
+    html.add_page(page.encode(), blocks)
+    left_out.update(blocks.left_out)
+    marks = [Heading(heading, 1, 0), *blocks.headings, Heading("", 1, len(blocks.text))]
+    for mark, following in pairwise(marks):
+        yield mark.title, blocks.text[mark.start : following.start].removeprefix(mark.title)
+
+
+def _written_out(text: str, record: Mapping[str, Any]) -> str:
+    """A text of unarXive with its formulas in place, and without its marks of citations, figures and tables."""
+    if "{{" not in text:
+        return text
+    entries = record.get("ref_entries")
+
+    def written(mark: re.Match[str]) -> str:
+        entry = entries.get(mark.group(2)) if isinstance(entries, dict) else None
+        formula = entry.get("latex") if isinstance(entry, dict) else None
+        return f"${formula}$" if isinstance(formula, str) else ""
+
+    return _REFERENCE.sub(written, text)
+
+
+def _captions(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The captions of figures and tables, which S2ORC and unarXive have beside the text."""
+    entries, heading = record.get("ref_entries"), "Figures and tables"
+    for entry in entries.values() if isinstance(entries, dict) else ():
+        named = (entry.get(name) for name in ("caption", "text")) if isinstance(entry, dict) else ()
+        for caption in named:
+            if isinstance(caption, str) and caption.strip():
+                yield heading, clean(caption)
+                heading = ""
 
 
 def _add_metadata(value: object, metadata: dict[str, MetadataValue], *, is_strict: bool) -> None:
@@ -298,7 +344,7 @@ def _text_of(record: Mapping[str, Any], field: str) -> str:
     return clean(value)
 
 
-def _add_sections(blocks: Blocks, sections: object) -> dict[str, list[Scalar]]:
+def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str, list[Scalar]]:
     """Add all sections to the text; returns the headings of sections with a kind, by metadata field."""
     if not isinstance(sections, list):
         raise DocumentError(f'the field "sections" is {type(sections).__name__}, not a list of objects')
@@ -308,12 +354,30 @@ def _add_sections(blocks: Blocks, sections: object) -> dict[str, list[Scalar]]:
             raise DocumentError(f"section {number} is {type(section).__name__}, not an object with heading and text")
         level = section.get("level")
         title = _text_of(section, "heading") or _text_of(section, "title")
-        blocks.add_heading(title, level if isinstance(level, int) and level > 0 else 1)
-        blocks.add(running_text(_text_of(section, "text")).text)
+        blocks.add_heading(title, level if isinstance(level, int) and level > 0 else depth)
+        blocks.add(running_text(_text_of(section, _field_of_section(section, number))).text)
         kind = section.get("kind")
         if title and isinstance(kind, str) and kind.strip():
             kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))
+        for name in _INNER if depth < _MAX_DEPTH else ():
+            for field, headings in _add_sections(blocks, section.get(name) or [], depth + 1).items():
+                kinds.setdefault(field, []).extend(headings)
     return kinds
+
+
+def _field_of_section(section: Mapping[str, Any], number: int) -> str:
+    """The field with the text of a section; "text" where the section is a heading alone.
+
+    Raises:
+        DocumentError: the section has other texts, which would be lost.
+    """
+    named = next((name for name in _OF_SECTIONS if section.get(name)), None)
+    others = [name for name, value in section.items() if isinstance(value, list) and value and name not in _INNER]
+    if named is None and others:
+        raise DocumentError(
+            f'section {number} has no field "text"; its fields are {", ".join(map(str, [*section][:20]))}'
+        )
+    return named or "text"
 
 
 def _is_plain(value: object) -> bool:

@@ -141,3 +141,52 @@ def test_metadata_that_is_nested_without_end_is_refused() -> None:
     data = b'{"text": "a", "metadata": ' + b'{"ab":' * 400 + b"1" + b"}" * 401
     with pytest.raises(DocumentError, match="nested too deeply"):
         read(data, "a", "a.json")
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        (
+            {
+                "plain_text": "",
+                "html_with_citations": "<p>raised the gate.<sup>1</sup></p><pre>ORDER</pre><del>ten</del>",
+            },
+            "raised the gate.^1\n\nORDER",
+        ),
+        (
+            {"html": "<h2>Facts</h2><p>A gate.</p><h2>Law</h2><p>A rule.</p>"},
+            "Facts\n\nA gate.\n\nLaw\n\nA rule.",
+        ),
+        (
+            {"sections": [{"heading": "A", "paragraphs": ["One.", "Two."]}, {"heading": "B", "content": "Three."}]},
+            "A\n\nOne.\n\nTwo.\n\nB\n\nThree.",
+        ),
+        (
+            {"sections": [{"heading": "A", "text": "One.", "subsections": [{"heading": "A1", "text": "Two."}]}]},
+            "A\n\nOne.\n\nA1\n\nTwo.",
+        ),
+        (
+            {
+                "body_text": [{"section": "Proof", "text": "Let {{formula:f1}} be, see {{cite:c1}}."}],
+                "ref_entries": {"f1": {"type": "formula", "latex": "x^2"}, "t": {"type": "table", "caption": "Rates"}},
+            },
+            "Proof\n\nLet $x^2$ be, see .\n\nFigures and tables\n\nRates",
+        ),
+    ],
+)
+def test_records_of_other_collections_lose_no_text(record: dict[str, Any], text: str) -> None:
+    assert document_of({"publication_number": "US1", **record}).text == text
+
+
+def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they_leave_out() -> None:
+    inner = {"heading": "A1", "text": BODY}
+    nested = document_of({"id": 1, "sections": [{"heading": "A", "text": BODY, "sections": [inner]}]})
+    assert [section.path for section in nested.sections] == [("A",), ("A", "A1")]
+    page = document_of({"id": 1, "html": f"<p>{BODY} <del>two words</del></p>"})
+    assert page.metadata["left_out_deleted_words"] == 2
+
+
+def test_a_section_whose_text_has_an_unknown_name_is_refused() -> None:
+    result = one({"id": 1, "sections": [{"heading": "A", "sentences": ["Lost."]}]})
+    assert isinstance(result, Unreadable)
+    assert result.reason == 'section 0 has no field "text"; its fields are heading, sentences'
