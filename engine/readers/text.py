@@ -99,6 +99,7 @@ class RunningText:
     n_heads: int  # lines that were left out, and marks of pages inside sentences
 
 
+_STARRED = re.compile(r"\*\d")  # much faster than the whole pattern
 _STAR = re.compile(
     r"(?P<cut>-?[ \t\n]*)(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]))(?P<after>[ \t\n]*)"
 )
@@ -106,7 +107,7 @@ _STAR = re.compile(
 
 def _without_star_pages(text: str) -> tuple[str, int]:
     """Leave out the numbers of printed pages, as "[*4]" or "*4", in text that has them in order."""
-    marks = [match for match in _STAR.finditer(text)] if "*" in text else []
+    marks = list(_STAR.finditer(text)) if len(_STARRED.findall(text)) > 1 else []
     numbers = [int(match["marked"] or match["bare"]) for match in marks]
     n_rising = sum(0 < b - a <= 2 for a, b in pairwise(numbers))
     if len(marks) < 2 or n_rising < 0.8 * (len(marks) - 1):
