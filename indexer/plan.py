@@ -25,7 +25,7 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.faults import named_faults
-from engine.readers import Unreadable
+from engine.readers import Unreadable, is_readable
 from engine.readers.jsonl import USUAL, Fields
 from engine.store.catalog import ANN_FOLDER
 from engine.store.documents import content_hash
@@ -479,6 +479,11 @@ def _lines(stream: BinaryIO, source: str, fields: Fields) -> Iterator[Unit]:
             yield Unit(source, "", size, line, fields)
 
 
+def _suffix(path: Path) -> str:
+    """The suffixes of a format; of 2004.14974.gz the last alone."""
+    return "".join(path.suffixes[-2 if is_readable(path) else -1 :]).lower()
+
+
 def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> list[Drawn]:
     """Draw some units of each stratum, all of a small one.
 
@@ -491,7 +496,7 @@ def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> li
     strata: dict[tuple[str, int, bool], _Stratum] = {}
     for unit in units:
         size_class = unit.size_bytes.bit_length()
-        suffix = "" if unit.line is not None else "".join(Path(unit.source).suffixes[-2:]).lower()
+        suffix = "" if unit.line is not None else _suffix(Path(unit.source))
         stratum = strata.setdefault((suffix, size_class, unit.doc_id in known), _Stratum())
         stratum.n_units += 1
         stratum.n_bytes += unit.size_bytes

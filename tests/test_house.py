@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 55_250, 303),
+        (PRODUCT, 55_490, 304),
         (("benchmarks",), 14_350, 89),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 41_960),
+        (False, 42_150),
         (True, 8_280),
     ],
     ids=["product", "benchmarks"],

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import json
 import re
+import tarfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import BinaryIO, cast
 from engine.errors import DocumentError
 
 _HEAD_BYTES = 65_536
-_GZIP, _ZIP, _PDF = b"\x1f\x8b", b"PK\x03\x04", b"%PDF-"
+GZIP, _ZIP, _PDF = b"\x1f\x8b", b"PK\x03\x04", b"%PDF-"
 _BY_MIMETYPE = {"application/epub+zip": ".epub", "application/vnd.oasis.opendocument.text": ".odt"}
 _BY_MEMBER = {"word/document.xml": ".docx", "word/document2.xml": ".docx", "META-INF/container.xml": ".epub"}
 _MIMETYPE_BYTES = 100  # of the member that names the format of an archive, at most
@@ -36,13 +37,13 @@ _LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
 def detected_suffix(path: Path) -> str:
     """The suffix for the content of a file: ".pdf", ".html.gz"; ".txt" where no other format is detected.
 
-    PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
+    PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, tar, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
     gzip. Markdown and reStructuredText look like plain text, and are treated as such.
     """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
-        if not head.startswith(_GZIP):
-            return _archive_suffix(path) if head.startswith(_ZIP) else _suffix(head)
+        if not head.startswith(GZIP):
+            return _archive_suffix(path) if head.startswith(_ZIP) else suffix_of(head)
         stream.seek(0)
         try:
             with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
@@ -51,7 +52,7 @@ def detected_suffix(path: Path) -> str:
             raise DocumentError(f"it is not a whole gzip file ({error}); pack it again") from error
     if head.startswith(_ZIP):
         raise DocumentError("it is an archive packed in gzip; unpack it first: gunzip")
-    return _suffix(head) + ".gz"
+    return suffix_of(head) + ".gz"
 
 
 def _archive_suffix(path: Path) -> str:
@@ -72,7 +73,11 @@ def _archive_suffix(path: Path) -> str:
     raise DocumentError("it is an archive, but no DOCX, ODT or EPUB; unpack it, and name the documents in it")
 
 
-def _suffix(head: bytes) -> str:
+def suffix_of(data: bytes) -> str:
+    """The suffix for data that is neither a zip file nor packed, by its first bytes."""
+    head = data[:_HEAD_BYTES]
+    if _is_tar(head):
+        return ".tar"
     text = head.decode("utf-16" if head.startswith(_UTF16) else "utf-8-sig", "replace").lstrip()
     if head.lstrip().startswith(_PDF):
         return ".pdf"
@@ -81,6 +86,15 @@ def _suffix(head: bytes) -> str:
     if text.startswith("{"):
         return _json_suffix(text)
     return ".tex" if _LATEX.search(text) else ".txt"
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether the checksum of a first header is right; old archives have no other mark."""
+    try:
+        tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 def _markup_suffix(text: str) -> str:

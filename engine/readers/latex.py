@@ -28,7 +28,7 @@ from engine.readers.scalars import split_names
 from engine.text.cleaning import joined_lines, one_line, raised, without_encoded
 from engine.text.document import Document, MetadataValue, Scalar, assemble, is_made_up_title
 
-__all__ = ["included_files", "read", "read_in_folder"]
+__all__ = ["included_files", "read", "read_in_folder", "read_loaded"]
 
 _LEVELS = {
     "part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6, "subparagraph": 7,
@@ -75,7 +75,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     Comments, definitions, pictures and the bibliography are left out, too; the author's
     own macros are expanded where they take no argument.
     """
-    return _read(load(data), doc_id, source)
+    return read_loaded(load(data), doc_id, source)
 
 
 def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
@@ -83,10 +83,11 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 
     Files that cannot be included are listed in the metadata, as `missing_files`.
     """
-    return _read(load(data, Path(source)), doc_id, source)
+    return read_loaded(load(data, Path(source)), doc_id, source)
 
 
-def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
+def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0) -> Document:
+    """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
     tex, n_variants = without_branches(tex)
     text, macros = without_definitions(with_units(with_acronyms(tex)), _Kept())
@@ -112,6 +113,7 @@ def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
         reasons.FILES: len(latex.missing),
+        reasons.DOCUMENTS: n_others,
     }
     for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body))):
         blocks.add_heading(latex.with_code(plain(heading)), level)

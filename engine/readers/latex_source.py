@@ -7,9 +7,10 @@ elsewhere: a document from a stranger must not read other files of the user.
 from __future__ import annotations
 
 import gzip
+import posixpath
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -69,25 +70,69 @@ class LatexSource:
         return _PLACE.sub(lambda match: self.code[int(match[1])], text)
 
 
-def load(data: bytes, path: Path | None = None) -> LatexSource:
-    """Decode LaTeX and put included files in the places of their commands."""
-    joined = _Joined(path)
+class Folder:
+    """A folder on disk with the files below it, which a LaTeX document can include."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    def file(self, path: Path) -> Path | None:
+        """A regular file below the folder; None for anything else."""
+        try:
+            resolved = path.resolve()
+            return resolved if resolved.is_relative_to(self.root) and resolved.is_file() else None
+        except (OSError, RuntimeError, ValueError):
+            return None  # a name that is too long, or a cycle of links
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file, unpacked."""
+        with path.open("rb") as stream:
+            return _unpacked(stream, path)
+
+
+class Members(Folder):
+    """The files of an archive, which are never written to disk."""
+
+    def __init__(self, files: Mapping[Path, Callable[[], BinaryIO]]) -> None:
+        """Take a function that opens each file; the paths begin with `/`, the top of the archive."""
+        self.root, self._files = Path("/"), files
+
+    @property
+    def paths(self) -> Iterable[Path]:
+        """The path of each file."""
+        return self._files
+
+    def file(self, path: Path) -> Path | None:
+        """The file of that name."""
+        path = Path(posixpath.normpath(path.as_posix()))
+        return path if path in self._files else None
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file, unpacked."""
+        with self._files[path]() as stream:
+            return _unpacked(stream, path)
+
+
+def load(data: bytes, path: Path | None = None, folder: Folder | None = None) -> LatexSource:
+    """Decode LaTeX and put included files in the places of their commands; by default from the folder of `path`."""
+    joined = _Joined(path, folder or (Folder(path.parent) if path else None))
     text = joined.text_of(decode(data), len(data))
     return LatexSource(text, joined.code, tuple(joined.files), tuple(joined.missing[:_MAX_NOTED]))
 
 
-def included_files(path: Path) -> tuple[Path, ...]:
+def included_files(path: Path, folder: Folder | None = None) -> tuple[Path, ...]:
     """Files that a LaTeX file includes or shows as figures, directly or through others; none where it is unreadable."""
+    folder = folder or Folder(path.parent)
     try:
-        data = _bytes_of(path)
-        files = load(data, path).files if _MAY_INCLUDE.search(data) else ()
-        sources = [data, *(_bytes_of(file) for file in files)] if b"includegraphics" in data or files else []
+        data = folder.read(path)
+        files = load(data, path, folder).files if _MAY_INCLUDE.search(data) else ()
+        sources = [data, *map(folder.read, files)] if b"includegraphics" in data or files else []
     except (OSError, EOFError, zlib.error, DocumentError):
         return ()
-    return (*files, *dict.fromkeys(figure for source in sources for figure in _figures(source, path.parent.resolve())))
+    return (*files, *dict.fromkeys(figure for source in sources for figure in _figures(source, folder)))
 
 
-def _figures(source: bytes, folder: Path) -> Iterator[Path]:
+def _figures(source: bytes, folder: Folder) -> Iterator[Path]:
     """The files below a folder that a source shows as figures."""
     paths = [
         name for found in _GRAPHICS_PATH.finditer(source) for name in re.split(rb"[{}]+", found[1]) if name.strip()
@@ -96,24 +141,15 @@ def _figures(source: bytes, folder: Path) -> Iterator[Path]:
         for place in (b"", *paths):
             name = (place.strip() + match[1].strip()).decode("utf-8", "replace")
             for suffix in _FIGURE_SUFFIXES:
-                file = _file_below(folder, folder / f"{name}{suffix}")
+                file = folder.file(folder.root / f"{name}{suffix}")
                 if file is not None:
                     yield file
 
 
-def _file_below(folder: Path, path: Path) -> Path | None:
-    """A regular file below a folder; None for anything else."""
-    try:
-        resolved = path.resolve()
-        return resolved if resolved.is_relative_to(folder) and resolved.is_file() else None
-    except (OSError, RuntimeError, ValueError):
-        return None  # a name that is too long, or a cycle of links
-
-
-def is_fragment(path: Path) -> bool:
+def is_fragment(path: Path, folder: Folder | None = None) -> bool:
     """Whether a LaTeX file is no document by itself."""
     try:
-        return _DOCUMENT.search(_bytes_of(path)) is None
+        return _DOCUMENT.search((folder or Folder(path.parent)).read(path)) is None
     except (OSError, EOFError, zlib.error, DocumentError):
         return False
 
@@ -121,12 +157,13 @@ def is_fragment(path: Path) -> bool:
 class _Joined:
     """One pass over the main file and, where a path is given, over the files that it includes."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, folder: Folder | None) -> None:
         self.code: list[str] = []
         self.files: list[Path] = []
         self.missing: list[str] = []
-        self._folder = path.parent.resolve() if path else None
-        self._open: list[Path] = [path.resolve()] if path else []
+        self._folder = folder
+        main = folder.file(path) if folder and path else None
+        self._open: list[Path] = [main or path] if path else []
         self._size = 0
         self._n_includes = 0
         self._paths: list[str] = []  # folders in which the document searches included files
@@ -199,8 +236,9 @@ class _Joined:
 
     def _text_of_file(self, path: Path) -> str | None:
         """The text of an included file; None where it cannot be read."""
+        assert self._folder is not None
         try:
-            data = _bytes_of(path)
+            data = self._folder.read(path)
             text = decode(data)
         except (OSError, EOFError, zlib.error, DocumentError):
             return None
@@ -212,11 +250,11 @@ class _Joined:
         if self._folder is None or "\x00" in name or "\\" in name:
             return None
         names = [name, f"{name}.tex"] if name.endswith(".tex") else [f"{name}.tex", name]
-        here = self._open[-1].parent
-        for folder in dict.fromkeys((self._folder, here, *(self._folder / path for path in self._paths))):
+        root, here = self._folder.root, self._open[-1].parent
+        for folder in dict.fromkeys((root, here, *(root / path for path in self._paths))):
             for candidate in [*names, *(f"{one}.gz" for one in names)]:
-                path = _file_below(self._folder, folder / candidate)
-                if path is not None and not any(part.startswith(".") for part in path.relative_to(self._folder).parts):
+                path = self._folder.file(folder / candidate)
+                if path is not None and not any(part.startswith(".") for part in path.relative_to(root).parts):
                     return path
         return None
 
@@ -229,9 +267,8 @@ def _body_of(text: str) -> str:
     return body.partition(r"\end{document}")[0] if begin else text
 
 
-def _bytes_of(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        if path.name.lower().endswith(".gz"):
-            with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
-                return read_limited(unpacked, MAX_DOCUMENT_BYTES)
-        return read_limited(stream, MAX_DOCUMENT_BYTES)
+def _unpacked(stream: BinaryIO, path: Path) -> bytes:
+    if path.name.lower().endswith(".gz"):
+        with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
+            return read_limited(unpacked, MAX_DOCUMENT_BYTES)
+    return read_limited(stream, MAX_DOCUMENT_BYTES)

@@ -11,6 +11,7 @@ LINK_LISTS = "link_lists"
 COMMENTS = "comments"
 OBJECTS = "embedded_objects"
 FILES = "missing_files"
+DOCUMENTS = "other_documents"  # of an archive that is one document
 RUNNING_HEADS = "running_heads"
 LINE_NUMBERS = "line_numbers"
 UNREADABLE = "unreadable_characters"

@@ -49,6 +49,7 @@ _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
+_SOURCE = Format("LaTeX source", _named("latex_archive"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
 _JSON = Format("JSON", jsonl.read)
 _LINES = Format("JSON lines", None)
 
@@ -71,6 +72,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             read_in_folder=_named("latex", "read_in_folder"),
             includes=_named("latex", "included_files"),
         ),
+        ".tar": _SOURCE,
+        ".tgz": _SOURCE,
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": Format("ODT", _named("odt"), MAX_CONTAINER_BYTES),
@@ -86,7 +89,13 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 def is_readable(path: PurePath) -> bool:
     """Whether the name has a suffix of `FORMATS`, maybe followed by ".gz"; the file is not opened."""
-    return _format_of(path.name) is not None
+    return PurePath(without_gz(path.name)).suffix.lower() in FORMATS
+
+
+def holds_document(path: Path) -> bool:
+    """Whether a file is readable by its name, or by its first bytes where the name says "packed" alone."""
+    form = _format_of(path.name)
+    return form is not None and (form is not _SOURCE or _named("latex_archive", "holds_source")(path))
 
 
 def read_file(path: Path, doc_id: str | None = None, fields: jsonl.Fields = jsonl.USUAL) -> Results:
@@ -143,7 +152,7 @@ def _read(
         yield Unreadable(source, f"its format is not known by its name; known are {known}, each also with .gz", doc_id)
         return
     try:
-        if source.lower().endswith(".gz"):
+        if source.lower().endswith(".gz") and form is not _SOURCE:
             with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
                 yield from _read_as(form, unpacked, source, doc_id, fields, is_in_folder)
         else:
@@ -199,7 +208,8 @@ def _check_size(stream: BinaryIO, limit: int) -> None:
 
 
 def _format_of(name: str) -> Format | None:
-    return FORMATS.get(PurePath(without_gz(name)).suffix.lower())
+    inner = without_gz(name)
+    return FORMATS.get(PurePath(inner).suffix.lower(), _SOURCE if inner != name else None)
 
 
 def _default_id(source: str) -> str:

@@ -219,8 +219,9 @@ def is_made_up_title(title: str) -> bool:
 
 
 def stem(source: str) -> str:
-    """The file name without folder, ".gz" and suffix."""
-    return PurePath(without_gz(PurePath(source).name)).stem
+    """The file name without folder, ".gz" and suffix; a number such as 2004.14974 has none."""
+    name = PurePath(without_gz(PurePath(source).name))
+    return name.name if name.suffix[1:2].isdigit() else name.stem
 
 
 def without_gz(name: str) -> str:

@@ -136,12 +136,18 @@ def word_pattern() -> re.Pattern[str]:
 
 
 def detect_language(texts: Iterable[str]) -> str:
-    """The language of most words of a sample, by script and by stop words; `none` where nothing fits.
+    """The language of most words of a sample, by script and by stop words; `none` where no language here fits."""
+    name = language_name(texts)
+    return name if name in languages() else NONE
+
+
+def language_name(texts: Iterable[str]) -> str:
+    """The language of most words of a sample, also one that is not among `languages`; `none` where nothing fits.
 
     Two characters of a script that is segmented into bigrams count as a word. Where such a script
     has less than half of the words, the language whose stop words are the largest share of the
     other words is taken. Languages that have a list of stop words but no stemmer take part, so
-    that Ukrainian is not detected as Russian; if such a language wins, the result is `none`.
+    that Ukrainian is not detected as Russian.
     """
     runs: list[str] = []
     words: Counter[str] = Counter()
@@ -179,4 +185,4 @@ def _by_stop_words(words: Counter[str]) -> str:
         for name in listed
     }
     best = max(found, key=lambda name: found[name])
-    return best if found[best] > _LEAST_SHARE * n_words and best in languages() else NONE
+    return best if found[best] > _LEAST_SHARE * n_words else NONE

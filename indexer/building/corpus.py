@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from engine.errors import DocumentError, IndexMismatch
-from engine.readers import Unreadable, is_readable, jsonl
+from engine.readers import Unreadable, holds_document, jsonl
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.text.document import Document
@@ -27,19 +27,23 @@ from indexer.reading.requests import Request, is_json_lines
 def without_included(files: Collection[Path]) -> list[Path]:
     """Leave out files that another of these files includes, so that no text is indexed twice.
 
-    Of files that include each other, one stays.
+    Of files that include each other, one stays. Drafts in the folder of a LaTeX document are left out, and all
+    figures in a folder below it that holds one which it shows.
     """
-    files = _without_fragments(files)
+    drafts = _fragments(files)
     parts = {file: included_files(file) for file in files}
     included = {part for value in parts.values() for part in value}
-    if not included:
+    if not included and not drafts:
         return list(files)
     resolved = {file: file.resolve() for file in files}
+    shown = {part.parent for part in included if part.suffix.lower() == ".pdf"}
+    shown -= {resolved[file].parent for file in files if ".tex" in file.suffixes[-2:] and file not in drafts}
     kept: list[Path] = []
-    covered: set[Path] = set()
+    covered = {part for draft in drafts for part in parts[draft] if part.suffix.lower() == ".pdf"}
     # Files that no other includes come first: what they include is read as a part of them.
     for file in sorted(files, key=lambda file: (resolved[file] in included, len(file.parts), str(file))):
-        if resolved[file] not in covered:
+        is_figure = file.suffix.lower() == ".pdf" and resolved[file].parent in shown
+        if file not in drafts and resolved[file] not in covered and not is_figure:
             kept.append(file)
             covered.update(part for part in parts[file] if part != resolved[file])
     return kept
@@ -50,13 +54,12 @@ _N_NAMED = 8  # suffixes in a message
 NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
 
 
-def _without_fragments(files: Collection[Path]) -> list[Path]:
-    """Leave out LaTeX files that are no documents, such as drafts, in the folder of the only one that is."""
+def _fragments(files: Collection[Path]) -> set[Path]:
+    """LaTeX files that are no documents, such as drafts, in the folder of the only one that is."""
     sources = [file for file in files if ".tex" in file.suffixes[-2:]]
     fragments = {file for file in sources if is_fragment(file)}
     n_mains = Counter(file.parent for file in sources if file not in fragments)
-    parts = {file for file in fragments if sum(n_mains[folder] for folder in file.parents) == 1}
-    return [file for file in files if file not in parts]
+    return {file for file in fragments if sum(n_mains[folder] for folder in file.parents) == 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class CorpusFiles:
 
     roots: Mapping[Path, Path]  # absolute path of each readable file, and the folder that was passed
     unsupported: Mapping[str, int]  # other files of the folders by suffix, the most frequent suffix first
+    latex_parts: Sequence[Path] = ()  # parts, figures and drafts in the folders of LaTeX documents
     reads_stdin: bool = False
     fields: jsonl.Fields = jsonl.USUAL  # of records
 
@@ -97,11 +101,12 @@ def list_corpus(paths: Sequence[str], fields: jsonl.Fields = jsonl.USUAL) -> Cor
     named = [path for path in paths if path != STDIN]
     roots: dict[Path, Path] = {}
     suffixes: dict[Path, str] = {}
+    parts: set[Path] = set()
     for given in named:
         for path in map(absolute, _expand(given)):
             is_folder = path.is_dir()
             root = path if is_folder else path.parent
-            for file in _files_below(path, suffixes) if is_folder else [path]:
+            for file in _files_below(path, suffixes, parts) if is_folder else [path]:
                 if file not in roots or len(root.parts) < len(roots[file].parts):
                     roots[file] = root
     counts = sorted(Counter(suffixes.values()).items(), key=lambda item: (-item[1], item[0]))
@@ -110,23 +115,25 @@ def list_corpus(paths: Sequence[str], fields: jsonl.Fields = jsonl.USUAL) -> Cor
         raise DocumentError(
             f"no readable file in {', '.join(named)}, there is {there or 'none'}; formats: see longmatch index --help"
         )
-    return CorpusFiles(roots, dict(counts), STDIN in paths, fields)
+    return CorpusFiles(roots, dict(counts), sorted(parts - roots.keys()), STDIN in paths, fields)
 
 
-def _files_below(folder: Path, unsupported: dict[Path, str]) -> list[Path]:
-    """Readable files below a folder that are not hidden; adds the others with their suffix to `unsupported`."""
+def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -> list[Path]:
+    """Documents below a folder that are not hidden; adds other files with their suffix to `unsupported`."""
     readable = []
     for path in folder.rglob("*"):
         if path.name.startswith("~$") or any(part.startswith(".") for part in path.relative_to(folder).parts):
             continue  # "~$" begins the name of a lock file of Word
         if path.is_file():
-            if is_readable(path):
+            if holds_document(path):
                 readable.append(path)
             else:
                 unsupported[path] = path.suffix.lower() or NO_SUFFIX
         elif path.is_symlink() and not path.exists():
             unsupported[path] = BROKEN_LINK
-    return without_included(readable)
+    documents = without_included(readable)
+    parts.update(set(readable).difference(documents))
+    return documents
 
 
 def _expand(given: str) -> list[Path]:

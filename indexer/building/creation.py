@@ -134,7 +134,7 @@ def begin_partitions(
     if language is not None:
         check_language(language)
     else:
-        first, documents = _begun(documents)
+        first, documents = begun(documents)
         if not first:
             raise DocumentError("there is no document; begin with one at least, or name the --language of the index")
         language = detect_language(one.text for one in first if isinstance(one, Document))
@@ -156,7 +156,7 @@ def _check_present(place: Path, n_partitions: int) -> None:
         )
 
 
-def _begun(
+def begun(
     documents: Iterable[Document | Unreadable],
 ) -> tuple[list[Document | Unreadable], Iterable[Document | Unreadable]]:
     """The first batch, which decides on the language of an index, and all documents."""

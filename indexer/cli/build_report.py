@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +12,12 @@ from engine.report.lines import duration
 from indexer.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
+    from indexer.building.corpus import CorpusFiles
     from indexer.building.report import BuildReport
     from indexer.plan import Plan
 
 _MAX_FAILURES = 20  # that are printed
-_MAX_SUFFIXES = 8
+_MAX_NAMED = 8  # suffixes or files
 _WAYS = {
     "none": "words alone",
     "later": "words, and a sample of vectors; queries encode what they need",
@@ -58,16 +59,19 @@ def _of_gpu(plan: Plan) -> str:
 def print_build(
     index: Path,
     report: BuildReport,
-    unsupported_files: Mapping[str, int],
+    files: CorpusFiles | None = None,
     *,
     plan: Plan | None = None,
     encode: str = "all",
     as_json: bool,
 ) -> None:
-    """Print the report of a run; `unsupported_files` counts files without a supported format by suffix."""
+    """Print the report of a run over files."""
+    unsupported = dict(files.unsupported) if files else {}
+    parts = files.latex_parts if files else ()
     if as_json:
         planned = {} if plan is None else {"plan": plan.to_dict()}
-        echo(json.dumps(asdict(report) | {"unsupported_files": dict(unsupported_files)} | planned))
+        left_out = {"unsupported_files": unsupported, "latex_parts": list(map(str, parts))}
+        echo(json.dumps(asdict(report) | left_out | planned))
         return
     echo(
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
@@ -83,10 +87,11 @@ def print_build(
             f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
             f"{report.n_sections_cut:,} are parts of long ones"
         )
-    if unsupported_files:
-        shown = [f"{suffix} ({n:,})" for suffix, n in unsupported_files.items()]
-        others = ["..."] if len(shown) > _MAX_SUFFIXES else []
-        echo(f"not indexed, no supported format: {', '.join([*shown[:_MAX_SUFFIXES], *others])}")
+    if unsupported:
+        echo(f"not indexed, no supported format: {_first([f'{suffix} ({n:,})' for suffix, n in unsupported.items()])}")
+    if parts:
+        count = "1 file" if len(parts) == 1 else f"{len(parts):,} files"
+        echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
     if plan is not None:
         echo_text(describe_outcome(plan, report, encode))
     for failure in report.failures[:_MAX_FAILURES]:
@@ -94,6 +99,10 @@ def print_build(
     if len(report.failures) > _MAX_FAILURES:
         n_more = len(report.failures) - _MAX_FAILURES
         echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_MAX_NAMED], *(["..."] if len(names) > _MAX_NAMED else [])])
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:
@@ -104,8 +113,10 @@ def _missing_line(index: Path, report: BuildReport) -> str:
     left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"
     if report.n_tokens and report.encode_seconds:
         left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
-    if "encoder" not in stored_meta(index):
-        return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}"
+    meta = stored_meta(index)
+    if "encoder" not in meta:
+        other = "" if meta.get("language") in ("english", "none", None) else " --encoder NAME"
+        return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}{other}"
     return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
 
 

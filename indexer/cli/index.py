@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from indexer.reading.reader import DocumentReader
     from indexer.reading.requests import Request
 
+_LANGUAGE_OF_ENCODER = "english"  # of the bundled one
 _WAYS = {  # logged before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
@@ -176,7 +177,8 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
     INDEX has a writer process on this machine; vectors of all documents are made.
 
     Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents, laws)
-    .tex .json .jsonl, each also with .gz.
+    .tex .json .jsonl, each also with .gz, and LaTeX sources of arXiv (.gz .tar.gz
+    .tgz .tar), each one document.
 
     \b
     Example:
@@ -211,11 +213,11 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
         assert plan is not None
         echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
-    report = _built(index, corpus, options, encode, encoder, plan)
+    report, encode = _built(index, corpus, options, encode, encoder, plan)
     print_build(
         index,
         report,
-        corpus.files.unsupported if corpus.files else {},
+        corpus.files,
         plan=plan,
         encode=encode,
         as_json=options.as_json,
@@ -351,16 +353,26 @@ def _built(
     encode: Literal["none", "later", "all"],
     encoder: Encoder | str | None,
     plan: Plan | None,
-) -> BuildReport:
-    """Read the corpus and write the index, with progress."""
+) -> tuple[BuildReport, Literal["none", "later", "all"]]:
+    """Read the corpus and write the index, with progress; also returns which documents got vectors."""
     from indexer.building.builder import build
     from indexer.cli.build_report import describe_plan
     from indexer.cli.progress import BuildProgress
 
+    is_open = encode == "later" and options.encode is None and options.encoder is None and _is_new(index)
     with (
         document_reader(corpus.sources, options.read_seconds, options.read_memory) as reader,
         BuildProgress(corpus.n_files, way=None if plan is None else plan.way(encode)) as progress,
     ):
+        documents: Iterable[Document | Unreadable] = corpus.read(reader)
+        if is_open:
+            language, documents = _language_of(documents)
+            if language not in (_LANGUAGE_OF_ENCODER, "none"):
+                encode = "none"
+                progress.log(
+                    f"most of the first documents are {language.capitalize()}, which the bundled encoder does not "
+                    "read: words alone (--encoder NAME takes one that does, --encode later takes the bundled one)"
+                )
         progress.log(_WAYS[encode])
         if plan is not None:
             for line in describe_plan(plan).splitlines():
@@ -368,8 +380,24 @@ def _built(
         settings = replace(options.settings, encoder=encoder, encode=encode)
         with _named_cost(index, encoder, encode, options.device):
             if options.ray_address is not None:
-                return _built_on_cluster(index, corpus.read(reader), options, progress)
-            return build(index, corpus.read(reader), settings, progress=progress, log=progress.log)
+                return _built_on_cluster(index, documents, options, progress), encode
+            return build(index, documents, settings, progress=progress, log=progress.log), encode
+
+
+def _is_new(index: Path) -> bool:
+    from engine.store.manifest import holds_index
+
+    return not holds_index(index)
+
+
+def _language_of(documents: Iterable[Document | Unreadable]) -> tuple[str, Iterable[Document | Unreadable]]:
+    """The language of most words of the first documents, and all documents."""
+    from engine.text.document import Document
+    from engine.words.languages import language_name
+    from indexer.building.creation import begun
+
+    first, documents = begun(documents)
+    return language_name(one.text for one in first if isinstance(one, Document)), documents
 
 
 @contextmanager
@@ -396,7 +424,7 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
 
 
 def _built_on_cluster(
-    index: Path, documents: Iterator[Document | Unreadable], options: _Options, progress: BuildProgress
+    index: Path, documents: Iterable[Document | Unreadable], options: _Options, progress: BuildProgress
 ) -> BuildReport:
     """Write the index with the encoders of a Ray cluster."""
     from indexer.cluster.session import connected
@@ -430,7 +458,7 @@ def _reencode(index: Path, options: _Options) -> None:
         return
     with BuildProgress(0) as progress:
         report = reencode(index, encoder=encoder, progress=progress, log=progress.log)
-    print_build(index, report, {}, as_json=options.as_json)
+    print_build(index, report, as_json=options.as_json)
     _exit_by(report, n_left_out=0)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tests.readers.made_pdf import HELVETICA, _file, pdf_of_contents, stream
 from tests.readers.test_docx_parts import word_of
+from tests.readers.zipped import tar_of
 
 _WORDS = b"Pumps move water from the lower to the upper basin. "
 _SHOWN = b"BT /F1 10 Tf 72 700 Td (%s) Tj ET\n" % _WORDS
@@ -48,6 +49,9 @@ FILES: dict[str, Callable[[], bytes]] = {
     "definitions.tex": lambda: b"".join(rb"\def\a%d{x}" % n + b"\n" for n in range(8_000)) + _WORDS,
     "open_sections.tex": lambda: rb"\section{" * 8_000 + _WORDS,
     "macros.tex": lambda: (rb"\emph{water} and \textbf{pumps} $x^2$ \cite{a} " + _WORDS) * 10_000,
+    "zeros.tgz": lambda: gzip.compress(tar_of({"main.tex": b"\\documentclass{a}"}) + bytes(2**29), 1),
+    "members.tar.gz": lambda: gzip.compress(tar_of({f"{n}.tex": b"" for n in range(200_000)}), 1),
+    "mains.tar": lambda: tar_of({f"{n}.tex": rb"\documentclass{a}" + rb"\input{0}" * 900 for n in range(2_000)}),
     "many_characters.pdf": lambda: _pdf(_deflated(_SHOWN * 250_000)),
     "many_pages.pdf": lambda: _pdf(stream(_SHOWN), n_pages=20_000),
     "outline.pdf": lambda: pdf_of_contents([_SHOWN] * 3, outline=[b"Pumps move water"] * 5_000),

@@ -6,18 +6,21 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from engine.gpu.acceleration import accelerate_on
+from indexer.building.builder import Settings
+from indexer.building.report import BuildReport
 from indexer.cli import main
 from tests.commands import run
 from tests.stand_in_gpus import StandInGpus
 from tests.strict_schema import check
 
+GERMAN = Path(__file__).parents[1] / "words" / "texts" / "german.jsonl"
 TOPICS = ("fox", "dog", "river", "house")
 
 
@@ -64,6 +67,40 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) 
     assert "\nnot indexed, no supported format: .png (2), .doc (1)\n" in shown.stdout
     found = json.loads(run("index", tmp_path / "q.lm", folder, "--encode", "none", "--json").stdout)
     assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options", "encode"),
+    [
+        ("german", (), "none"),
+        ("german", ("--encode", "later"), "later"),
+        ("german", ("--encoder", "own"), "later"),
+        ("english", (), "later"),
+    ],
+)
+def test_a_corpus_that_the_bundled_encoder_does_not_read_gets_words_alone(
+    tmp_path: Path, papers: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, options: tuple[str, ...], encode: str
+) -> None:
+    path = GERMAN if corpus == "german" else papers
+    n_documents: list[int] = []
+
+    def build(index: Path, documents: Iterable[object], settings: Settings, **_: object) -> BuildReport:
+        assert settings.encode == encode
+        n_documents.append(len(list(documents)))
+        return BuildReport()
+
+    monkeypatch.setattr("indexer.building.builder.build", build)
+    result = run("index", tmp_path / "x.lm", path, *options)
+    assert (result.exit_code, bool(n_documents[0])) == (0, True)
+    assert ("are German, which the bundled encoder does not read" in result.stderr) == (encode == "none")
+
+
+def test_an_index_of_german_words_says_what_adds_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "x.lm"
+    result = run("index", path, GERMAN)
+    assert result.exit_code == 0
+    assert f"this adds vectors: longmatch index {path} --encoder NAME\n" in result.stdout
+    assert "does not read" not in run("index", path, GERMAN).stderr
 
 
 def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path) -> None:

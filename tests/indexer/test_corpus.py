@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -29,6 +30,7 @@ from indexer.building.corpus import (
 )
 from indexer.cli import main
 from tests.fakes import FakeEncoder
+from tests.readers.zipped import tar_of
 
 
 @pytest.fixture
@@ -189,6 +191,37 @@ def test_of_files_that_include_each_other_one_stays(tmp_path: Path, first: str) 
     write(tmp_path, a=r"one \input{b}", b=r"two \input{a}", self=r"three \input{self}")
     files = sorted(tmp_path.glob("*.tex"), reverse=first == "b")
     assert sorted(file.name for file in without_included(files)) == ["a.tex", "self.tex"]
+
+
+def test_parts_figures_and_drafts_of_a_latex_folder_are_said(tmp_path: Path) -> None:
+    main = r"\documentclass{a}\begin{document}one \input{part}\includegraphics{plots/shown}\end{document}"
+    write(tmp_path, paper__main=main, paper__part="two", paper__old=r"\section{Draft} \input{main}")
+    for name in ("paper/appendix.pdf", "paper/plots/shown.pdf", "paper/plots/unused.pdf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert names_in(tmp_path) == ["paper/appendix.pdf", "paper/main.tex"]
+    (tmp_path / "paper/appendix.pdf").unlink()
+    shown = run("index", tmp_path / "x.lm", tmp_path / "paper", "--encode", "none").stdout
+    line = "part, figure or draft of a LaTeX document, 4 files: old.tex, part.tex, shown.pdf, unused.pdf"
+    assert f"\n{line}\n" in shown
+    found = json.loads(run("index", tmp_path / "y.lm", tmp_path / "paper", "--encode", "none", "--json").stdout)
+    assert [Path(part).name for part in found["latex_parts"]] == line.partition(": ")[2].split(", ")
+
+
+def test_a_packed_file_is_a_document_if_it_holds_a_source(tmp_path: Path) -> None:
+    source = rb"\documentclass{a}\begin{document}Foxes.\end{document}"
+    for name, content in {
+        "2004.14974.gz": gzip.compress(tar_of({"main.tex": source, "part.tex": b"x"})),
+        "1101.0001v2.gz": gzip.compress(source),
+        "table.csv.gz": gzip.compress(b"a,b"),
+        "notes.tar": b"no archive",
+        "page.html.gz": gzip.compress(b"<p>Foxes.</p>"),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    assert names_in(tmp_path) == ["1101.0001v2.gz", "2004.14974.gz", "page.html.gz"]
+    assert list_corpus([str(tmp_path)]).unsupported == {".gz": 1, ".tar": 1}
+    texts = [one.text for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
+    assert texts == ["Foxes."] * 3
 
 
 def test_other_formats_are_left_as_they_are(tmp_path: Path) -> None:

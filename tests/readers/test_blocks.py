@@ -29,6 +29,7 @@ def test_a_paragraph_too_long_for_a_heading_is_text() -> None:
 
 def test_a_document_without_title_has_the_name_of_its_file() -> None:
     assert assemble("x", (), doc_id="d", source="a/b.report.txt.gz").title == "b.report"
+    assert assemble("x", (), doc_id="d", source="a/2004.14974.gz").title == "2004.14974"
     assert stem("a/b.tar") == "b"
 
 

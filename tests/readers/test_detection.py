@@ -12,7 +12,7 @@ from engine.readers import Unreadable, read_file
 from engine.readers.detection import detected_suffix
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
-from tests.readers.zipped import epub_bytes, zip_bytes
+from tests.readers.zipped import epub_bytes, tar_of, zip_bytes
 
 PDF = pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (The old fox runs.) Tj ET"])
 ODT = zip_bytes({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<x/>"})
@@ -41,6 +41,7 @@ JATS = b'<article article-type="research-article"><front/><body><p>Fox.</p></bod
         (b'{"text": "' + b"fox " * 30_000 + b'"}', ".jsonl"),
         (b'{\n  "text": "Fox."\n}\n', ".json"),
         (b"% comment\n\\documentclass{article}\n\\begin{document}Fox.", ".tex"),
+        (tar_of({"main.tex": b"Fox."}), ".tar"),
         (b"The old fox runs.", ".txt"),
         (b"# The fox\n\nIt runs.", ".txt"),
         (b"A PDF begins with %PDF-1.4.", ".txt"),

@@ -1,8 +1,9 @@
-"""Zip files and EPUBs made in memory."""
+"""Zip files, tar archives and EPUBs made in memory."""
 
 from __future__ import annotations
 
 import io
+import tarfile
 import zipfile
 from collections.abc import Mapping
 
@@ -20,6 +21,17 @@ def zip_bytes(members: Mapping[str, str | bytes]) -> bytes:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+    return out.getvalue()
+
+
+def tar_of(members: Mapping[str, bytes | tarfile.TarInfo], form: int = tarfile.GNU_FORMAT) -> bytes:
+    """A tar archive of these members; a header stands for one without content, such as a link."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, content in members.items():
+            header = tarfile.TarInfo(name) if isinstance(content, bytes) else content
+            header.size = len(content) if isinstance(content, bytes) else header.size
+            archive.addfile(header, io.BytesIO(content) if isinstance(content, bytes) else None)
     return out.getvalue()
 
 
