@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 55_490, 304),
+        (PRODUCT, 55_780, 305),
         (("benchmarks",), 14_350, 89),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 42_150),
+        (False, 42_290),
         (True, 8_280),
     ],
     ids=["product", "benchmarks"],

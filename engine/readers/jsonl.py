@@ -8,7 +8,8 @@ The form is that of BEIR, with sections:
 
 Records that other collections spell otherwise are read by their fields: see `_TEXTS`, `_TITLES` and `_IDS`.
 
-The title is the first line of the text, as BEIR joins them. Where a record has
+The title is the first line of the text, as BEIR joins them. A text that was once pages
+is read as a text file is: running heads are left out, centred lines are headings. Where a record has
 both `sections` and `text`, the sections are read. The kind of a section with a
 heading, such as "claims", becomes metadata: "kind.claims" lists the headings, and
 weights of sections can refer to them by kind. Metadata can be nested:
@@ -33,8 +34,10 @@ from typing import Any, BinaryIO, cast
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.scalars import names_of
-from engine.readers.text import running_text
+from engine.readers.text import case_name, running_text
+from engine.text.centred import centred_headings
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable
 from engine.text.spans import Heading
@@ -234,7 +237,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     if record.get("sections"):
         metadata |= _add_sections(blocks, record["sections"])
     elif "text" in record:
-        blocks.add(running_text(_text_of(record, "text")).text)
+        _add_text(blocks, _text_of(record, "text"))
     else:
         if not texts:
             raise DocumentError(
@@ -243,8 +246,21 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
         for parts in (*texts.values(), _captions(record)):
             for heading, text in parts:
                 blocks.add_heading(heading, 1)
-                blocks.add(running_text(_written_out(text, record)).text)
-    return blocks.document(doc_id, source, title or doc_id, metadata)
+                _add_text(blocks, _written_out(text, record), depth=1 if heading else 0)
+    return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
+
+
+def _add_text(blocks: Blocks, text: str, depth: int = 0) -> None:
+    """Add a text without the furniture of its pages; centred headings lie `depth` levels deep."""
+    running = running_text(text)
+    block = running.text.strip("\n")
+    blocks.left_out[RUNNING_HEADS] += running.n_heads
+    start = blocks.add(block)
+    headings = centred_headings(block) if "\n" in block else []
+    if headings and ";base64," not in block:
+        blocks.headings += [
+            Heading(heading.title, heading.level + depth, start + heading.start) for heading in headings
+        ]
 
 
 def _title_of(record: Mapping[str, Any]) -> str:
@@ -355,7 +371,7 @@ def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str,
         level = section.get("level")
         title = _text_of(section, "heading") or _text_of(section, "title")
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else depth)
-        blocks.add(running_text(_text_of(section, _field_of_section(section, number))).text)
+        _add_text(blocks, _text_of(section, _field_of_section(section, number)), depth)
         kind = section.get("kind")
         if title and isinstance(kind, str) and kind.strip():
             kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from engine.readers import left_out as reasons
 from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode
 from engine.readers.scalars import typed_scalar
+from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import joined_words, without_encoded
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import find_headings
@@ -26,6 +27,12 @@ _PART = re.compile(
     r"\W*(?:chapter|section|article|part|book|canto|letter|act|scene|lecture|exhibit|appendix|claim|question|kapitel"
     r"|artikel|chapitre|capítulo|§)\s*0\W*$"
 )
+_SET_APART = re.compile(
+    r"\W{0,3}(?P<first>\d{1,4})[\])-]?(?: {3,}|\t)\S.*|.*\S(?: {3,}|\t)\W{0,3}(?P<last>\d{1,4})[\])-]?"
+    r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(r"\W*(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,])")  # answers and notes repeat as heads do
 _READING = re.compile("(?<=[\u3400-\u9fff々])《[\u3041-\u30ff]{1,20}》")
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
@@ -41,7 +48,9 @@ _ROLE = re.compile(
     r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|et al\.?)\b[^\n]*",
     re.IGNORECASE,
 )
-_NOT_A_NAME = re.compile(r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|\d{2,} [A-Z]\w*\.", re.IGNORECASE)
+_NOT_A_NAME = re.compile(
+    r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|^\s*(?:see|cf|e\.g)\b|\d{2,} [A-Z]\w*\.", re.IGNORECASE
+)
 _HEAD_CHARS = 4_000  # of a text that can be the first page
 _MAX_PARTY_CHARS = 100
 
@@ -52,8 +61,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     Running heads and page numbers are left out, and words that a line break cuts are
     joined. A first block of `Name: value` lines, as PEPs and mails have, is metadata under
     names in lower case, and stays in the text. The title is its Title or Subject, or
-    the first block of one or two short lines without the marks of a sentence, else
-    the file's name.
+    the parties of a court paper, or the first block of one or two short lines without the
+    marks of a sentence, else the file's name.
     """
     decoded, n_encoded = without_encoded(decode(data))
     if is_aps(decoded):
@@ -101,7 +110,8 @@ class RunningText:
 
 _STARRED = re.compile(r"\*\d")  # much faster than the whole pattern
 _STAR = re.compile(
-    r"(?P<cut>-?[ \t\n]*)(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]))(?P<after>[ \t\n]*)"
+    r"(?P<cut>-?[ \t\n]*)(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
+    r"(?P<after>[ \t\n]*)"
 )
 
 
@@ -133,7 +143,8 @@ def running_text(text: str) -> RunningText:
         )
     pages = [page.split("\n") for page in text.split("\f")]
     n_lines = sum(map(len, pages))
-    pages = _without_heads(pages) if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
+    pages = _without_heads(pages) if len(pages) > 1 else pages
+    pages = pages if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
     n_heads = n_lines - sum(map(len, pages))
     joined, starts = "", [0]
     parts: list[str] = []
@@ -143,7 +154,7 @@ def running_text(text: str) -> RunningText:
         if number:
             before = parts[-1].rstrip() if parts else ""
             following = part.lstrip()
-            if n_heads and before and _ENDS_OPEN.search(before) and following[:1].islower():
+            if n_heads and before and _ENDS_OPEN.search(before[-3:]) and following[:1].islower():
                 size -= len(parts[-1]) - len(before)
                 parts[-1] = before
                 part = "\n" + following
@@ -162,21 +173,76 @@ def running_text(text: str) -> RunningText:
 
 
 def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
-    """Leave out lines at the edges of pages that count with the pages, or that repeat on most of them beside such."""
+    """Leave out lines at the edges of pages that count with the pages, or that repeat on most of them beside such.
+
+    The name of a part of an opinion stays where it stands for the first time.
+    """
     tops = [_edge(page, range(len(page))) for page in pages]
     feet = [_edge(page, range(len(page) - 1, -1, -1)) for page in pages]
-    repeated = [_repeated(pages, edges) for edges in (tops, feet)]
+    lines = {page[at] for page, *edges in zip(pages, tops, feet, strict=True) for edge in edges for at in edge}
+    masked = {line: _mask(line) for line in lines}
+    repeated = [_repeated(pages, edges, masked) for edges in (tops, feet)]
+    outermost = [_counting(pages, edges) for edges in (tops, feet)]
     kept = []
+    part = ""
     for number, page in enumerate(pages):
         dropped: set[int] = set()
-        for edge, masks in ((tops[number], repeated[0]), (feet[number], repeated[1])):
-            last = max((at for at, place in enumerate(edge) if _mask(page[place]) in masks), default=-1)
-            dropped |= {place for at, place in enumerate(edge) if _mask(page[place]) in masks or (
+        for edge, masks, counting in (
+            (tops[number], repeated[0], outermost[0]),
+            (feet[number], repeated[1], outermost[1]),
+        ):
+            last = max((at for at, place in enumerate(edge) if masked[page[place]] in masks), default=-1)
+            dropped |= {place for at, place in enumerate(edge) if masked[page[place]] in masks or (
                 at <= last and _PAGE_NUMBER.match(page[place]) is not None)}  # fmt: skip
-            if edge and _is_page_number(page, edge[0], number):
+            if edge and (number in counting or (len(pages) >= _MIN_PAGES and _is_page_number(page, edge[0], number))):
                 dropped.add(edge[0])
-        kept.append([line for place, line in enumerate(page) if place not in dropped])
+        place, before = _place_of_part(page, dropped), part
+        part = page[place].strip().casefold() if place >= 0 else ""
+        if dropped:
+            dropped = dropped | {place} if part == before else dropped - {place}
+        kept.append([line for at, line in enumerate(page) if at not in dropped])
     return kept
+
+
+def _place_of_part(page: Sequence[str], dropped: set[int]) -> int:
+    """Where the name of the part of the text stands, under the running head of a page if it has one; -1 without."""
+    for place in islice((place for place, line in enumerate(page) if line.strip()), _EDGE_LINES + 1):
+        title = page[place].strip()
+        if is_part_of_opinion(title):
+            return place if _stands_alone(page, place) else -1
+        if dropped and place > min(dropped) and place not in dropped:
+            is_name = could_be_title(title) and page[place].startswith("      ") and not re.search(r"[\d?!]", title)
+            return place if is_name and _stands_alone(page, place) else -1
+    return -1
+
+
+def _stands_alone(page: Sequence[str], place: int) -> bool:
+    return not any(page[beside].strip() for beside in (place - 1, place + 1) if 0 <= beside < len(page))
+
+
+def _counting(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) -> frozenset[int]:
+    """Pages whose outermost line stands alone with a number set apart that rises with the pages, be they only two."""
+    values: dict[int, int] = {}
+    by_mask: dict[str, list[int]] = {}
+    over_parts: set[int] = set()
+    for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
+        line = page[edge[0]].strip() if edge and _stands_alone(page, edge[0]) else ""
+        match = _SET_APART.fullmatch(line) if len(line) <= _MAX_HEAD_CHARS else None
+        if match is None and len(line.split()) > 3 and line.split()[-1] == str(number + 1):
+            match = _NUMBER.search(line, line.rindex(" "))
+        mask = _mask(line) if match is not None else ""
+        if match is not None and not (_PART.match(mask) or _CONTENT.match(mask)):
+            values[number] = int(match[match.lastindex or 0])
+            by_mask.setdefault(mask, []).append(number)
+            if _place_of_part(page, {edge[0]}) > edge[0]:
+                over_parts.add(number)
+    found = over_parts | {number for first in values for number in (first, first + 1, first + 2)
+             if all(values.get(first + step) == values[first] + step for step in (1, 2))}  # fmt: skip
+    for numbers in by_mask.values():
+        n_rising = sum(values[b] - values[a] == b - a for a, b in pairwise(numbers))
+        if n_rising and n_rising >= _SHARE_OF_PAGES * (len(numbers) - 1):
+            found.update(numbers)
+    return frozenset(found)
 
 
 def _edge(page: Sequence[str], places: range) -> list[int]:
@@ -191,16 +257,18 @@ def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
     return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
 
 
-def _repeated(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) -> frozenset[str]:
+def _repeated(
+    pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]], masked: Mapping[str, str]
+) -> frozenset[str]:
     """Masks of the lines at one edge that are furniture: by their numbers, or by their places on most pages."""
     counts: Counter[str] = Counter()
     counting: Counter[tuple[str, int]] = Counter()
     apart: Counter[str] = Counter()
     for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
-        for mask in {_mask(page[place]) for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS}:
+        for mask in {masked[page[place]] for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS}:
             counts[mask] += 1
         for place in edge:
-            mask = _mask(page[place])
+            mask = masked[page[place]]
             values = {int(value) - number for value in _NUMBER.findall(page[place]) if len(value) < 6}
             counting.update((mask, value) for value in values)
             beside = (page[other].strip() for other in (place - 1, place + 1) if 0 <= other < len(page))
@@ -210,7 +278,7 @@ def _repeated(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) ->
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
     most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
-    return frozenset(mask for mask in by_number | by_place if not _PART.match(mask))
+    return frozenset(mask for mask in by_number | by_place if not (_PART.match(mask) or _CONTENT.match(mask)))
 
 
 def _mask(line: str) -> str:
@@ -326,8 +394,12 @@ def case_name(text: str) -> str:
         line_start = not match["first"].strip() or head[: match.start("first")].rstrip(" \t")[-1:] in ("", "\n", "\f")
         if not line_start:
             continue
-        first = _party(match["first"]) or _party(_line_before(head, match.start()))
-        second = _party(match["second"]) or _party(head[match.end() :].lstrip().partition("\n")[0])
+        beside = [match["first"], match["second"]]
+        lines = [_line_before(head, match.start()), head[match.end() :].lstrip().partition("\n")[0]]
+        first, second = (
+            _party(text if _ROLE.sub("", text).strip(" ,;:()") else line)
+            for text, line in zip(beside, lines, strict=True)
+        )
         if first and second and (is_opinion or match.start() < 200):
             return f"{first} v. {second}"
     return ""
@@ -336,7 +408,8 @@ def case_name(text: str) -> str:
 def case_fields(text: str) -> dict[str, MetadataValue]:
     """Docket number, court and date of an opinion, from its first page."""
     head = text[:_HEAD_CHARS]
-    docket, court = _DOCKET.search(head), _COURT_LINE.search(head)
+    docket = _DOCKET.search(head)
+    court = next((match for match in _COURT_LINE.finditer(head) if _party(match.group())), None)
     date = _DECIDED.search(head) or _DATE.search(head)
     fields: dict[str, MetadataValue] = {}
     if docket is not None:

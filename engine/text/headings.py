@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from engine.text.centred import centred_headings, is_part_of_opinion, names_court
 from engine.text.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
 from engine.text.spans import Heading
 
@@ -50,7 +51,7 @@ class _Line:
 
 
 def find_headings(text: str) -> list[Heading]:
-    """Find headings that are underlined, numbered, in capitals, of known words, or outdented."""
+    """Find headings that are underlined, numbered, in capitals, of known words, outdented, or centred."""
     lines, starts = _lines(text)
     ruled = list(_ruled(lines, starts))
     if len(ruled) >= _ENOUGH_RULED:
@@ -60,7 +61,13 @@ def find_headings(text: str) -> list[Heading]:
     numbered = list(_in_sequence(_without_lists(_numbered(candidates), text)))
     taken |= {heading.start for heading in numbered}
     plain = _plain((line for line in candidates if line.start not in taken), lines)
-    return sorted([*ruled, *numbered, *plain], key=lambda heading: heading.start)
+    centred = centred_headings(text)
+    if any(is_part_of_opinion(heading.title) for heading in centred):
+        plain = (heading for heading in plain if not names_court(heading.title))
+    flush = [*ruled, *numbered, *plain]
+    taken = {heading.start for heading in flush}
+    others = [heading for heading in centred if heading.start not in taken]
+    return sorted([*flush, *others], key=lambda heading: heading.start)
 
 
 def _lines(text: str) -> tuple[list[str], list[int]]:

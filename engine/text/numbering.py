@@ -111,10 +111,11 @@ def _roman(line: str) -> Numbered | None:
     match = _ROMAN.match(line)
     if match is None or not _starts_title(match["title"]) or not _is_numbered_title(match["title"]):
         return None
-    return Numbered(Kind.ROMAN, (_roman_value(match["number"]),), 1, match["title"])
+    return Numbered(Kind.ROMAN, (roman_value(match["number"]),), 1, match["title"])
 
 
-def _roman_value(digits: str) -> int:
+def roman_value(digits: str) -> int:
+    """The value of a roman number up to 89."""
     values = [_ROMAN_DIGITS[digit] for digit in digits]
     return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
 

@@ -103,3 +103,59 @@ def test_many_blank_lines_count_as_a_few() -> None:
 @pytest.mark.slow
 def test_more_numbered_lines_than_the_limit_are_a_list() -> None:
     assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{BODY}\n" for number in range(50_001))) == []
+
+
+def centred(line: str, width: int = 62) -> str:
+    return " " * ((width - len(line)) // 2) + line + "\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["I. BACKGROUND", "II", "III. The Rule", "SYLLABUS", "OPINION OF THE COURT", "Syllabus", "Opinion of the Court",
+     "VANE, J., dissenting.", "JUSTICE OKABE, concurring in the judgment.", "CHAPTER II", "PER CURIAM."],
+)  # fmt: skip
+def test_a_short_line_in_the_middle_is_a_heading(line: str) -> None:
+    before = centred("I") + f"\n{BODY}\n" + centred("II") + f"\n{BODY}\n" if line.startswith("III") else ""
+    assert titles(f"{BODY}\n{before}{centred(line)}\n{BODY}")[-1][1] == line
+    assert titles(f"{BODY}\n{before}    {line} and so on\n\n{BODY}")[-1:] != [(1, line)]
+
+
+def test_centred_headings_nest_as_parts_numbers_and_letters() -> None:
+    close = f"{BODY}{centred('II')}{BODY}{centred('A')}{centred('1')}{BODY}{centred('2')}{BODY}{centred('B')}{BODY}"
+    text = f"{centred('Syllabus')}\n{BODY}\n{centred('Opinion of the Court')}\n{BODY}{centred('I')}{close}"
+    text += f"\n{centred('VANE, J., dissenting.')}\n{BODY}\n{centred('I')}\n{BODY}"
+    assert titles(text) == [
+        (1, "Syllabus"), (1, "Opinion of the Court"), (2, "I"), (2, "II"), (3, "A"), (4, "1"), (4, "2"), (3, "B"),
+        (1, "VANE, J., dissenting."), (2, "I"),
+    ]  # fmt: skip
+
+
+def test_a_part_of_an_opinion_can_stand_above_the_parties() -> None:
+    assert titles(f"{centred('Syllabus')}\n{centred('VANE v. LOCK')}\n{BODY}") == [(1, "Syllabus")]
+
+
+VERSE = "The keeper lifts the gate at dawn\nAnd lets the river through\nAnd lets the river through\n\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(f"{centred('THE LOCK')}\n{VERSE}", id="poem"),
+        pytest.param(f"{centred('I')}\n{VERSE}\n{centred('II')}\n{VERSE}", id="numbered-poem"),
+        pytest.param("".join(centred(line) for line in VERSE.split("\n")), id="centred-poem"),
+        pytest.param(f"{centred('NO VESSEL SHALL PASS AT NIGHT.')}\n", id="quote"),
+        pytest.param("          NO VESSEL SHALL PASS\n          THE LOCK AT NIGHT\n\n", id="block-quote"),
+        pytest.param(f"{centred('VANE AND LOCK')}{centred('12 QUAY STREET')}{centred('WEIRTON')}\n", id="address"),
+        pytest.param(f"{centred('1 Lock Lane')}\n", id="line-of-an-address"),
+        pytest.param(f"{centred('FIGURE 1. MAP OF THE WEIR')}\n", id="caption"),
+        pytest.param(f"{centred('SUPREME COURT OF THE WEIR')}\n{centred('No. 12')}\n", id="court"),
+        pytest.param(f"{centred('VANE v. LOCK')}\n", id="parties"),
+        pytest.param("".join(f"{centred(str(page))}\n{BODY}\n" for page in range(1, 6)), id="page-numbers"),
+        pytest.param("".join(f"{centred(f'- {page} -')}\n{BODY}\n" for page in range(1, 6)), id="marked-page-numbers"),
+        pytest.param(f"{BODY[:30]}\n{centred('I')}\n{BODY[31:]}", id="inside-a-sentence"),
+        pytest.param(f"{centred('V. The Rule')}\n", id="out-of-sequence"),
+        pytest.param(f"{' ' * 44}ANN VANE\n\n", id="on-the-right"),
+    ],
+)
+def test_other_centred_lines_are_not_headings(block: str) -> None:
+    assert titles(f"{BODY}\n{block}{BODY}\n{BODY}") == []
