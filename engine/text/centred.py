@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from engine.text.numbering import Kind, Numbered, could_be_title, parse, roman_value
 from engine.text.spans import Heading
@@ -32,6 +33,7 @@ _SENTENCE_END = re.compile(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
 _WINDOW = 3_000  # characters on each side of a line that show how wide its text is
 _FULL_LINE = 50  # characters; text without longer lines is taken to be set for a page of usual width
 _USUAL_MIDDLES = range(25, 46)
+_MOST_CANDIDATES = 20_000  # of one text; more are a layout of its own
 _MOST_ALIKE = 2  # a line that occurs more often, digits aside, is no heading
 
 
@@ -67,7 +69,8 @@ def centred_headings(text: str) -> list[Heading]:
     """Find short lines that stand alone in the middle: numbers, capitals, and the usual parts of opinions."""
     if "      " not in text:
         return []
-    lines = list(_opening(_candidates(text)))
+    candidates = list(islice(_candidates(text), _MOST_CANDIDATES + 1))
+    lines = _opening(candidates) if len(candidates) <= _MOST_CANDIDATES else []
     alike = Counter(re.sub(r"\d+", "0", line.title) for line in lines)
     lines = [line for line in lines if line.is_bare or line.is_part or alike[line.title] <= _MOST_ALIKE]
     return list(_levels(lines))
@@ -127,10 +130,9 @@ def _is_in_the_middle(text: str, match: re.Match[str], indent: int, slack: int) 
     )
 
 
-def _opening(candidates: Iterator[_Centred]) -> list[_Centred]:
+def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
     """Leave out lines that do not open prose: lines of addresses, captions, poems and quotes, and page numbers."""
     found: list[_Centred] = []
-    lines = list(candidates)
     for place in range(len(lines) - 1, -1, -1):
         line, above = lines[place], lines[place - 1] if place else None
         first = line.body.partition("\n")[0]
