@@ -1,21 +1,24 @@
-"""How much of each shared term goes to each pair of sections: a mixture over pairs. Pure array functions.
+"""How much of each shared term goes to each pair of sections. Pure array functions.
 
-A term t that adds x_t to a score has in pair p = (i, j) of a query section and a target section the share
+A term t that adds x_t to a score adds in section i of the query, and in the pair (i, j) with a section of the target,
 
-    a0_tp = tf_qi(t) / tf_q(t)  tf_dj(t) / tf_d(t)
+    x_ti = x_t tf_qi(t) / tf_q(t)        x_tij = x_ti a_tij
 
-of its occurrences. A term of many sections says little about where two texts match, so its contribution goes where
-the other evidence is. With g_p the contribution of the passages of a pair, from a = a0 on,
+where sum_j a_tij = 1. Shares by count, a0_tj = tf_dj(t) / tf_d(t), would spread a term over all sections of the target
+that have it, and say little about where two texts match. So it goes where the other evidence is. With g_ij the
+contribution of the passages of a pair, from a = a0 on,
 
-    M_p  <- g_p + sum_t x_t a_tp
-    a_tp <- a0_tp M_p / sum_p' a0_tp' M_p'
+    M_ij  <- g_ij + sum_t x_ti a_tij
+    a_tij <- a0_tj M_ij^2 / sum_j' a0_tj' M_ij'^2
 
-are the steps of expectation maximisation (Dempster, Laird & Rubin 1977) for the weights of a mixture whose components
-are the pairs. The shares of a term always sum to 1, so sums per term and in all stay exact.
+With M in place of M^2 these are the steps of expectation maximisation (Dempster, Laird & Rubin 1977) for a mixture over
+the sections of the target, for each section of the query by itself; the square is a step towards hard assignment. What
+a section of the query adds does not change, so sums per term, per section of the query, and in all stay exact. A
+mixture over all pairs moves terms between sections of the query too: it is sharper, and less faithful; see
+`benchmarks/RESULTS.md`.
 
-Two books have millions of pairs, and a term of both is in thousands of them. Then the same steps distribute the
-terms over the sections of the query, and those of its strongest sections over the sections of the target:
-`DividedMixture`. Its cost is that of the texts and of the divided sections; sums per query section stay exact.
+Two books have millions of pairs, and a term of both is in thousands of them. Then only the strongest sections of the
+query are divided, with the same result: `DividedMixture`. Its cost is that of the texts and of the divided sections.
 
 Letters in shapes: T shared terms, A query sections, B target sections, n and m rows of shares.
 """
@@ -30,7 +33,8 @@ from numpy.typing import NDArray
 
 from engine.work import step
 
-ROUNDS = 5  # in 440 proposals the best five pairs have 0.63 of a score after 5 rounds, 0.64 after 20
+ROUNDS = 5  # in 440 proposals the best five pairs have 0.55 of a score after 5 rounds
+_POWER = 2  # of M; 1 gives 0.49
 MOST_ROWS = 1 << 20  # of terms in pairs of sections, and of pairs, that are distributed at one time
 N_DIVIDED = 24  # sections of a long query whose contribution is divided among the sections of the target
 # For the limits of a server: memory of a pair of sections, and of a term in a pair.
@@ -47,9 +51,13 @@ class SectionShares:
 
     def of(self, section: int) -> SectionShares:
         """The rows of one section."""
-        order, sections = self._by_section
-        at = order[slice(*np.searchsorted(sections, (section, section + 1)).tolist())]
+        at = self.at(section)
         return SectionShares(self.terms[at], self.sections[at], self.shares[at])
+
+    def at(self, section: int) -> NDArray[np.int64]:
+        """The places of the rows of one section."""
+        order, sections = self._by_section
+        return order[slice(*np.searchsorted(sections, (section, section + 1)).tolist())]
 
     @cached_property
     def _by_section(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -85,43 +93,45 @@ class Mixture:
             passages: (A, B) g_p.
             rounds: how often the shares are updated; with 0 they are a0.
         """
-        self._query, self._target, self._contributions = query, target, contributions
+        self._query, self._target = query, target
+        self._contributions = contributions[query.terms] * query.shares  # (n,) x_ti
         n_rows = np.bincount(target.terms, minlength=len(contributions))[query.terms]
         step(_PAIR_BYTES * passages.size + _ROW_BYTES * int(n_rows.sum()))
         self._weights = np.ones_like(passages)  # (A, B) by which a0 is multiplied
         rows = self._rows(n_rows, passages.shape[1])
         for at in range(rounds + 1):
             if at:
-                self._weights = passages + self.masses
+                self._weights = (passages + self.masses) ** _POWER
             self.masses: NDArray[np.float64] = self._spread(*rows)  # (A, B) contribution of all terms
 
     def _spread(
-        self, terms: NDArray[np.int64], pairs: NDArray[np.int64], shares: NDArray[np.float64]
+        self, rows: NDArray[np.int64], pairs: NDArray[np.int64], shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The contribution (A, B) of all terms to each pair; also keeps x_t over the norm of each term."""
+        """The contribution (A, B) of all terms to each pair; also keeps x_ti over the norm of each row of the query."""
         weighted = shares * self._weights.ravel()[pairs]
-        norms = np.bincount(terms, weighted, minlength=len(self._contributions)).astype(np.float64)
-        self._scales = np.divide(self._contributions, norms, out=np.zeros_like(norms), where=norms > 0)  # (T,)
-        masses = np.bincount(pairs, weighted * self._scales[terms], minlength=self._weights.size)
+        norms = np.bincount(rows, weighted, minlength=len(self._contributions)).astype(np.float64)
+        self._scales = np.divide(self._contributions, norms, out=np.zeros_like(norms), where=norms > 0)  # (n,)
+        masses = np.bincount(pairs, weighted * self._scales[rows], minlength=self._weights.size)
         return masses.astype(np.float64).reshape(self._weights.shape)
 
     def _rows(
         self, n_rows: NDArray[np.int64], n_columns: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Term, pair and a0 of each term in each pair that has it."""
+        """Row of the query, pair and a0 of each term in each pair that has it."""
         mine, theirs = self._query, self._target
         left = np.repeat(np.arange(len(n_rows)), n_rows)
         right = np.arange(len(left)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
         right += np.searchsorted(theirs.terms, mine.terms)[left]
-        pairs = mine.sections[left] * n_columns + theirs.sections[right]
-        return mine.terms[left], pairs, mine.shares[left] * theirs.shares[right]
+        return left, mine.sections[left] * n_columns + theirs.sections[right], theirs.shares[right]
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The terms of one pair, and what each of them contributes to the pair."""
-        mine, theirs = self._query.of(query_section), self._target.of(target_section)
-        terms, at, there = np.intersect1d(mine.terms, theirs.terms, assume_unique=True, return_indices=True)
+        mine, theirs = self._query.at(query_section), self._target.of(target_section)
+        terms, at, there = np.intersect1d(
+            self._query.terms[mine], theirs.terms, assume_unique=True, return_indices=True
+        )
         weight = self._weights[query_section, target_section]
-        return terms, self._scales[terms] * mine.shares[at] * theirs.shares[there] * weight
+        return terms, self._scales[mine[at]] * theirs.shares[there] * weight
 
 
 def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int]) -> bool:
@@ -132,7 +142,7 @@ def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int])
 
 
 class DividedMixture:
-    """The contributions of T shared terms over the sections of a long query, and of some of these over the target's."""
+    """The contributions of T shared terms to the sections of a long query, of which some are divided."""
 
     def __init__(
         self,
