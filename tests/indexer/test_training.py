@@ -29,8 +29,8 @@ from indexer.training import (
     Step,
     TensionObjective,
     Trained,
-    library,
     recipe_of,
+    tasks,
     train,
 )
 from tests.fakes import make_corpus, make_document
@@ -200,7 +200,7 @@ def test_hard_negatives_come_from_a_miner(miner: str, run: Run, tmp_path: Path) 
 def test_a_run_waits_for_another_process_that_writes_its_index(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "_SECONDS_BETWEEN_TRIES", 0.01)
+    monkeypatch.setattr(tasks, "_SECONDS_BETWEEN_TRIES", 0.01)
     mined = {"miner": "model", "steps": 1}
     run(out="first", given=mined, indexes=tmp_path / "lm")
     lock = FileLock(tmp_path / "lm" / "unsplit-bert.lm" / "writer.lock")
