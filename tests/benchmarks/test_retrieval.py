@@ -54,7 +54,7 @@ def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tm
     options = ["--systems", "bm25", "--out", str(tmp_path / "out"), "--run-out", str(tmp_path / "runs")]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
     (run,) = runs_in(tmp_path / "out")
-    assert "| pets (2) | bm25 | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
+    assert "| pets (2) | bm25 |  | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
     assert run.origin.command == "python -m benchmarks run retrieval pets --systems bm25 --run-out runs"
     lines = (tmp_path / "runs" / "pets-bm25-test.trec").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["dog"] * 3 + ["cat"] * 3
