@@ -35,7 +35,7 @@ from engine.work import step
 
 ROUNDS = 5  # in 440 proposals the best five pairs have 0.55 of a score after 5 rounds
 _POWER = 2  # of M; 1 gives 0.49
-MOST_ROWS = 1 << 20  # of terms in pairs of sections, and of pairs, that are distributed at one time
+MOST_ROWS = 1 << 18  # of terms in pairs of sections, and of pairs, that are distributed at one time
 N_DIVIDED = 24  # sections of a long query whose contribution is divided among the sections of the target
 # For the limits of a server: memory of a pair of sections, and of a term in a pair.
 _PAIR_BYTES, _ROW_BYTES = 64, 80
@@ -163,7 +163,10 @@ class DividedMixture:
         """
         self._target, self._n_columns = target, n_columns
         self._by_section = Mixture(query, _undivided(len(contributions)), contributions, passages[:, None])
-        self._rows: dict[int, tuple[NDArray[np.int64], Mixture]] = {}
+        self._passages: dict[int, NDArray[np.float64]] = {}  # (B,) of each section that was divided
+        self._last: tuple[int, NDArray[np.int64], Mixture] | None = (
+            None  # one at a time: each is as large as the target
+        )
 
     @property
     def masses(self) -> NDArray[np.float64]:
@@ -172,17 +175,24 @@ class DividedMixture:
 
     def divide(self, query_section: int, passages: NDArray[np.float64]) -> NDArray[np.float64]:
         """Distribute the terms of one section over its pairs (B,), of which `passages` (B,) contribute g_p."""
-        terms, contributions = self._by_section.of_pair(query_section, 0)
-        target = self._target.of_terms(terms)
-        row = Mixture(_undivided(len(terms)), target, contributions, passages[None])
-        self._rows[query_section] = terms, row
-        return np.asarray(row.masses[0])
+        self._passages[query_section] = passages
+        return np.asarray(self._row(query_section)[1].masses[0])
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The terms of a pair of a section that was divided, and what each of them contributes to the pair."""
-        terms, row = self._rows[query_section]
+        terms, row = self._row(query_section)
         at, contributions = row.of_pair(0, target_section)
         return terms[at], contributions
+
+    def _row(self, section: int) -> tuple[NDArray[np.int64], Mixture]:
+        """The terms of a section that was divided, and their mixture."""
+        if self._last is None or self._last[0] != section:
+            self._last = None
+            terms, contributions = self._by_section.of_pair(section, 0)
+            target = self._target.of_terms(terms)
+            row = Mixture(_undivided(len(terms)), target, contributions, self._passages[section][None])
+            self._last = section, terms, row
+        return self._last[1:]
 
 
 def _undivided(n_terms: int) -> SectionShares:

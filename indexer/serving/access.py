@@ -20,7 +20,7 @@ from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
 from indexer.serving.work import BODY_BYTES, LARGE_BODY, return_memory, too_slow
 
 _HELD_BODIES = 1  # as many of the largest size are held at one time, the larger ones on disk
-_TAKEN_BYTES = 4 * 2**20  # of large bodies that are in memory and worked on at one time; or one alone
+_TAKEN_BYTES = 2 * 2**20  # of large bodies that are in memory and worked on at one time; or one alone
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the files of the page, without documents
 
