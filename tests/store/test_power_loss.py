@@ -135,7 +135,7 @@ def test_every_disk_after_a_power_loss_holds_all_reported_commits(
     of_operation = study(name, tmp_path)
     of_operation.run(N_STATES or N_FEW)
     for key in ("n_disks", "n_finished", "refused"):
-        record_property(key, getattr(of_operation, key))
+        record_property(key, str(getattr(of_operation, key)))
     assert of_operation.wrong == []
 
 
