@@ -6,7 +6,7 @@ The form is that of BEIR, with sections:
      "text": text  or  "sections": [{"heading" or "title": text, "text": text, "level": 1, "kind": text}],
      "metadata" or "meta": {...}}
 
-Records that other collections spell otherwise are read by their fields: see `_TEXTS`, `_TITLES` and `_IDS`.
+Records of other collections have other fields: see `engine.readers.records`.
 
 The title is the first line of the text, as BEIR joins them. A text that was once pages
 is read as a text file is: running heads are left out, centred lines are headings. Where a record has
@@ -23,45 +23,29 @@ from __future__ import annotations
 import io
 import json
 import math
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.left_out import RUNNING_HEADS
+from engine.readers.records import IDS, TEXT_FIELDS, id_of, text_of, texts_of, title_of
+from engine.readers.running_text import running_text
 from engine.readers.scalars import names_of
-from engine.readers.text import case_name, running_text
+from engine.readers.text import case_name
 from engine.text.centred import centred_headings
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, one_line, too_large, without_encoded
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable
 from engine.text.spans import Heading
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
-# Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
-_TEXTS = {
-    "abstract": "Abstract", "summary": "Summary", "background": "Background", "contents": "", "content": "",
-    "plain_text": "", "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "document": "",
-    "passage": "", "casebody": "", "pdf_parse": "", "description": "Description", "full_description": "Description",
-    "claims": "Claims", "html_with_citations": "", "html": "",
-}  # fmt: skip
-_PARTS = ("text", "abstract", "head_matter", "opinions", "body_text", "data")  # of an object that holds text
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
 _INNER = ("sections", "subsections")  # sections of a section
-_TITLES = ("title", "case_name", "name", "name_abbreviation", "headline")
-_IDS = (
-    "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
-    "publication_number", "patent_number", "cluster_id",
-)  # fmt: skip
 _AUTHORS = ("authors", "author", "creators", "creator")
-_MAX_DEPTH = 6  # of text in objects
-# A part of an unarXive text that stands elsewhere in the record.
-_REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
+_MAX_DEPTH = 6  # of sections
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
@@ -117,7 +101,7 @@ def read_one(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _one(record: dict[str, Any], doc_id: str, source: str) -> Document:
-    own_id = next((record[name] for name in _IDS if name in record), None)
+    own_id = next((record[name] for name in IDS if name in record), None)
     metadata: dict[str, MetadataValue] = {"id": own_id} if isinstance(own_id, str | int) else {}
     return _document(record, doc_id, source, metadata)
 
@@ -130,7 +114,7 @@ def _records(text: str) -> list[dict[str, Any]]:
     if not text.lstrip().startswith("["):
         record = _parse(text)
         lists = [value for value in record.values() if value and isinstance(value, list) and isinstance(value[0], dict)]
-        known = {"text", "sections", *_TEXTS}
+        known = {"text", "sections", *TEXT_FIELDS}
         is_page = len(lists) == 1 and known.isdisjoint(record) and not known.isdisjoint(lists[0][0])
         return [one for one in lists[0] if isinstance(one, dict)] if is_page else [record]
     record = _parse(f'{{"records": {text}}}')["records"]
@@ -142,7 +126,7 @@ def _records(text: str) -> list[dict[str, Any]]:
 def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
     for number, record in enumerate(records, 1):
         try:
-            own_id = _id_of(record)
+            own_id = id_of(record)
         except DocumentError:
             own_id = str(number)
         try:
@@ -191,7 +175,7 @@ def _read_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable
     doc_id = ""
     try:
         record = fields.named(_parse(without_encoded(line.decode("utf-8-sig"))[0]))
-        doc_id = _id_of(record)
+        doc_id = id_of(record)
         return _document(record, doc_id, place, {})
     except DocumentError as error:
         return Unreadable(place, str(error), doc_id)
@@ -213,17 +197,10 @@ def _parse(text: str) -> dict[str, Any]:
     return record
 
 
-def _id_of(record: Mapping[str, Any]) -> str:
-    own_id = next((record[name] for name in _IDS if name in record), None)
-    if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
-        raise DocumentError('the record has no id; give it a field "_id" with a text or a number')
-    return str(own_id)
-
-
 def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dict[str, MetadataValue]) -> Document:
-    title = _title_of(record)
+    title = title_of(record)
     blocks = Blocks()
-    texts = {} if "text" in record or record.get("sections") else _texts_of(record, blocks.left_out)
+    texts = {} if "text" in record or record.get("sections") else texts_of(record, blocks.left_out)
     for key, value in record.items():
         if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
@@ -237,16 +214,16 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     if record.get("sections"):
         metadata |= _add_sections(blocks, record["sections"])
     elif "text" in record:
-        _add_text(blocks, _text_of(record, "text"))
+        _add_text(blocks, text_of(record, "text"))
     else:
         if not texts:
             raise DocumentError(
                 f'it has no field "text" or "sections"; its fields are {", ".join(map(str, [*record][:20])) or "none"}'
             )
-        for parts in (*texts.values(), _captions(record)):
+        for parts in texts.values():
             for heading, text in parts:
                 blocks.add_heading(heading, 1)
-                _add_text(blocks, _written_out(text, record), depth=1 if heading else 0)
+                _add_text(blocks, text, depth=1 if heading else 0)
     return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
 
 
@@ -263,82 +240,6 @@ def _add_text(blocks: Blocks, text: str, depth: int = 0) -> None:
         ]
 
 
-def _title_of(record: Mapping[str, Any]) -> str:
-    inside = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
-    places = ((record, _TITLES), (inside or {}, ("title",)))
-    named = (_text_of(place, name) for place, names in places for name in names if isinstance(place.get(name), str))
-    return next((title for title in named if title.strip()), "") or _text_of(record, "title")
-
-
-def _texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, list[tuple[str, str]]]:
-    """The texts of a record by their fields, each with its heading; counts what is left out of pages."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, heading in _TEXTS.items():
-        is_same_text = bool(found) and name in ("html_with_citations", "html")  # with its tags
-        parts = [] if is_same_text else list(_parts_of(record.get(name), heading, 0, left_out))
-        if any(text.strip() for _, text in parts):
-            found[name] = parts
-    return found
-
-
-def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Headings and texts in a value: a text, a page, a list, or an object that holds a text."""
-    if isinstance(value, str):
-        is_page = value.lstrip().startswith("<")
-        yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(value))]
-    elif isinstance(value, list) and depth < _MAX_DEPTH:
-        is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
-        for item in [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value:
-            for name, text in _parts_of(item, heading, depth + 1, left_out):
-                yield name, text
-                heading = "" if name == heading else heading
-    elif isinstance(value, dict) and depth < _MAX_DEPTH:
-        own = next(
-            (value[name] for name in ("section", "heading", "title", "type") if isinstance(value.get(name), str)), ""
-        )
-        for part in _PARTS:
-            if value.get(part):
-                named = "Abstract" if part == "abstract" else one_line(own) or heading
-                yield from _parts_of(value[part], named, depth + 1, left_out)
-
-
-def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Headings and texts of HTML or XML in a field, as the reader of HTML has them."""
-    from engine.readers import html  # most records hold no markup
-
-    blocks = Blocks()
-    html.add_page(page.encode(), blocks)
-    left_out.update(blocks.left_out)
-    marks = [Heading(heading, 1, 0), *blocks.headings, Heading("", 1, len(blocks.text))]
-    for mark, following in pairwise(marks):
-        yield mark.title, blocks.text[mark.start : following.start].removeprefix(mark.title)
-
-
-def _written_out(text: str, record: Mapping[str, Any]) -> str:
-    """A text of unarXive with its formulas in place, and without its marks of citations, figures and tables."""
-    if "{{" not in text:
-        return text
-    entries = record.get("ref_entries")
-
-    def written(mark: re.Match[str]) -> str:
-        entry = entries.get(mark.group(2)) if isinstance(entries, dict) else None
-        formula = entry.get("latex") if isinstance(entry, dict) else None
-        return f"${formula}$" if isinstance(formula, str) else ""
-
-    return _REFERENCE.sub(written, text)
-
-
-def _captions(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The captions of figures and tables, which S2ORC and unarXive have beside the text."""
-    entries, heading = record.get("ref_entries"), "Figures and tables"
-    for entry in entries.values() if isinstance(entries, dict) else ():
-        named = (entry.get(name) for name in ("caption", "text")) if isinstance(entry, dict) else ()
-        for caption in named:
-            if isinstance(caption, str) and caption.strip():
-                yield heading, clean(caption)
-                heading = ""
-
-
 def _add_metadata(value: object, metadata: dict[str, MetadataValue], *, is_strict: bool) -> None:
     """Add nested fields; of records of other collections, those that no filter can compare are left out."""
     if is_strict or not isinstance(value, dict):
@@ -347,17 +248,6 @@ def _add_metadata(value: object, metadata: dict[str, MetadataValue], *, is_stric
     for key, inner in value.items():
         with suppress(DocumentError):
             _flatten(str(key), inner, metadata)
-
-
-def _text_of(record: Mapping[str, Any], field: str) -> str:
-    value = record.get(field)
-    if value is None:
-        return ""
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        value = "\n\n".join(value)
-    if not isinstance(value, str):
-        raise DocumentError(f'the field "{field}" is {type(value).__name__}, not text')
-    return clean(value)
 
 
 def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str, list[Scalar]]:
@@ -369,9 +259,9 @@ def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str,
         if not isinstance(section, dict):
             raise DocumentError(f"section {number} is {type(section).__name__}, not an object with heading and text")
         level = section.get("level")
-        title = _text_of(section, "heading") or _text_of(section, "title")
+        title = text_of(section, "heading") or text_of(section, "title")
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else depth)
-        _add_text(blocks, _text_of(section, _field_of_section(section, number)), depth)
+        _add_text(blocks, text_of(section, _field_of_section(section, number)), depth)
         kind = section.get("kind")
         if title and isinstance(kind, str) and kind.strip():
             kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))

@@ -143,7 +143,7 @@ class Scorer:
             rows = [row for row, one in enumerate(queries) if one.skip == skip and one.words is not None]
             of_words = [one for row in rows if (one := queries[row].words) is not None]
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
-            kept = None if skip or not rows or not len(positions) else self._snapshot.inverted_words(len(positions))
+            kept = None if skip or not rows else self._snapshot.inverted_words(len(positions))
             if kept is not None:
                 for row, one, other in zip(rows, of_words, of_pairs, strict=True):
                     step()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.similarity import Matches
-from engine.store.locations import Locations
+from engine.store.listing import Listing
 from engine.store.precision import as_float32
 from engine.store.shards import Shard, ShardSet
 from engine.text.spans import Chunk, Coverage
@@ -48,17 +48,12 @@ class InvertedWords:
     pairs: InvertedTable
 
 
-class Gathering:
-    """Documents whose places in the shards are recorded."""
+class Gathering(Listing):
+    """Documents with their vectors and words in shards."""
 
     width: int  # D; 0 without an encoder
     _shards: ShardSet
     _n_passes = 0  # over the words of all documents
-
-    @cached_property
-    def locations(self) -> Locations:
-        """Where the vectors of each document are."""
-        raise NotImplementedError
 
     @property
     def has_vectors(self) -> NDArray[np.bool_]:
@@ -93,7 +88,7 @@ class Gathering:
 
     def inverted_words(self, n_positions: int) -> InvertedWords | None:
         """The terms of all documents, inverted at the second query that compares most of them; None before that."""
-        if 2 * n_positions < len(self.locations):
+        if not n_positions or 2 * n_positions < len(self.locations):
             return None
         self._n_passes += 1
         return self._inverted if self._n_passes > 1 else None

@@ -46,7 +46,6 @@ from engine.store.checks import check_catalog, check_opened, committed_state, re
 from engine.store.commits import check_commits, reported_commits
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
-from engine.store.listing import Listing
 from engine.store.lookup import field_names, has_field
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.postings import Postings
@@ -92,7 +91,7 @@ def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
     return IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX")
 
 
-class Snapshot(Listing, Gathering):
+class Snapshot(Gathering):
     """An index as it was when opened: documents, mapped shards, the ANN generation."""
 
     def __init__(self, folder: Path) -> None:

@@ -20,7 +20,8 @@ from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline
 from indexer.generation.resources import Footprint
-from indexer.plan import Drawn, Plan, Unit, draw, make_plan, read_sample, units_of
+from indexer.plan import Plan, make_plan, read_sample
+from indexer.sampling import Drawn, Unit, draw, units_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)

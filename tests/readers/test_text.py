@@ -77,7 +77,7 @@ def test_heads_of_few_pages_are_left_out_by_their_numbers(pages: list[str], n_he
 
 
 def opinion(n_pages: int) -> str:
-    """An opinion of pages with running heads, whose numbers begin anew with each part, and words cut by hyphens."""
+    """An opinion of pages with running heads, whose numbers restart in each part, and words cut by hyphens."""
     first = (
         "(Slip Opinion)           OCTOBER TERM, 2001             1\n\n                        Syllabus\n\n"
         "     NOTE: The syllabus is no part of the opinion of the Court. See\n"

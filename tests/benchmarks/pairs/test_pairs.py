@@ -170,7 +170,7 @@ def fixed(scores: dict[str, float], fitted_on: list[object] | None = None) -> Pa
         score = lambda pairs: np.array([scores[pair.second] for pair in pairs])  # noqa: E731
         return Learned(score, "mine@0a", course=Course(3, 2, 0.75))
 
-    return PairScorer("told", {"k": 1}, learn, is_trained=True)
+    return PairScorer("fixed", {"k": 1}, learn, is_trained=True)
 
 
 def trial(origin: Origin) -> Trial:
@@ -200,7 +200,7 @@ def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -
 
 
 def test_the_error_for_a_score_that_is_not_a_number_names_the_pair(origin: Origin) -> None:
-    error = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
+    error = "fixed gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
     with pytest.raises(DatasetError, match=error):
         measure(fixed({**SCORES, "c2": float("nan")}), trial(origin))
 
