@@ -14,7 +14,7 @@ from engine.lazy import deferred
 from engine.text.document import Document
 from engine.text.spans import Section
 
-WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020}, "d.txt", (0,))
+WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020}, "d.txt", (0,), ((0, "[0001]"),))
 
 
 class Maker:
@@ -25,7 +25,7 @@ class Maker:
 
     def __call__(self) -> Mapping[str, Any]:
         self.n_calls += 1
-        return {"text": WHOLE.text, "sections": WHOLE.sections}
+        return {"text": WHOLE.text, "sections": WHOLE.sections, "pins": WHOLE.pins}
 
 
 def later(make: Maker) -> Document:

@@ -74,7 +74,7 @@ def test_rows_and_rest_of_a_result_sum_to_the_score(index: Index, corpus: list[D
 
 
 def test_long_lists_of_sections_give_a_short_json() -> None:
-    sections = [(f"S{n}", f"Heron {n % 90} waits for trout {n % 70} at the weir {n}.") for n in range(300)]
+    sections = [(f"S{n}", f"Heron {n % 90} waits for trout {n % 70} at the weir {n}.") for n in range(450)]
     documents = make_document("q", sections), make_document("t", sections)
     comparison = result_view(compare_alone(*documents, FakeEncoder()))
     (hit,) = comparison.to_dict()["hits"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,9 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
 
 @pytest.mark.slow
 def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    corpus = folder / "corpus.jsonl.gz"
+    longer = gzip.decompress(corpus.read_bytes()).replace(b"A dog barks", b"A cat sleeps near the rocket. A dog barks")
+    corpus.write_bytes(gzip.compress(longer))  # a query of two chunks
     output, runs = measured("st-chunks,st-chunks-sum", folder, bert_folder, tmp_path / "out")
     assert output.count(" builds\n") == 1
     best, summed = runs["st-chunks@256"], runs["st-chunks-sum@256"]
