@@ -159,7 +159,7 @@ class Quotes:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
         return _on_one_line(text, _shortened(text, side.spans[at], marks), marks)
 
-    def _marks(self, text: str, places: NDArray[np.int64]) -> list[list[int]]:
+    def _marks(self, text: str, places: NDArray[np.int32]) -> list[list[int]]:
         """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
         merged: list[list[int]] = []
         for start, stop in sorted(places.tolist()):
@@ -203,7 +203,7 @@ class _Section:
         places: TermPlaces,
         number: int,
         terms: NDArray[np.int64],
-        spans: NDArray[np.int64],
+        spans: NDArray[np.int32],
         n_terms: int,
     ) -> None:
         self.text = places.document.text
@@ -261,7 +261,7 @@ class _Sentences:
 
     spans: Sequence[Span]  # S, at least 1
     terms: NDArray[np.int64]  # (n,) places among the terms of the hit
-    places: NDArray[np.int64]  # (n, 2)
+    places: NDArray[np.int32]  # (n, 2)
     owners: NDArray[np.int64]  # (n,) sentences, rising
     sizes: NDArray[np.int64]  # (S,) words
 

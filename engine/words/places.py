@@ -63,7 +63,7 @@ class TermPlaces:
             ]
         return self._sentences[section]
 
-    def occurrences(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def occurrences(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The places of terms: (n,) 0 to T-1 rising, and (n,) numbers of occurrences, in reading order for each term.
 
         Args:
@@ -72,13 +72,13 @@ class TermPlaces:
         distinct, starts, order = self._by_key
         at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
         if not len(distinct):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return np.empty(0, np.int64), np.empty(0, np.int32)
         sizes = np.where(distinct[at] == keys, starts[at + 1] - starts[at], 0)
         ends = np.cumsum(sizes)
         at_order = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[at] - ends + sizes, sizes)
         return np.repeat(np.arange(len(keys)), sizes), order[at_order]
 
-    def in_order(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def in_order(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Terms (n,), 0 to T-1, and spans (n, 2) of all their occurrences, in reading order."""
         terms, at = self.occurrences(keys)
         order = np.argsort(self._ranks[at])
@@ -99,9 +99,10 @@ class TermPlaces:
         is_first = (np.diff(terms, prepend=-1) != 0) | (np.diff(sections, prepend=-1) != 0)
         rows = np.flatnonzero(is_first)
         counts = np.add.reduceat(self._repeats(title)[at], rows) if len(rows) else np.empty(0, np.int64)
-        terms, sections = terms[rows], sections[rows]
-        counted = counts if weights is None else counts * weights[sections]
-        return SectionShares(terms, sections, counted / np.bincount(terms, counted, minlength=len(keys))[terms])
+        terms = terms[rows]
+        counted = counts if weights is None else counts * weights[sections[rows]]
+        shares = counted / np.bincount(terms, counted, minlength=len(keys))[terms]
+        return SectionShares(terms, sections[rows].astype(np.int64), shares)
 
     def mean_weights(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64]
@@ -128,7 +129,7 @@ class TermPlaces:
         )
         return words, pairs
 
-    def first_spans(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    def first_spans(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
         """The first place (T, 2) of each term, all of which occur."""
         distinct, starts, order = self._by_key
         return np.asarray(self._spans[order[starts[np.searchsorted(distinct, keys)]]])
@@ -143,30 +144,31 @@ class TermPlaces:
         return np.concatenate([repeats(self.terms.word_spans, title), repeats(self.terms.pair_spans, title)])
 
     @cached_property
-    def _spans(self) -> NDArray[np.int64]:
+    def _spans(self) -> NDArray[np.int32]:
         """(N, 2)."""
-        return np.concatenate([self.terms.word_spans, self.terms.pair_spans])
+        return np.concatenate([self.terms.word_spans, self.terms.pair_spans], dtype=np.int32, casting="same_kind")
 
     @cached_property
-    def _sections(self) -> NDArray[np.int64]:
+    def _sections(self) -> NDArray[np.int32]:
         """(N,) section of the first character."""
-        return np.maximum(np.searchsorted(section_starts(self.document), self._spans[:, 0], side="right") - 1, 0)
+        sections = np.searchsorted(section_starts(self.document), self._spans[:, 0], side="right") - 1
+        return np.maximum(sections, 0, dtype=np.int32)
 
     @cached_property
-    def _ranks(self) -> NDArray[np.int64]:
+    def _ranks(self) -> NDArray[np.int32]:
         """(N,) place of each occurrence in reading order."""
-        ranks = np.empty(len(self._spans), np.int64)
+        ranks = np.empty(len(self._spans), np.int32)
         ranks[np.argsort(self._spans[:, 0], kind="stable")] = np.arange(len(ranks))
         return ranks
 
     @cached_property
-    def _by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """The keys (D,) rising, where each starts (D + 1,) in the third array, and all occurrences (N,) by key."""
         keys = np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])
         values = np.sort(keys << _PLACE_BITS | np.arange(len(keys)))
         keys = values >> _PLACE_BITS
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        return keys[starts], np.append(starts, len(keys)), values & ((1 << _PLACE_BITS) - 1)
+        return keys[starts], np.append(starts, len(keys)), (values & ((1 << _PLACE_BITS) - 1)).astype(np.int32)
 
 
 def section_starts(document: Document) -> NDArray[np.int64]:
