@@ -29,7 +29,7 @@ venv: .venv/installed
 
 .venv/installed: setup.cfg constraints.txt | .venv/python
 	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.6 GB on disk, 3 to 10 minutes."
-	$(PIP) --editable '.[$(FAISS),benchmarks,baselines,demo,dev,haystack,langchain,llama-index,mcp]'
+	$(PIP) --editable '.[$(FAISS),benchmarks,demo,dev,haystack,langchain,llama-index,mcp]'
 	touch $@ .venv/user
 
 # First an answer by words, in seconds; then vectors of all documents, and the same question again.

@@ -17,11 +17,10 @@ def require(feature: str, packages: Mapping[str, str], extra: str) -> None:
             raise MissingExtra(feature, distribution, extra)
 
 
-BASELINES = "baselines"
-BENCHMARKS = "benchmarks"
+EXTRA = "benchmarks"
 
 
-def optional(module: str, feature: str, package: str, extra: str = BASELINES) -> Any:  # noqa: ANN401 - they carry no types
+def optional(module: str, feature: str, package: str) -> Any:  # noqa: ANN401 - they carry no types
     """Import a module of a package that not every installation has, by its name on PyPI, or raise `MissingExtra`.
 
     Errors inside the package are raised unchanged.
@@ -31,4 +30,4 @@ def optional(module: str, feature: str, package: str, extra: str = BASELINES) ->
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
-        raise MissingExtra(feature, package, extra) from error
+        raise MissingExtra(feature, package, EXTRA) from error

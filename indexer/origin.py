@@ -22,7 +22,6 @@ _PACKAGES = (
     "ir-measures",
     "accelerate",
     "scikit-learn",
-    "gensim",
     "sentence-transformers",
     "txtai",
     "lancedb",

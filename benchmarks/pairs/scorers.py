@@ -15,19 +15,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.baselines.lexical import BM25
-from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
+from benchmarks.lexical import BM25, LEXICAL, TfIdf
 from benchmarks.pairs.scoring import Budget, Fit, Learned, Pair, PairScorer
 from benchmarks.program import WORK, log, names_of
 from benchmarks.systems import Settings
 from engine.encoders.files import MINILM_NAME
 from indexer.cli.options import DecoratedT, together
 
-NEURAL = (
-    *("dssm", "arc-i", "han", "smash", "re2"),
-    *("matchbert", "s-bert-512", "s-longformer", "s-bigbird"),
-)
-TOGETHER = ("re2",)  # reads both documents of a pair together: too slow to rank a corpus
 GIVEN = ("cosine", "maxsim")
 TRAINED = (
     "cosine-infonce",
@@ -35,7 +29,7 @@ TRAINED = (
     *("colde", "colde-without-aug", "colde-without-lstm", "colde-without-cl"),
     *("tde", "tde-without-topics"),
 )
-SCORERS = ("bm25", *TEXT_BASELINES, *GIVEN, *NEURAL, *TRAINED)
+SCORERS = (*LEXICAL, *GIVEN, *TRAINED)
 TRAINING_TOKENS = 1536  # of a document in a step: 48 blocks of 32 tokens, as in SMITH
 
 
@@ -55,12 +49,8 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
     """Make a scorer of `SCORERS`, not fitted yet."""
     if name == "bm25":
         return bm25_scorer()
-    if name in TEXT_BASELINES:
-        return text_scorer(name)
-    if name in NEURAL:
-        from benchmarks.pairs.neural import neural_scorer
-
-        return neural_scorer(name, bert=options.encoder, device=options.device)
+    if name == "tfidf":
+        return tfidf_scorer()
     from benchmarks.pairs.encoders import Comparison, given_scorer, trained_scorer
     from benchmarks.pairs.recipes import recipe
 
@@ -71,18 +61,14 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
     return trained_scorer(name, made, training_tokens=options.training_tokens, device=options.device)
 
 
-def text_scorer(name: str) -> PairScorer:
-    """A text baseline, fitted on the documents of all pairs: it reads the texts of test, but no judgment."""
+def tfidf_scorer() -> PairScorer:
+    """TF-IDF, fitted on the documents of all pairs: it reads the texts of test, but no judgment."""
 
     def learn(given: Fit) -> Learned:
-        fitted = text_baseline(name, seed=given.seed).fit(given.documents.values())
+        tfidf = TfIdf().fit(given.documents.values())
+        return Learned(lambda pairs: np.array([tfidf.score(pair.first, pair.second) for pair in pairs], np.float64))
 
-        def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-            return np.array([fitted.score(pair.first, pair.second) for pair in pairs], np.float64)
-
-        return Learned(score, settings=fitted.settings)
-
-    return PairScorer(name, text_baseline(name).settings, learn, is_trained=False)
+    return PairScorer("tfidf", TfIdf().settings, learn, is_trained=False)
 
 
 def bm25_scorer() -> PairScorer:

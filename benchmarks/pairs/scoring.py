@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.datasets import DatasetError
-from benchmarks.packages import BENCHMARKS, optional
+from benchmarks.packages import optional
 from benchmarks.systems import Settings
 from engine.errors import TrainingError
 from engine.text.document import Document
@@ -152,7 +152,7 @@ def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
         scores: (N,), higher where documents match.
         labels: (N,) bool, with both values.
     """
-    metrics = optional("sklearn.metrics", "judging pairs", "scikit-learn", BENCHMARKS)
+    metrics = optional("sklearn.metrics", "judging pairs", "scikit-learn")
     given, truth = _checked(scores, labels)
     called = given > threshold
     precision, recall, f1, _ = metrics.precision_recall_fscore_support(truth, called, average="binary", zero_division=0)

@@ -19,6 +19,11 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 Cell: TypeAlias = Callable[[RowT], str]  # a column: a query over a row
 _PROGRAM = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 _ENCODER = " --encoder "
+# Systems and options that left the tree, with which a command can be repeated only at its own commit.
+_LEFT = re.compile(
+    r"--(rank|contained|add|workers|words \S+\.lm)\b|[ ,](arc-i|concept-graph|doc2vec|dssm|han|matchbert|re2|smash|"
+    r"s-bert-512|s-bigbird|s-longformer)\b"
+)
 _REPEATABLE = re.compile(rf"(python -m benchmarks run architectures \S+)((?:{_ENCODER}\S+)+)")
 
 
@@ -104,16 +109,17 @@ def origins(records: Sequence[Measured]) -> list[str]:
         return []
     commands = _joined(dict.fromkeys(present(record.origin.command) for record in records))
     lines: list[str] = []
-    for is_there, title in ((True, "Run again:"), (False, "Run again at the commit below, which has the program:")):
-        if own := [command for command in commands if _has_program(command) is is_there]:
+    for is_there, title in ((True, "Run again:"), (False, "Run again at a commit below, which has the program:")):
+        if own := [command for command in commands if can_repeat(command) is is_there]:
             lines += [title, "", *(f"- `{command}`" for command in own), ""]
     return [*lines, measured(records)]
 
 
-def _has_program(command: str) -> bool:
-    """Whether the program of a command is still here."""
+def can_repeat(command: str) -> bool:
+    """Whether the program of a command is still here, with its systems and options."""
     words = _PROGRAM.match(command)
-    return words is None or words[1] in TASKS.modules or words[1] in STUDIES.modules
+    is_here = words is None or words[1] in TASKS.modules or words[1] in STUDIES.modules
+    return is_here and not _LEFT.search(command)
 
 
 def _joined(commands: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,9 @@ import click
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.pairs.building import PROTOCOL, RULE, PairSplits, Split, pairs_checksum, prepared_pairs
 from benchmarks.pairs.scorers import (
-    NEURAL,
     QUICK_PAIRS,
     QUICK_WORDS,
     SCORERS,
-    TOGETHER,
     ScorerOptions,
     budget_of,
     fitting_options,
@@ -42,7 +40,6 @@ from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tables.pairs import AGAINST, GivenBudget, PairsDetails, pairs_table
-from benchmarks.tasks.architectures import RankedPart, ranked_part, ranking_runs
 from engine.errors import EngineError
 from engine.text.document import Document
 from indexer.origin import Origin
@@ -58,7 +55,6 @@ class Trial:
     n_lost: Mapping[Split, int]
     budget: Budget
     origin: Origin
-    parts: Sequence[RankedPart] = ()  # that learned scorers also rank
 
 
 def _chosen_digest(chosen: Settings, budget: Budget | None) -> str:
@@ -77,9 +73,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     """
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
-    # A scorer that learns from the texts alone would also learn from the texts of parts.
-    more = {name: one for part in trial.parts if scorer.is_trained for name, one in part.documents.items()}
-    scorer.fit(Fit({**trial.documents, **more}, train, valid, trial.budget, trial.origin.seed))
+    scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
     fitted = time.perf_counter()
     valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
     done = time.perf_counter()
@@ -134,14 +128,6 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
 )
 @click.option(
-    "--rank",
-    "ranked",
-    multiple=True,
-    metavar="DATASET",
-    help="Also rank the first 20 targets of words in the part of DATASET that `run architectures` measures, by each "
-    "scorer that learns, and the whole part by siamese baselines; may be repeated.",
-)
-@click.option(
     "--against",
     default=AGAINST,
     type=click.Choice(SCORERS),
@@ -157,7 +143,6 @@ def main(
     systems: tuple[str, ...],
     most_pairs: int | None,
     pairs_seed: int,
-    ranked: tuple[str, ...],
     against: str,
     **given: Any,  # noqa: ANN401
 ) -> None:
@@ -168,11 +153,9 @@ def main(
     \b
     Example:
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
-        python -m benchmarks run pairs clscisumm --systems han,re2 --words 800 --rank rfc --rank proposals
     """
     prepared = prepared_pairs(name, call.data, seed=pairs_seed, most=QUICK_PAIRS if call.is_quick else most_pairs)
     corpus, _, checksum = prepared.dataset.partition("@")
-    learned = documents_of([*prepared.splits[Split.TRAIN], *prepared.splits[Split.VALID]])
     n_words = QUICK_WORDS if call.is_quick else given["words"]
     suffix = SUFFIX if call.is_quick else f"_{n_words}words" if n_words else ""
     documents = prepared.documents
@@ -185,7 +168,6 @@ def main(
         n_lost=prepared.n_lost,
         budget=budget_of(given, quick=call.is_quick),
         origin=call.origin,
-        parts=[ranked_part(one, call, {corpus: learned}) for one in ranked],
     )
     label = prepared.dataset + (f"-first{n_words}" if n_words else "")
     options = options_of(given, label, call.work, quick=call.is_quick)
@@ -202,14 +184,10 @@ def main(
 
 
 def _measured(system: str, options: ScorerOptions, trial: Trial, call: Measurement, save: Path | None) -> Run:
-    """Measure a scorer, save its encoder, and rank the parts by it."""
+    """Measure a scorer, and save its encoder."""
     scorer = make_scorer(system, options)
     run = measure(scorer, trial, settings_not_default(scorer, options))
     call.keep(run)
     if save is not None and not scorer.save(save / "-".join([scorer.name, *options.sizes.values()])):
         log(f"{scorer.name} scores pairs and has no vector of a document; it is not saved")
-    for part in trial.parts if scorer.is_trained else ():
-        log(f"{part.trial.dataset.name}: ranked by {scorer.name}")
-        for ranked in ranking_runs(scorer, part, ranks_all=scorer.name in NEURAL and scorer.name not in TOGETHER):
-            call.keep(ranked)
     return run

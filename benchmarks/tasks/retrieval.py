@@ -12,10 +12,9 @@ from statistics import median
 
 import click
 
-from benchmarks.baselines.lexical import BM25
-from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import section_target, write_qrels, write_run
+from benchmarks.lexical import LEXICAL, fitted
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
 from benchmarks.quick import PARTS, WHOLE, part_of
@@ -30,7 +29,7 @@ from indexer.origin import Origin
 SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
 WORDS_ALONE = "words"  # the system of `OF_ENCODERS` that needs no vectors, and alone no encoder
-ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
+ALL_SYSTEMS = (*SCORINGS, "document", *LEXICAL)
 SECTION_DOCUMENTS = 10  # documents of a query whose sections are in a run of sections
 WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: words of the query, median words of its targets
 
@@ -102,7 +101,6 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
     facts = trial.facts or {}
     lists = "exact" if system.settings.get("exact") else ""
     variant = "-".join(filter(None, (lists, trial.part if trial.part != WHOLE else "")))
-    learns = any(setting.endswith("seed") for setting in system.settings)
     run = Run(
         task="retrieval",
         dataset=f"{trial.dataset.name}@{checksum(trial.dataset)}",
@@ -116,7 +114,7 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
         n_tokens=cost.n_tokens,
         seconds=round(seconds, 2),
         details={"part": trial.part},
-        origin=trial.origin if learns else replace(trial.origin, seed=0),
+        origin=replace(trial.origin, seed=0),
         cases=[
             ranked_case(query_id, rankings[query_id], targets, facts=facts.get(query_id, {}))
             for query_id, targets in trial.qrels.items()
@@ -149,7 +147,6 @@ def prepared_systems(
     work: Path,
     *,
     exact: bool,
-    seed: int = 0,
 ) -> Iterator[tuple[System, BuildCost]]:
     """Yield the named systems one by one, each ready to search the corpus."""
     if OF_ENCODERS & set(names) == {WORDS_ALONE}:
@@ -167,12 +164,7 @@ def prepared_systems(
                     yield Evidence(ready.index, ready.encoder, name=name, exact=exact), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
-    if "bm25" in names:
-        started = time.perf_counter()
-        bm25 = BM25().fit(read_documents(dataset))
-        yield bm25, BuildCost(round(time.perf_counter() - started, 1))
-    chosen = [name for name in TEXT_BASELINES if name in names]
-    yield from fitted_baselines(chosen, lambda: read_documents(dataset), seed=seed)
+    yield from (fitted(name, read_documents(dataset)) for name in LEXICAL if name in names)
 
 
 @task
@@ -218,7 +210,7 @@ def main(
     dataset = call.dataset(name, split)
     trial = open_trial(dataset, split, k, limit, call.origin, part)
     runs = []
-    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact, seed=call.seed)
+    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact)
     for system, cost in ready:
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         run, rankings = measure(system, cost, trial)

@@ -16,9 +16,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.baselines.lexical import BM25
-from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
+from benchmarks.lexical import LEXICAL, fitted
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
 from benchmarks.runs import Case, Run
@@ -40,7 +39,7 @@ from engine.encoders.files import MINILM_NAME
 from indexer.origin import Origin
 
 OF_ENCODER = ("evidence", "document")
-SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
+SYSTEMS = (*OF_ENCODER, *LEXICAL)
 
 
 @dataclass(frozen=True)
@@ -147,13 +146,9 @@ def prepared_systems(
     wanted = frozenset(trial.task.pool(data))
     for name in names:
         if name not in OF_ENCODER:
-            started = time.perf_counter()
             documents = (document for document in read_collection(data, collection) if document.doc_id in wanted)
-            if name == "bm25":
-                system: System = BM25().fit(documents)
-            else:  # scores only documents that it was fitted on, so summaries are fitted too
-                system = text_baseline(name).fit(chain(documents, data.summaries.values()))
-            yield system, BuildCost(round(time.perf_counter() - started, 1))
+            # TF-IDF scores only documents that it was fitted on, so summaries are fitted too.
+            yield fitted(name, documents if name == "bm25" else chain(documents, data.summaries.values()))
 
 
 @task

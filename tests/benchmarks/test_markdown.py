@@ -49,7 +49,7 @@ def test_commits_stand_with_their_machine(origin: Origin) -> None:
 def test_a_command_whose_program_is_gone_is_repeated_at_its_commit(origin: Origin) -> None:
     gone = "python -m benchmarks study on_demand rfc"
     assert origins([One(replace(origin, command=gone))])[:3] == [
-        "Run again at the commit below, which has the program:",
+        "Run again at a commit below, which has the program:",
         "",
         f"- `{gone}`",
     ]

@@ -15,9 +15,9 @@ def test_require_names_the_missing_package_and_its_extra() -> None:
 
 
 def test_optional_names_the_missing_package_and_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(MissingExtra, match=r"^word2vec needs gensim; install it: pip install 'gensim"):
-        optional("gensim.models", "word2vec", "gensim")
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match=r"^BM25 needs bm25s; install it: pip install 'bm25s"):
+        optional("bm25s", "BM25", "bm25s")
 
 
 def test_a_fault_inside_a_package_is_not_taken_for_its_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

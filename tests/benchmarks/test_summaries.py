@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.baselines.lexical import BM25
+from benchmarks.lexical import BM25
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p

@@ -3,14 +3,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 from click.testing import CliRunner
 
-from benchmarks.pairs.scoring import Budget, Fit, Learned, PairScorer
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Ranking
 from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table, by_relevance, reranked
-from benchmarks.tasks.architectures import encoder_facts, main, scored
+from benchmarks.tasks.architectures import encoder_facts, main
 from engine.encoders.loading import load_trainable
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
@@ -20,17 +18,6 @@ RUN: dict[str, Ranking] = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)]
 
 def targets(ranking: Ranking) -> list[str]:
     return [target for target, _ in ranking]
-
-
-def test_targets_are_ranked_by_their_scores_and_equal_ones_keep_their_order() -> None:
-    known = {("q", "a"): -1.0, ("q", "b"): 2.0, ("q", "c"): 2.0, ("r", "a"): 0.5}
-    score = lambda pairs: np.array([known[pair.first, pair.second] for pair in pairs])  # noqa: E731
-    scorer = PairScorer("given", {}, lambda given: Learned(score), is_trained=False)
-    scorer.fit(Fit({}, [], [], Budget(), 0))
-    assert scored(scorer, {"q": ["a", "b", "c"], "r": ["a"]}) == {
-        "q": [("b", 2.0), ("c", 2.0), ("a", -1.0)],
-        "r": [("a", 0.5)],
-    }
 
 
 def test_only_the_first_targets_take_the_new_order_and_the_others_stay_behind_them() -> None:

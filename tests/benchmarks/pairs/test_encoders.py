@@ -20,7 +20,7 @@ from benchmarks.pairs.encoders import (
     trained_scorer,
 )
 from benchmarks.pairs.recipes import RECIPES, recipe
-from benchmarks.pairs.scoring import Budget, Fit, PairScorer, accuracy_threshold, judge
+from benchmarks.pairs.scoring import Budget, Fit, Pair, PairScorer, accuracy_threshold, judge
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import unit
 from engine.encoders.files import weights_sha256
@@ -28,14 +28,34 @@ from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
+from engine.text.document import Document
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss
 from engine.training.section_contrast import ContrastSettings, SectionContrast
 from engine.training.smith_pretraining import Objective
 from engine.training.task import Task
 from engine.training.text_pairs import TextPairs, TextPairsSettings
 from indexer.training.start import Kind, NewEncoder, Start, starting_encoder
-from tests.benchmarks.pairs.cases import BUDGET, TEST, TRAIN, VALID, texts
 from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
+from tests.training.made import pairs_of_texts
+
+BUDGET = Budget(steps=4, pairs_per_step=8)
+
+
+def texts(n: int = 24) -> dict[str, Document]:
+    """q0, t0, q1, t1, ...; q and t of a number have half of their words in common."""
+    return {document.doc_id: document for document in pairs_of_texts(n)}
+
+
+def labelled(first: int, stop: int) -> list[Pair]:
+    """For each number a match, and a mismatch with the next number."""
+    numbers = list(range(first, stop))
+    pairs = []
+    for number, following in zip(numbers, [*numbers[1:], first], strict=True):
+        pairs += [Pair(f"q{number}", f"t{number}", True), Pair(f"q{number}", f"t{following}", False)]
+    return pairs
+
+
+TRAIN, VALID, TEST = labelled(0, 12), labelled(12, 18), labelled(18, 24)
 
 
 def test_mean_best_match_equals_the_equation() -> None:

@@ -7,13 +7,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.datasets import Dataset, DatasetError
-from benchmarks.measurement import Measurement
 from benchmarks.pairs.building import Split
 from benchmarks.pairs.scorers import SCORERS, ScorerOptions, make_scorer
 from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, PairScorer, judge
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.tables.pairs import GivenBudget, PairsDetails
-from benchmarks.tasks.architectures import encoder_facts, ranked_part
+from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
 from indexer.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import write_linked
@@ -107,32 +106,6 @@ def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
     assert facts.begins_with.startswith(f"{bert_folder.name}@")
 
 
-def test_scorers_that_learn_also_rank_the_parts_of_corpora(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "bm25,dssm,cosine-infonce", "--encoder", str(bert_folder), "--training-tokens", "48"]
-    run(linked, *options, "--rank", str(linked.corpus.parent), "--out", str(tmp_path), "--steps", "2")
-    ranked = {one.name: one for one in written(tmp_path) if one.task == "architectures"}
-    part = "linked_240documents_1000words"
-    assert list(ranked) == [
-        f"{part}-cosine-infonce-{bert_folder.name}-first20-test",  # `run architectures` ranks a part by an encoder
-        f"{part}-dssm-first20-test",
-        f"{part}-dssm-test",
-    ]
-    whole, again = ranked[f"{part}-dssm-test"], ranked[f"{part}-dssm-first20-test"]
-    assert {len(case.ranking) for case in whole.cases} == {89}  # all documents but the query
-    assert whole.details["facts"]["n_tokens"] > 0
-    found = {case.id: {target for target, _ in case.ranking[:20]} for case in again.cases}
-    other = ranked[f"{part}-cosine-infonce-{bert_folder.name}-first20-test"]
-    assert found == {case.id: {target for target, _ in case.ranking[:20]} for case in other.cases}
-    orders = [[target for target, _ in case.ranking if target in found[case.id]] for case in whole.cases]
-    assert orders == [[target for target, _ in case.ranking[:20]] for case in again.cases]
-
-
-def test_a_part_is_refused_if_scorers_learn_from_its_queries(linked: Dataset, tmp_path: Path, origin: Origin) -> None:
-    call = Measurement(origin, is_quick=False, out=None, data=tmp_path, given_work=tmp_path / "work")
-    with pytest.raises(DatasetError, match="scorers learn from the query 'd03' of"):
-        ranked_part(str(linked.corpus.parent), call, {linked.name: {"d03"}})
-
-
 def test_a_quick_run_writes_no_record_and_a_full_run_does(
     linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +129,7 @@ def test_mistakes_are_reported_in_one_line(linked: Dataset, tmp_path: Path) -> N
     def error_of(*options: str) -> str:
         return run(linked, *options).stderr.splitlines()[-1]
 
-    assert "'bm24' is not one of bm25, tfidf, doc2vec" in error_of("--systems", "bm24")
+    assert "'bm24' is not one of bm25, tfidf, cosine" in error_of("--systems", "bm24")
     linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
     assert error_of("--systems", "bm25").startswith("Error: no pair of test and valid and train is left")
 

@@ -4,14 +4,15 @@ A word counts as often as it occurs in the query document. Letters in shapes: N 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.packages import BENCHMARKS, optional
-from benchmarks.systems import Ranking, Settings
+from benchmarks.packages import optional
+from benchmarks.systems import BuildCost, Ranking, Settings, System
 from engine.text.document import Document
 
 
@@ -40,25 +41,22 @@ class BM25:
 
     def __init__(self) -> None:
         """Start without a corpus; `fit` reads one."""
-        bm25s = optional("bm25s", _FEATURE, "bm25s", BENCHMARKS)
-        tokenization = optional("bm25s.tokenization", _FEATURE, "bm25s", BENCHMARKS)
-        stemmer = optional("Stemmer", _FEATURE, "PyStemmer", BENCHMARKS).Stemmer("english")
+        bm25s = optional("bm25s", _FEATURE, "bm25s")
+        tokenization = optional("bm25s.tokenization", _FEATURE, "bm25s")
+        stemmer = optional("Stemmer", _FEATURE, "PyStemmer").Stemmer("english")
         self.settings: Settings = {"variant": "lucene", "k1": K1, "b": B, "stemmer": "english", "stop_words": "en"}
         self._tokenizer = tokenization.Tokenizer(stopwords="en", stemmer=stemmer)
         self._retriever = bm25s.BM25(method="lucene", k1=K1, b=B)
-        self._doc_ids: list[str] = []
-
-    @property
-    def doc_ids(self) -> Sequence[str]:
-        """Names of the N documents, in the order of the corpus."""
-        return self._doc_ids
+        self.doc_ids: list[str] = []  # of the N documents, in the order of the corpus
+        self._row: dict[str, int] = {}
 
     def fit(self, documents: Iterable[Document]) -> BM25:
-        """Read the corpus once; it must have a document. Each call replaces the previous corpus."""
-        self._doc_ids = []
+        """As `Lexical.fit`."""
+        self.doc_ids = []
         self._tokenizer.reset_vocab()
         token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))
         self._retriever.index(self._tokenizer.to_tokenized_tuple(token_ids), show_progress=False)
+        self._row = {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
         return self
 
     def scores(self, query: Document) -> NDArray[np.float32]:
@@ -68,18 +66,13 @@ class BM25:
         return scores
 
     def search(self, query: Document, k: int) -> Ranking:
-        """The `k` best targets with their scores, best first; equal scores in the order of the corpus.
-
-        The query itself is left out, and so is every target that shares no word with it.
-        """
-        scores = self.scores(query)
-        order = np.argsort(-scores, kind="stable")[: k + 1]
-        ranked = [(self._doc_ids[i], float(scores[i])) for i in order if scores[i] > 0]
-        return [(doc_id, score) for doc_id, score in ranked if doc_id != query.doc_id][:k]
+        """As `System.search`; a target that shares no word with the query is left out."""
+        own = self._row.get(query.doc_id)
+        return ranking(self.doc_ids, self.scores(query), k, own=own, least=0.0)
 
     def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
         for document in documents:
-            self._doc_ids.append(document.doc_id)
+            self.doc_ids.append(document.doc_id)
             yield document.text
 
 
@@ -106,7 +99,7 @@ class TfIdf:
         self._vectors: Any = None  # (N, V) sparse, unit rows
 
     def fit(self, documents: Iterable[Document]) -> TfIdf:
-        """As `TextBaseline.fit`."""
+        """As `Lexical.fit`."""
         text = optional("sklearn.feature_extraction.text", "the TF-IDF baseline", "scikit-learn")
         self._doc_ids = []
         self._vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
@@ -129,3 +122,20 @@ class TfIdf:
         for document in documents:
             self._doc_ids.append(document.doc_id)
             yield document.text
+
+
+class Lexical(System, Protocol):
+    """A `System` that is fitted on a corpus."""
+
+    def fit(self, documents: Iterable[Document]) -> Self:
+        """Read a corpus, of at least one document, once; each call replaces the previous corpus."""
+
+
+LEXICAL: Mapping[str, Callable[[], Lexical]] = {"bm25": BM25, "tfidf": TfIdf}
+
+
+def fitted(name: str, documents: Iterable[Document]) -> tuple[Lexical, BuildCost]:
+    """A system of `LEXICAL`, ready to search a corpus."""
+    started = time.perf_counter()
+    system = LEXICAL[name]().fit(documents)
+    return system, BuildCost(round(time.perf_counter() - started, 1))
