@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -22,6 +23,7 @@ from engine.faults import named_faults
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
 from engine.search.diversity import ranked
+from engine.search.joint import joint
 from engine.search.novelty import novelty
 from engine.search.partition import Placement
 from engine.search.query import Query, as_stored
@@ -34,7 +36,7 @@ from engine.store.partitioned import index_facts, open_snapshot
 from engine.store.snapshot import Positions, Snapshot
 from engine.text.document import Document
 from engine.text.spans import Coverage
-from engine.views import Result, SectionMatrix, result_view
+from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
 
 if TYPE_CHECKING:
     from engine.gpu.acceleration import Acceleration
@@ -224,6 +226,48 @@ class Index:
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
         completed = replace(self._completed(found, encoding, used.scoring, origin), copies=copies)
         return self._explained(completed) if used.explain is Explain.MODEL else completed
+
+    def search_together(
+        self, like: Sequence[Document | str], unlike: Sequence[Document | str] = (), request: Request | None = None
+    ) -> JointResult:
+        """Rank the index against several documents as one query, see `engine.search.joint`.
+
+        Copies of all of them are left out.
+
+        Args:
+            like: documents, or doc_ids of indexed documents, at least one.
+            unlike: documents that hits are to be unlike, in the same form.
+            request: how to search; its weights of sections hold for each document.
+
+        Raises:
+            DocumentError: a document has no token.
+            QueryError: no document is to be like, the filter or a weight cannot be used, a document is not in the
+                index, or the request is for novelty, a diverse order or an explanation of the model.
+        """
+        request = request or Request()
+        if not like:
+            raise QueryError("no document to be like; name one, and those to be unlike beside it")
+        for name in ("mode", "explain", "diversify"):
+            if getattr(request, name) in (Mode.NOVELTY, Explain.MODEL, True):
+                raise QueryError(f"{name} {getattr(request, name)} is for one document; leave it out for several")
+        self._check(request)
+        queries = [*like, *unlike]
+        used, copies, sources = request, list[str](), []
+        for query in queries:
+            source = self._source(query)
+            used, own = self._without_copies(query, source, used)
+            copies += own
+            sources.append(with_section_weights(source, request.skip, request.weights))
+        encodings = [self._encode_candidates(source, used) for source in sources[: len(like)]]
+        found = joint_view(joint(self.searcher(used.scoring), sources, len(like), used))
+        results = []
+        for result, encoding, query in zip_longest(found.results, encodings, queries):
+            origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
+            results.append(self._completed(result, encoding, used.scoring, origin))
+        is_partial = any(result.status is Status.PARTIAL for result in results)
+        left_out = sorted({doc_id for doc_id in copies if doc_id not in queries})
+        status = Status.PARTIAL if is_partial else found.status
+        return replace(found, results=tuple(results), status=status, copies=tuple(left_out))
 
     def _check(self, request: Request) -> None:
         """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing.

@@ -222,6 +222,81 @@ class Result(Sequence[Hit]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class JointHit:
+    """One target of a search with several documents. Its score is the sum of the contributions."""
+
+    rank: int
+    score: float
+    contributions: tuple[float, ...]  # of the query documents: weight times the score for that document alone
+    hits: tuple[Hit, ...]  # of the query documents: the target with that score, and the parts that sum to it
+
+    @property
+    def document(self) -> Document:
+        """The target."""
+        return self.hits[0].document
+
+    @property
+    def doc_id(self) -> str:
+        """Name of the target."""
+        return self.document.doc_id
+
+    @property
+    def title(self) -> str:
+        """Title of the target."""
+        return self.document.title
+
+    def __repr__(self) -> str:
+        parts = " ".join(f"{contribution:+.4f}" for contribution in self.contributions)
+        return f"JointHit({self.rank}, {self.score:.4f} = {parts}, {self.doc_id!r}, {self.title!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JointResult(Sequence[JointHit]):
+    """The answer to several documents as one query, see `engine.search.joint`: a sequence of its hits, best first."""
+
+    results: tuple[Result, ...]  # of each query document; all have the same targets, in the joint order
+    weights: tuple[float, ...]  # of the query documents: above 0 to be like one, below 0 to be unlike it
+    scores: tuple[float, ...]  # of the targets
+    status: Status
+    n_searched: int
+    seconds: float  # of the search, without encoding
+    floor: Floor | None  # an upper estimate of the scores of unrelated documents, see `engine.search.joint`
+    copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of a query document
+
+    @property
+    def hits(self) -> tuple[JointHit, ...]:
+        """The hits, best first."""
+        of_targets = zip(*(result.hits for result in self.results), strict=True)
+        return tuple(
+            JointHit(hits[0].rank, score, tuple(w * hit.score for w, hit in zip(self.weights, hits, strict=True)), hits)
+            for score, hits in zip(self.scores, of_targets, strict=True)
+        )
+
+    @property
+    def nothing_stands_out(self) -> bool:
+        """Whether even the best hit scores no higher than unrelated documents do; False where that is not known."""
+        is_first = bool(self.scores) and self.results[0].hits[0].rank == 1
+        return self.floor is not None and is_first and self.scores[0] <= self.floor.p99
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @overload
+    def __getitem__(self, at: int) -> JointHit: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[JointHit, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> JointHit | tuple[JointHit, ...]:
+        return self.hits[at]
+
+    def __repr__(self) -> str:
+        n_like = sum(weight > 0 for weight in self.weights)
+        asked = f"like {n_like}, unlike {len(self.weights) - n_like}"
+        return f"JointResult({asked}, {len(self)} hits, {self.status.value})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class SectionMatrix:
     """Plain cosines of all sections of two documents."""
 

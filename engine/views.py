@@ -227,6 +227,36 @@ class Result(results.Result):
         return result_html(self)
 
 
+class JointResult(results.JointResult):
+    """The answer to several documents as one query: a sequence of its hits, best first.
+
+    Example:
+        ```python
+        for hit in index.search_together(["draft.pdf", "notes.md"], unlike_ids=["old"]):
+            print(hit.score, hit.contributions, hit.title, hit.hits[0].snippets(1))
+        ```
+    """
+
+    __slots__ = ()
+    results: tuple[Result, ...]
+
+    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
+        """The result as plain values, as in a line of `longmatch query --together --format jsonl`.
+
+        Args:
+            n_pairs: section pairs listed for each hit and query document, strongest first; None for all.
+        """
+        from engine.report.joint import joint_dict
+
+        return joint_dict(self, n_pairs=n_pairs)
+
+    def __str__(self) -> str:
+        from engine.report.joint import joint_lines
+        from engine.report.lines import plain
+
+        return plain(joint_lines(self))
+
+
 class SectionMatrix(results.SectionMatrix):
     """Plain cosines of all sections of two documents."""
 
@@ -268,6 +298,11 @@ def result_view(result: results.Result) -> Result:
     """The view of a result, of its hits and of its matrix."""
     matrix = result.matrix and _view(SectionMatrix, result.matrix)
     return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits), matrix=matrix)
+
+
+def joint_view(result: results.JointResult) -> JointResult:
+    """The view of a joint result, and of its results."""
+    return _view(JointResult, result, results=tuple(map(result_view, result.results)))
 
 
 def _view(view: type[T], value: object, **changed: object) -> T:

@@ -17,7 +17,7 @@ from engine.store.manifest import holds_index
 from engine.store.where import filter_text
 from engine.systems import refuse_windows
 from engine.text.document import Document
-from engine.views import Result, SectionMatrix
+from engine.views import JointResult, Result, SectionMatrix
 from longmatch.arguments import Where, index_path
 from longmatch.records import Columns
 from longmatch.writing import progress_log
@@ -265,6 +265,36 @@ class Index:
             QueryError: there is no such document, or an argument cannot be used.
         """
         return self.opened.search(doc_id, Request.of(**options))
+
+    def search_together(
+        self,
+        like: Sequence[QueryItem] = (),
+        unlike: Sequence[QueryItem] = (),
+        *,
+        ids: Sequence[str] = (),
+        unlike_ids: Sequence[str] = (),
+        **options: Unpack[SearchOptions],
+    ) -> JointResult:
+        """Rank the index against several documents as one query: more like these, less like those.
+
+        The score is the mean of the scores for the documents to be like, minus half the mean of those for the documents
+        to be unlike, see `engine.search.joint`. All of them, and copies of them, are left out of the hits.
+
+        Args:
+            like: documents, as `search` takes one.
+            unlike: documents that hits are to be unlike.
+            ids: doc_ids of further documents to be like.
+            unlike_ids: doc_ids of further documents to be unlike.
+            options: as of `search`, except for `diversify`, the mode "novelty" and the explanation of the model.
+
+        Raises:
+            DocumentError: a document has no text, or its file cannot be read.
+            QueryError: no document is to be like, or see `search`.
+        """
+        from longmatch.sources import query_document
+
+        documents = [[query_document(item) for item in items] for items in (like, unlike)]
+        return self.opened.search_together([*documents[0], *ids], [*documents[1], *unlike_ids], Request.of(**options))
 
     def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
         """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.

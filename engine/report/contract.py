@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 VERSION = "longmatch-result/1"
 NOVELTY_VERSION = "longmatch-novelty/1"
+JOINT_VERSION = "longmatch-joint/1"
 _SCHEMA_FILE = "result.schema.json"
 SIDES = ("query", "target")
 _LISTED_BYTES = 2_000  # of memory, for a section pair, or a section of the query, that is listed

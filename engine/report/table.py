@@ -29,7 +29,7 @@ from engine.report.lines import (
 from engine.report.quotes import marked_runs, window
 from engine.report.shares import percent, rest_note, summary
 from engine.result import Encoding, Result, SectionMatrix
-from engine.scoring.floor import LEVELS
+from engine.scoring.floor import LEVELS, Floor
 from engine.text.document import Document, section_label
 from engine.text.outside import safe
 from engine.text.spans import Coverage, Span
@@ -72,7 +72,7 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
     for hit in hit_dicts(result, n_pairs=n_pairs):
         is_on_demand = result.encoding is not None
         lines += [
-            *_hit(hit, width),
+            *title_line(hit, width),
             *_summary(hit, width),
             *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand),
             line(),
@@ -97,13 +97,18 @@ def _head(result: Result, width: int) -> list[Line]:
 
 def floor_note(result: Result) -> str:
     """What the scores of unrelated documents are, and whether any hit stands out from them."""
-    if result.floor is None:
+    return reach_note(result.floor, result.nothing_stands_out, [hit.score for hit in result.hits])
+
+
+def reach_note(floor: Floor | None, nothing_stands_out: bool, scores: Sequence[float]) -> str:
+    """The note of `floor_note` for hits with some scores."""
+    if floor is None:
         return "scores of unrelated documents are not known: too few, or another score"
-    reach = f"unrelated documents of this index reach {result.floor.p99:.2f}"
-    if result.nothing_stands_out:
+    reach = f"unrelated documents of this index reach {floor.p99:.2f}"
+    if nothing_stands_out:
         return f"nothing stands out: {reach}"
-    n_above = sum(hit.score > result.floor.p99 for hit in result.hits)
-    return f"{reach}; {n_above} of {len(result.hits)} hits shown are above" if result.hits else reach
+    n_above = sum(score > floor.p99 for score in scores)
+    return f"{reach}; {n_above} of {len(scores)} hits shown are above" if scores else reach
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:
@@ -145,7 +150,7 @@ def no_hits(result: Result) -> str:
     return "no document matches: none shares a word or a passage with the query"
 
 
-def _hit(hit: Mapping[str, Any], width: int) -> list[Line]:
+def title_line(hit: Mapping[str, Any], width: int) -> list[Line]:
     """Rank, score, title and doc_id; the score is faint where unrelated documents reach it."""
     is_low = hit["above"] is not None and hit["above"] < LEVELS[-1]
     left = line(f"{hit['rank']:>3}  ", Run(f"{hit['score']:.4f}", Style.FAINT if is_low else Style.NUMBER), "  ")

@@ -104,9 +104,9 @@ class LocalPartition:
             for (own, one), pool in zip(queries, pools, strict=True)
         ]
 
-    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """The scores (R,) of given documents, also of those with a score of 0."""
-        return self._scorer.exact(prepared, positions).scores
+    def exact(self, prepared: Prepared, positions: Positions) -> Exact:
+        """The scores of given documents, also of those with a score of 0."""
+        return self._scorer.exact(prepared, positions)
 
     def _allowed(self, selection: Selection) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a selection; the last filter is cached, since many queries share it."""

@@ -2,7 +2,7 @@
 
 A search takes two rounds. In the first, each partition ranks its own documents for a query that was prepared once,
 from the reference that all share. In the second, the partitions that own the hits show them. Searches with many
-queries use other rounds: `survey` lists the documents, `tops` ranks them for several queries, `scores_of` scores given
+queries use other rounds: `survey` lists the documents, `tops` ranks them for several queries, `exact` scores given
 documents. An index that is not partitioned is one partition.
 
 All partitions use one reference, so their scores are comparable. Partitions hold different documents, and
@@ -118,8 +118,8 @@ class Partition(Protocol):
             n_most: most documents to return for each query.
         """
 
-    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """The scores (R,) of documents at some positions, also of those with a score of 0."""
+    def exact(self, prepared: Prepared, positions: Positions) -> Exact:
+        """The scores of documents at some positions (R,), in that order, also of those with a score of 0."""
 
     def show(self, positions: Positions) -> Sequence[Shown]:
         """The documents at some positions (R,), in that order."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -38,7 +38,7 @@ from engine.search.partition import (
 )
 from engine.search.query import Prepared, Query, prepare
 from engine.search.request import AUTO, Request
-from engine.search.scorer import Exact
+from engine.search.scorer import Exact, join_exact
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
@@ -131,7 +131,7 @@ class Searcher:
         """The ranking of all partitions, and its hits on a page."""
         ranks = self.ranks(prepared, selection, page.stop)
         best = ranks.best.exact.of(slice(page.start, None))
-        return ranks, self._hits(query, prepared, best, self.show(best.positions), page.start, min_pair)
+        return ranks, self.hits(query, prepared, best, self.show(best.positions), page.start, min_pair)
 
     def ranks(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
@@ -205,16 +205,14 @@ class Searcher:
 
     def scores_of(self, query: Query, positions: Positions) -> NDArray[np.float64]:
         """The scores (R,) of given documents, also of those with a score of 0."""
-        return self.prepared_scores(self.prepare(query), positions)
+        return self.exact(self.prepare(query), positions).scores
 
-    def prepared_scores(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """The scores (R,) of given documents for a prepared query."""
-        scores = np.zeros(len(positions))
+    def exact(self, prepared: Prepared, positions: Positions) -> Exact:
+        """The scores of given documents (R,) for a prepared query, in that order; R is at least 1."""
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
-        found = self._each(lambda number: self._partitions[number].scores_of(prepared, owned[number][1]), list(owned))
-        for owner, of_part in found.items():
-            scores[owned[owner][0]] = of_part
-        return scores
+        found = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
+        scored = reduce(join_exact, found.values()).of(np.argsort(np.concatenate([owned[one][0] for one in found])))
+        return replace(scored, positions=positions)
 
     def best_hits(
         self, queries: Sequence[tuple[Query, Prepared]], selection: Selection, n_documents: int
@@ -232,7 +230,7 @@ class Searcher:
         for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
             tops = self.exact_tops([(-1, one) for _, one in group], selection, 1)
             for (query, one), top in zip(group, tops, strict=True):
-                best += self._hits(query, one, top.exact, self.show(top.exact.positions), 0) or (None,)
+                best += self.hits(query, one, top.exact, self.show(top.exact.positions), 0) or (None,)
         return best
 
     def exact_tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, k: int) -> list[Ranked]:
@@ -272,7 +270,7 @@ class Searcher:
                 zip(asked, pool.map(lambda context, number: context.run(ask, number), contexts, asked), strict=True)
             )
 
-    def _hits(
+    def hits(
         self,
         query: Query,
         prepared: Prepared,
@@ -281,6 +279,7 @@ class Searcher:
         offset: int,
         min_pair: float = 0.0,
     ) -> tuple[Hit, ...]:
+        """Scored documents (R,), in that order, as hits with a breakdown, ranked from `offset` + 1."""
         if not len(exact.positions):
             return ()
         scored = Scored(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from engine.extras import check_extra
 from engine.report.contract import envelope, result_dict
+from engine.report.lines import plain
 from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
 from engine.report.table import (
     N_NOVELTY_PAIRS,
@@ -21,7 +22,7 @@ from engine.report.table import (
     result_lines,
     result_table,
 )
-from engine.result import Result, SectionMatrix
+from engine.result import JointResult, Result, SectionMatrix
 from engine.text.outside import json_text, safe
 from indexer.cli.options import typed_command
 from indexer.cli.output_file import Shown, write_output
@@ -68,6 +69,25 @@ def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
         text = render(answers, form, Layout(n_pairs, width(), typed_command()))
         assert isinstance(text, str), "a binary format needs a file"
         echo_text(text, nl=False)
+
+
+def print_joint(result: JointResult, shown: Shown) -> None:
+    """Write a result of several documents as table, JSON or a line of JSON, to a file or to standard output."""
+    from engine.report.joint import joint_dict, joint_lines
+
+    if shown.form == "table" and shown.output is None and has_styles():
+        show(joint_lines(result, n_pairs=shown.n_pairs, width=width()))
+        return
+    if shown.form == "table":
+        at = PIPE_WIDTH if shown.output else width()
+        text = plain(joint_lines(result, n_pairs=shown.n_pairs, width=at))
+    else:
+        values = joint_dict(result, n_pairs=N_PAIRS if shown.n_pairs is None else shown.n_pairs)
+        text = json_text(envelope([values]), indent=1) if shown.form == "json" else json_text(values)
+    if shown.output is None:
+        echo_text(text)
+    else:
+        write_output(shown.output, text + "\n")
 
 
 def render(answers: Sequence[Answer], form: str, layout: Layout) -> str | bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from indexer.cli.reading import (
     check_form,
     left_out_note,
     missing_files,
+    only_document,
     opened_reader,
     read_named,
 )
@@ -37,10 +39,29 @@ from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
     from engine import Document, Index
+    from engine.views import JointResult
     from indexer.cli.output import Answer
+    from indexer.reading.reader import DocumentReader
 
 _OF_NOVELTY = ("table", "json", "jsonl", "csv", "html")  # formats that show the novelty of sections
 _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explanation of the model
+_OF_JOINT = ("table", "json", "jsonl")  # formats that show several documents as one query
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The documents of a search, as they were named."""
+
+    documents: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    unlike: tuple[str, ...]
+    together: bool
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all documents are one query."""
+        return self.together or bool(self.unlike)
 
 
 @click.command()
@@ -50,6 +71,10 @@ _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explana
     "--id", "doc_ids", multiple=True, metavar="ID", help="Use this document of INDEX as the query; may be repeated."
 )
 @click.option("--text", "texts", multiple=True, help="Use this text as the query; may be repeated.")
+@click.option(
+    "--not", "unlike", multiple=True, metavar="NAME", help="Less like this: a document of INDEX, or a file; repeatable."
+)
+@click.option("--together", is_flag=True, help="Use all documents as one query; so does --not.")
 @as_option
 @request_options()
 @ray_option("Search partitions as actors of")
@@ -58,12 +83,10 @@ _OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explana
 @format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
 @file_options
 @search_device_option
-@collected(shown=Shown, reading=Reading)
+@collected(shown=Shown, reading=Reading, named=_Named)
 def query(
     index: Path,
-    documents: tuple[str, ...],
-    doc_ids: tuple[str, ...],
-    texts: tuple[str, ...],
+    named: _Named,
     request: Request,
     ray_address: str | None,
     shown: Shown,
@@ -73,29 +96,36 @@ def query(
     """Find the documents of INDEX that match a DOCUMENT, and show why.
 
     '-' is standard input. Each DOCUMENT, and each line of a .jsonl file, is a
-    separate query. A document of INDEX with the same content as the query is left
-    out of its hits and named on standard error.
+    separate query, except with --together. A document of INDEX with the same content
+    as the query is left out of its hits and named on standard error.
 
     \b
     Example:
         longmatch query papers.lm draft.pdf -k 5 --sections 2
         longmatch query papers.lm draft.pdf --mode novelty
+        longmatch query papers.lm draft.pdf --id smith2019 --not jones2001
     """
-    _check_use([*documents, *doc_ids, *texts], texts, request, shown)
+    _check_use(named, request, shown)
     suffix = check_form(reading.form_of_stdin)
-    failed = missing_files(documents)
-    named = [name for name in documents if name not in {failure.source for failure in failed}]
+    failed = missing_files(named.documents)
+    files = [name for name in named.documents if name not in {failure.source for failure in failed}]
     answers: list[Answer] = []
-    if named or doc_ids or texts:
+    if files or named.doc_ids or named.texts:
         with (
-            opened_reader(named, reading) as reader,
+            opened_reader([*files, *named.unlike], reading) as reader,
             placed_partitions(index, ray_address) as placement,
             opened_index(index, device, placement=placement) as opened,
         ):
-            found: Iterator[Document | str] = chain(
-                doc_ids, _text_queries(texts), _documents(read_named(named, reader, suffix), failed)
+            queries: Iterator[Document | str] = chain(
+                named.doc_ids, _text_queries(named.texts), _documents(read_named(files, reader, suffix), failed)
             )
-            answers = [_answer(opened, source, request, matrix=shown.matrix) for source in found]
+            if named.is_joint:
+                like = [*queries]
+                if not failed:
+                    unlike = [_unlike(opened, name, reader) for name in named.unlike]
+                    _print_joint(opened.search_together(like, unlike, request), shown)
+            else:
+                answers = [_answer(opened, source, request, matrix=shown.matrix) for source in queries]
     if answers:
         from indexer.cli.output import no_hits_notes, print_answers
 
@@ -109,14 +139,35 @@ def query(
         sys.exit(PARTLY if answers else FAILED)
 
 
-def _check_use(named: Sequence[str], texts: Sequence[str], request: Request, shown: Shown) -> None:
+def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document | str:
+    """A document of the index, or the only one of a file.
+
+    Raises:
+        click.ClickException: the name is neither, or the file cannot be read.
+    """
+    if index.snapshot.position(name) is not None:
+        return name
+    if not Path(name).is_file():
+        raise click.ClickException(f"--not {name}: neither a document of {index.snapshot.folder} nor a file")
+    return only_document(name, list(read_named([name], reader, None)))
+
+
+def _print_joint(result: JointResult, shown: Shown) -> None:
+    from indexer.cli.output import print_joint
+
+    if result.copies:
+        log(left_out_note(result.results[0].query, result.copies))
+    print_joint(result, shown)
+
+
+def _check_use(names: _Named, request: Request, shown: Shown) -> None:
     """Check that the options go together.
 
     Raises:
         click.UsageError: they do not go together.
     """
-    form, matrix = shown.form, shown.matrix
-    if not named:
+    form, matrix, texts = shown.form, shown.matrix, names.texts
+    if not any((names.documents, names.doc_ids, texts)):
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
     if form in ("parquet", "arrow") and shown.output is None:
         raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
@@ -124,6 +175,9 @@ def _check_use(named: Sequence[str], texts: Sequence[str], request: Request, sho
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
+    if names.is_joint and (form not in _OF_JOINT or matrix):
+        asked = "--matrix" if matrix else f"--format {form}"
+        raise click.UsageError(f"{asked} is for one document; with --together or --not use: {', '.join(_OF_JOINT)}")
     if request.mode is Mode.NOVELTY:
         if matrix:
             raise click.UsageError("--matrix is for rankings of documents; leave it out with --mode novelty")

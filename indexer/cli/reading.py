@@ -151,10 +151,15 @@ def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
     if missing := missing_files(names):
         raise _unread(missing[0])
     with opened_reader(names, reading) as reader:
-        return [_only(name, list(read_named([name], reader, suffix))) for name in names]
+        return [only_document(name, list(read_named([name], reader, suffix))) for name in names]
 
 
-def _only(name: str, found: list[Document | Failure]) -> Document:
+def only_document(name: str, found: list[Document | Failure]) -> Document:
+    """The document of a file.
+
+    Raises:
+        click.ClickException: the file holds none or several, or cannot be read.
+    """
     if len(found) != 1:
         count = f"{len(found):,} documents" if found else "no document"
         raise click.ClickException(f"{name} holds {count}; name a file of one document")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import ray
 import xxhash
-from numpy.typing import NDArray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from engine.errors import ClusterError, EngineError
@@ -23,6 +22,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
+from engine.search.scorer import Exact
 from engine.store.snapshot import Positions, Snapshot
 from indexer.cluster.session import first_line
 
@@ -112,9 +112,9 @@ class ActorPartition:
         """See `Partition.tops`."""
         return cast(list[Ranked], self._answer("tops", queries, selection, n_most))
 
-    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """See `Partition.scores_of`."""
-        return cast(NDArray[np.float64], self._answer("scores_of", prepared, positions))
+    def exact(self, prepared: Prepared, positions: Positions) -> Exact:
+        """See `Partition.exact`."""
+        return cast(Exact, self._answer("exact", prepared, positions))
 
     def show(self, positions: Positions) -> Sequence[Shown]:
         """See `Partition.show`."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engine.errors import QueryError
 from engine.index import Index
 from engine.report.contract import envelope, head_dict, hit_dicts, listed_hits, result_dict
 from engine.result import Provenance, Result, SectionMatrix
@@ -45,6 +46,21 @@ def search(index: Index, query: Document | str, parameters: Parameters) -> bytes
     if result.sections is not None:
         return as_json(envelope([_without_paths(result_dict(result, n_pairs=_n_listed(parameters)))]))
     return _ranking(result, parameters, index.section_matrix if parameters.matrix else None, query)
+
+
+def search_together(
+    index: Index, like: Sequence[Document | str], unlike: Sequence[Document | str], parameters: Parameters
+) -> bytes:
+    """Rank the index against several documents as one query; the arguments are as of `search`."""
+    if parameters.matrix:
+        raise QueryError("matrix is for one document; leave it out with also and unlike")
+    request = parameters.request()
+    for query in (*like, *unlike):
+        check_names(index, query, request)
+    values = index.search_together(like, unlike, request).to_dict(n_pairs=_n_listed(parameters))
+    for number, query in enumerate(values["queries"]):
+        _without_paths({**query, "hits": [hit["by_query"][number]["hit"] for hit in values["hits"]]})
+    return as_json(envelope([values]))
 
 
 def _n_listed(parameters: Parameters | CompareParameters) -> int:

@@ -94,7 +94,10 @@ def _add_searches(app: FastAPI, service: Service) -> None:
     @app.post("/v1/search", summary="Search with a text, a document or a doc_id", responses=response("envelope"))
     async def search(body: SearchBody) -> Response:
         def work(index: Index) -> bytes:
-            return answers.search(index, service.query(body), body)
+            query, also, unlike = service.query(body), *map(service.queries, (body.also, body.unlike))
+            if also or unlike:
+                return answers.search_together(index, [query, *also], unlike, body)
+            return answers.search(index, query, body)
 
         return await service.answer_with(work)
 

@@ -12,7 +12,7 @@ from engine.errors import QueryError
 from engine.search.request import Request, parse_weights
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from indexer.request_fields import DocId, request_fields, served_parameters
-from indexer.serving.settings import MOST_SECTIONS
+from indexer.serving.settings import MOST_SECTIONS, MOST_TOGETHER
 
 MOST_LISTED, MOST_OFFSET, LONGEST_FIELD = 1_000, 1_000_000, 1_024
 
@@ -88,8 +88,14 @@ class Parameters(_FIELDS):  # type: ignore[misc]
         return Request.of(**{one.name: getattr(self, one.name) for one in served_parameters()})
 
 
+Queries: TypeAlias = Annotated[list[Query], Field(max_length=MOST_TOGETHER)]
+
+
 class SearchBody(Query, Parameters):
-    """A search with a text, a document or a document of the index."""
+    """A search with a text, a document or a document of the index, or with several of them as one query."""
+
+    also: Queries = Field([], description="Further documents that hits are to be like.")
+    unlike: Queries = Field([], description="Documents that hits are to be unlike.")
 
 
 class SearchForm(Parameters):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fastapi import Response
@@ -64,6 +64,10 @@ class Service:
             return self.uploads.text(given.text)
         assert given.document is not None
         return self.uploads.record(given.document.model_dump())
+
+    def queries(self, given: Sequence[Query]) -> list[Document | str]:
+        """Several of what `query` returns."""
+        return [self.query(query) for query in given]
 
     async def answer(self, work: Callable[[], bytes], media_type: str = "application/json") -> Response:
         """Work in a thread, and send its bytes, or its error."""

@@ -16,6 +16,7 @@ TOKEN_VARIABLE = "LONGMATCH_TOKEN"
 ASSETS = "/assets/"  # where the files of the page are served
 MAX_BYTES = 32 * 2**20
 MOST_SECTIONS = 2_000  # of a document that a client sends
+MOST_TOGETHER = 20  # further documents of one search, and as many to be unlike
 MOST_CHARS = 4_000_000  # of its text: about a million tokens
 MOST_CELLS = 1_000_000  # of a matrix of sections
 MOST_REPLY_BYTES = 32 * 2**20

@@ -177,7 +177,7 @@ def test_many_queries_find_what_one_index_finds(case: Case, selection: Selection
     assert [one.doc_ids for one in tops] == [one.best.doc_ids for one in expected]
     for query, found, one in zip(queries, tops, expected, strict=True):
         np.testing.assert_allclose(found.exact.scores, one.best.exact.scores, rtol=0, atol=1e-7)
-        scores = case.partition.scores_of(query, found.exact.positions)
+        scores = case.partition.exact(query, found.exact.positions).scores
         np.testing.assert_allclose(scores, found.exact.scores, rtol=0, atol=1e-7)
 
 

@@ -1,0 +1,121 @@
+"""Several documents as one query: more like these, less like those.
+
+With n documents a to be like and m documents b to be unlike, the score of a target t is
+
+    score(t) = sum_a score(a, t) / n  -  UNLIKE sum_b score(b, t) / m                  in [-UNLIKE, 1]
+
+of the scores for each document alone; targets with a score above 0 are hits. `UNLIKE` is below 1, since the documents
+near to a are near to b too, and would all be lost. One document gives its ordinary
+score, a score depends on the documents, the target and the reference alone, and its parts are those of the ordinary
+scores.
+
+The floor is the mean of the floors of the documents to be like. A hit above it stands out for at least one of them,
+since what is subtracted is never below 0; so fewer unrelated documents reach it than reach a single floor n times.
+
+A target that no list of the best n_listed documents holds scores at most the mean of the last scores of the lists. The
+lists grow until the hits score higher (the threshold algorithm of Fagin, Lotem and Naor, 2001), so no list of all
+documents is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.result import JointResult, Result, Status
+from engine.scoring.floor import Floor
+from engine.search.partition import Ranks, Selection
+from engine.search.query import Prepared, Query
+from engine.search.request import AUTO, Request
+from engine.search.searcher import Searcher
+from engine.store.snapshot import Positions
+
+UNLIKE = 0.5  # weight of all documents to be unlike; chosen by hand, between 1 and Rocchio's usual 0.2
+_N_LISTED = 200  # documents of the first lists
+_MOST_ESTIMATED = 1_000  # documents of the last lists, where an approximate index makes them
+
+
+def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Request) -> JointResult:
+    """Rank the index against several documents.
+
+    Args:
+        searcher: of the index.
+        queries: documents whose sections are skipped and weighted already; first those to be like.
+        n_like: number of documents to be like, at least 1.
+        request: of which ranks, filters, `exact`, `least` and `min_pair` are used.
+
+    Raises:
+        QueryError: the filter does not parse.
+    """
+    started = time.perf_counter()
+    n_unlike = len(queries) - n_like
+    weights = np.array([1 / n_like] * n_like + [-UNLIKE / max(1, n_unlike)] * n_unlike)
+    prepared = [searcher.prepare(query) for query in queries]
+    floors = [searcher.snapshot.reference.floor_of(len(one.document.text), searcher.scoring) for one in queries]
+    floor = _mean_floor(floors[:n_like])
+    positions, scores, ranks = _ranked(searcher, prepared, weights, request)
+    least = (0.0 if floor is None else floor.p99) if request.least == AUTO else float(request.least or 0.0)
+    page = np.flatnonzero(scores >= least)[request.offset : request.offset + request.k]
+    positions, scores = positions[page], scores[page]
+    shown = searcher.show(positions)
+    is_certified = all(one.is_exact and one.is_complete for one in ranks)
+    is_pooled = any(one.vectors.coverage.chunks_pooled > 1 for one in prepared)
+    status = Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED
+    seconds = time.perf_counter() - started
+    results = [
+        Result(
+            query=query.document,
+            query_coverage=one.vectors.coverage,
+            hits=searcher.hits(query, one, searcher.exact(one, positions), shown, request.offset, request.min_pair)
+            if len(positions)
+            else (),
+            status=status,
+            n_found=rank.n_found,
+            n_evident=rank.n_evident,
+            n_searched=rank.n_searched,
+            seconds=seconds,
+            language=searcher.snapshot.language,
+            reference=searcher.snapshot.reference.version,
+            floor=own,
+        )
+        for query, one, rank, own in zip(queries, prepared, ranks, floors, strict=True)
+    ]
+    return JointResult(
+        tuple(results), tuple(weights.tolist()), tuple(scores.tolist()), status, ranks[0].n_searched, seconds, floor
+    )
+
+
+def _ranked(
+    searcher: Searcher, prepared: Sequence[Prepared], weights: NDArray[np.float64], request: Request
+) -> tuple[Positions, NDArray[np.float64], list[Ranks]]:
+    """The best documents with a score above 0: positions and scores of at least the page; and the lists."""
+    selection, stop = Selection.of(request), request.offset + request.k
+    n_listed = max(_N_LISTED, 2 * stop)
+    ranks = [searcher.ranks(one, selection, n_listed) for one in prepared]
+    while True:
+        lists = [rank.best.exact for rank, weight in zip(ranks, weights, strict=True) if weight > 0]
+        positions = reduce(np.union1d, [one.positions for one in lists])
+        if not len(positions):
+            return positions, np.zeros(0), ranks
+        scores = np.tensordot(weights, [searcher.exact(one, positions).scores for one in prepared], 1)
+        scores = scores.astype(np.float32).astype(np.float64)
+        best = np.lexsort((np.array(searcher.snapshot.doc_ids_of(positions)), -scores))
+        best = best[scores[best] > 0]
+        unlisted = [one.scores[-1] if len(one.scores) >= n_listed else 0.0 for one in lists]
+        is_last = not all(rank.is_exact for rank in ranks) and n_listed >= _MOST_ESTIMATED
+        if is_last or not any(unlisted) or (len(best) >= stop and scores[best[stop - 1]] > np.mean(unlisted)):
+            return positions[best], scores[best], ranks
+        n_listed *= 4
+        ranks = [
+            searcher.ranks(one, selection, n_listed) if weight > 0 else rank
+            for one, rank, weight in zip(prepared, ranks, weights, strict=True)
+        ]
+
+
+def _mean_floor(floors: Sequence[Floor | None]) -> Floor | None:
+    known = [[floor.p50, floor.p95, floor.p99] for floor in floors if floor is not None]
+    return Floor(*np.mean(known, axis=0).tolist()) if len(known) == len(floors) else None
