@@ -11,7 +11,6 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,13 +218,15 @@ class _Section:
 
     def places_of(self, terms: Sequence[int]) -> list[list[list[int]]]:
         """The spans of each of some terms."""
-        own, spans = self._by_term
-        return [spans[bisect_left(own, term) : bisect_right(own, term)] for term in terms]
+        own, order = self._by_term
+        firsts, stops = np.searchsorted(own, terms).tolist(), np.searchsorted(own, terms, side="right").tolist()
+        return [self.spans[order[first:stop]].tolist() for first, stop in zip(firsts, stops, strict=True)]
 
     @cached_property
-    def _by_term(self) -> tuple[list[int], list[list[int]]]:
+    def _by_term(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The terms, rising, and their places among `spans`."""
         order = np.argsort(self.terms, kind="stable")
-        return self.terms[order].tolist(), self.spans[order].tolist()
+        return self.terms[order], order
 
     @cached_property
     def sentences(self) -> _Sentences:
@@ -322,11 +323,14 @@ def _shortened(text: str, sentence: Span, marks: Sequence[Sequence[int]]) -> Spa
 
 
 def _on_one_line(text: str, span: Span, marks: Sequence[Sequence[int]]) -> Quote:
+    inside = [mark for mark in marks if span.start <= mark[0] and mark[1] <= span.stop]
+    quoted = text[span.start : span.stop]
+    if quoted == " ".join(quoted.split()):
+        return Quote(span, quoted, tuple(Span(start - span.start, stop - span.start) for start, stop in inside))
     pieces: list[str] = []
     moved = []
     n_characters = 0
     at = span.start
-    inside = [mark for mark in marks if span.start <= mark[0] and mark[1] <= span.stop]
     for start, stop in [*inside, (span.stop, span.stop)]:
         for stretch, is_mark in ((text[at:start], False), (text[start:stop], True)):
             if not stretch:

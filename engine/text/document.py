@@ -113,10 +113,10 @@ class Document(Deferred):
 
     def pin(self, span: Span) -> str:
         """The paragraphs and star pages by which a span is cited, as "[0041]–[0043]" or "¶ 12, *5"; "" for none."""
-        if not self.sections:
+        paragraphs, star_pages = _printed_pins(self.text)
+        if not self.sections or not (self.pins or paragraphs or star_pages):
             return ""
         section = self.sections[max(0, bisect_right(self.sections, span.start, key=lambda one: one.start) - 1)]
-        paragraphs, star_pages = _printed_pins(self.text)
         found = _pins(self.pins or paragraphs, span, section.start), _pins(star_pages, span, 0)
         return ", ".join(filter(None, found))
 

@@ -116,11 +116,14 @@ _NUMBER = re.compile(
     r"(?:(?:\d{1,3}(?:\.\d{1,3})*[.):]?|[ivxlc]{1,6}[.):]|[a-z](?:\.\d{1,3})*[.):])\s+)?(.*?)[\s.:]*$", re.S
 )
 _YEAR = r"(?<![\w./-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/]|-\d)"
+_LABEL = r"\[\d{1,3}\]|\[[A-Z][\w+-]{1,20}\]"
+_LINK = r"https?://|\bdoi\b|\barxiv\b"
+_NEEDED = re.compile(rf"{_YEAR}|{_LABEL}|{_LINK}", re.IGNORECASE)
 _SIGN = re.compile(
     rf"(?P<year>{_YEAR})"
     r"|(?P<initial>(?<![^\W_])[^\W\d_a-zà-öø-ÿ]\.(?=[ ,;:A-Z-]))"
-    r"|(?P<label>\[\d{1,3}\]|\[[A-Z][\w+-]{1,20}\])"
-    r"|(?P<link>https?://|\bdoi\b|\barxiv\b)"
+    rf"|(?P<label>{_LABEL})"
+    rf"|(?P<link>{_LINK})"
     r"|(?P<pages>\bpp?\. ?\d|\bpages? \d|\d\s?[\u2013-]{1,2}\s?\d+\b|\d\s?\(\d+\)|\d+:\d+)"
     r"|(?P<venue>\bin proc|\bproceedings\b|\bjournal\b|\btransactions\b|\bconference\b|\bworkshop\b|\bpress\b|\bvol\b"
     r"|\bet al\b|\beds?\.|\btechnical report\b|\bpreprint\b|\bthesis\b|\bisbn\b|\brfc ?\d)",
@@ -219,6 +222,9 @@ def _share_cited(text: str, section: Section, *, is_headed: bool) -> float:
 
 
 def _is_cited(text: str, start: int, stop: int, fewest: _Signs) -> bool:
-    signs = [match.lastgroup for match in _SIGN.finditer(text, start, min(stop, start + WINDOW_CHARS))]
+    stop = min(stop, start + WINDOW_CHARS)
+    if not _NEEDED.search(text, start, stop):  # most windows of a body; the other signs take longer to find
+        return False
+    signs = [match.lastgroup for match in _SIGN.finditer(text, start, stop)]
     kinds = set(signs)
     return len(signs) >= fewest.signs and len(kinds) >= fewest.kinds and bool(kinds & {"year", "link", "label"})
