@@ -32,7 +32,7 @@ from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.left_out import RUNNING_HEADS
-from engine.readers.records import IDS, TEXT_FIELDS, id_of, text_of, texts_of, title_of
+from engine.readers.records import IDS, TEXT_FIELDS, id_of, text_of, texts_of, title_of, usual_names
 from engine.readers.running_text import running_text
 from engine.readers.scalars import names_of
 from engine.readers.text import case_name
@@ -89,7 +89,7 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
         DocumentError: the data is not one object of the form that the module describes.
     """
     text = without_encoded(decode(data))[0]
-    records = [fields.named(record) for record in _records(text)]
+    records = [usual_names(fields.named(record)) for record in _records(text)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)
@@ -97,7 +97,7 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
 
 def read_one(data: bytes, doc_id: str, source: str) -> Document:
     """Read one JSON object; its own id, where it has one, is metadata."""
-    return _one(_parse(decode(data)), doc_id, source)
+    return _one(usual_names(_parse(decode(data))), doc_id, source)
 
 
 def _one(record: dict[str, Any], doc_id: str, source: str) -> Document:
@@ -174,7 +174,7 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
 def _read_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable:
     doc_id = ""
     try:
-        record = fields.named(_parse(without_encoded(line.decode("utf-8-sig"))[0]))
+        record = usual_names(fields.named(_parse(without_encoded(line.decode("utf-8-sig"))[0])))
         doc_id = id_of(record)
         return _document(record, doc_id, place, {})
     except DocumentError as error:
@@ -200,31 +200,57 @@ def _parse(text: str) -> dict[str, Any]:
 def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dict[str, MetadataValue]) -> Document:
     title = title_of(record)
     blocks = Blocks()
-    texts = {} if "text" in record or record.get("sections") else texts_of(record, blocks.left_out)
+    is_usual = bool(record.get("sections")) or record.get("text") not in (None, "", [])
+    texts = {} if is_usual else texts_of(record, blocks.left_out)
+    if record.get("sections"):
+        texts = texts_of({name: record.get(name) for name in ("abstract", "abstract_text")}, blocks.left_out)
     for key, value in record.items():
         if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
     authors = next((record[name] for name in _AUTHORS if record.get(name)), metadata.get("authors"))
+    parsed = record.get("authors_parsed")
+    if not authors and isinstance(parsed, list):  # arXiv: family name, given names, suffix
+        people = [[*name[1:2], *name[:1], *name[2:]] for name in parsed if isinstance(name, list)]
+        authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
     inside = record.get("metadata")
     authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
     if names := [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors):
         metadata["authors"] = [*names]
     blocks.add(title)
     if record.get("sections"):
-        metadata |= _add_sections(blocks, record["sections"])
-    elif "text" in record:
+        sections = _section_list(record)
+        first = sections[0] if isinstance(sections, list) and sections else None
+        if not isinstance(first, dict) or "abstract" not in str(first.get("heading") or first.get("title")).lower():
+            _add_texts(blocks, texts)
+        metadata |= _add_sections(blocks, sections)
+    elif is_usual or ("text" in record and not texts):
         _add_text(blocks, text_of(record, "text"))
     else:
         if not texts:
             raise DocumentError(
                 f'it has no field "text" or "sections"; its fields are {", ".join(map(str, [*record][:20])) or "none"}'
             )
-        for parts in texts.values():
-            for heading, text in parts:
-                blocks.add_heading(heading, 1)
-                _add_text(blocks, text, depth=1 if heading else 0)
+        _add_texts(blocks, texts)
     return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
+
+
+def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]]) -> None:
+    for parts in texts.values():
+        for heading, text in parts:
+            blocks.add_heading(heading, 1)
+            _add_text(blocks, text, depth=1 if heading else 0)
+
+
+def _section_list(record: Mapping[str, Any]) -> object:
+    """The sections of a record as a list of objects, where they are texts by name, or texts beside their names."""
+    sections, names = record["sections"], record.get("section_names")
+    if isinstance(sections, dict) and all(isinstance(text, str) for text in sections.values()):
+        return [{"heading": name, "text": text} for name, text in sections.items()]
+    if not isinstance(sections, list) or not all(isinstance(section, str | list) for section in sections):
+        return sections
+    names = names if isinstance(names, list) and len(names) == len(sections) else [""] * len(sections)
+    return [{"heading": name, "text": text} for name, text in zip(names, sections, strict=True)]
 
 
 def _add_text(blocks: Blocks, text: str, depth: int = 0) -> None:

@@ -15,21 +15,62 @@ from engine.text.spans import Heading
 
 # Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
 TEXT_FIELDS = {
-    "abstract": "Abstract", "summary": "Summary", "background": "Background", "contents": "", "content": "",
-    "plain_text": "", "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "document": "",
-    "passage": "", "casebody": "", "pdf_parse": "", "description": "Description", "full_description": "Description",
-    "claims": "Claims", "html_with_citations": "", "html": "",
+    "abstract": "Abstract", "abstract_text": "Abstract", "abstract_localized": "Abstract", "summary": "Summary",
+    "background": "Background", "contents": "", "content": "", "page_content": "", "plain_text": "", "raw_text": "",
+    "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "article_text": "", "document": "",
+    "passage": "", "paragraphs": "", "chapters": "", "casebody": "", "opinions": "", "sub_opinions": "",
+    "pdf_parse": "", "latex_parse": "", "back_matter": "", "description": "Description",
+    "full_description": "Description", "description_localized": "Description", "claims": "Claims",
+    "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
+    "html_anon_2020": "", "xml_harvard": "",
 }  # fmt: skip
-_TITLES = ("title", "case_name", "name", "name_abbreviation", "headline")
+_TITLES = ("title", "case_name", "name", "name_abbreviation", "headline", "case_name_full", "title_localized")
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
-    "publication_number", "patent_number", "cluster_id",
+    "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
+    "pmcid", "url",
 )  # fmt: skip
-_PARTS = ("text", "abstract", "head_matter", "opinions", "body_text", "data")  # of an object that holds text
+_PARTS = (
+    "text",
+    "abstract",
+    "head_matter",
+    "opinions",
+    "body_text",
+    "back_matter",
+    "data",
+    "plain_text",
+    "content",
+    "paragraphs",
+    "sections",
+    "subsections",
+    "claims",
+    "claim_text",
+)  # of an object that holds text
+_MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
 _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
+_SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # A part of an unarXive text that stands elsewhere in the record.
 _REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
+
+
+def usual_names(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with fields such as "Title" and "caseName" under the names of this module."""
+    known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
+    others = {key: _CAPITAL.sub("_", key).lower() for key in record if key not in known}
+    renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
+    record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
+    places = record.get("abstract_inverted_index")  # of OpenAlex: the places of each word
+    if isinstance(places, dict) and "abstract" not in record:
+        order = [(place, word) for word, found in places.items() if isinstance(found, list) for place in found]
+        record = {key: value for key, value in record.items() if value is not places}
+        record["abstract"] = " ".join(word for _, word in sorted(order, key=lambda one: str(one[0]).zfill(9)))
+    inside = record.get("metadata")
+    is_whole = {"text", "sections", *TEXT_FIELDS}.isdisjoint(record)
+    if is_whole and isinstance(inside, dict) and isinstance(inside.get("sections"), list):  # of Science Parse
+        return usual_names({key: value for key, value in record.items() if value is not inside} | inside)
+    return record
 
 
 def id_of(record: Mapping[str, Any]) -> str:
@@ -53,7 +94,9 @@ def title_of(record: Mapping[str, Any]) -> str:
     inside = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
     places = ((record, _TITLES), (inside or {}, ("title",)))
     named = (text_of(place, name) for place, names in places for name in names if isinstance(place.get(name), str))
-    return next((title for title in named if title.strip()), "") or text_of(record, "title")
+    title = next((title for title in named if title.strip()), "")
+    of_parts = (text for name in _TITLES for _, text in _parts_of(record.get(name), "", 1, Counter()))
+    return title or next((text for text in of_parts if text.strip()), "")
 
 
 def text_of(record: Mapping[str, Any], field: str) -> str:
@@ -75,9 +118,12 @@ def text_of(record: Mapping[str, Any], field: str) -> str:
 def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, list[tuple[str, str]]]:
     """The headings and texts of a record by field; {} if it has no text. Counts in `left_out` are of pages."""
     found: dict[str, list[tuple[str, str]]] = {}
+    seen: set[str] = set()
     for name, heading in TEXT_FIELDS.items():
-        is_same_text = bool(found) and name in ("html_with_citations", "html")  # with its tags
-        parts = [] if is_same_text else list(_parts_of(record.get(name), heading, 0, left_out))
+        if found and (name in _MARKED or (name == "article_text" and record.get("sections"))):
+            continue  # the same text with its tags
+        parts = [(title, text) for title, text in _parts_of(record.get(name), heading, 0, left_out) if text not in seen]
+        seen.update(text for _, text in parts if text)
         if any(text.strip() for _, text in parts):
             found[name] = [(title, _written_out(text, record)) for title, text in parts]
     return found | ({_ENTRIES: list(_captions(record))} if found else {})
@@ -86,22 +132,30 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
 def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
     """Headings and texts in a value: a text, a page, a list, or an object that holds a text."""
     if isinstance(value, str):
+        value = _SENTENCE.sub("", value) if "</S>" in value else value
         is_page = value.lstrip().startswith("<")
         yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(value))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
+        before = ""  # the section of the paragraph before
         for item in [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value:
             for name, text in _parts_of(item, heading, depth + 1, left_out):
-                yield name, text
-                heading = "" if name == heading else heading
+                is_same = isinstance(item, dict) and "section" in item and name == before
+                yield "" if is_same else name, text
+                before, heading = name, "" if name == heading else heading
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
         own = next(
             (value[name] for name in ("section", "heading", "title", "type") if isinstance(value.get(name), str)), ""
         )
-        for part in _PARTS:
-            if value.get(part):
+        if languages := [name for name in value if len(str(name)) == 2]:  # the same text in several
+            value = {"text": value.get("en", value[languages[0]])} | value
+        is_read = False
+        for part in (*_PARTS, *_MARKED):
+            if value.get(part) and not (is_read and part in _MARKED):
                 named = "Abstract" if part == "abstract" else one_line(own) or heading
-                yield from _parts_of(value[part], named, depth + 1, left_out)
+                for name, text in _parts_of(value[part], named, depth + 1, left_out):
+                    yield name, text
+                    is_read |= bool(text.strip())
 
 
 def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:

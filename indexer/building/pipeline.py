@@ -312,6 +312,7 @@ class Pipeline:
                 self.report.n_chunks_reused += len(changed.places)
                 self.report.n_tokens -= changed.n_tokens_reused
         for document in documents:
+            self.report.doubt(document)
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 

@@ -10,6 +10,20 @@ from typing import Protocol, runtime_checkable
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.readers import Unreadable
+from engine.readers.left_out import UNEXPLAINED
+from engine.text.document import LEFT_OUT, Document
+
+_SHARE_UNEXPLAINED = 0.005  # of the words of a file
+_TIMES_METADATA = 10  # as many characters as the text has
+_LEAST_METADATA = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A document that was read, but perhaps not whole."""
+
+    source: str
+    reason: str
 
 
 @dataclass
@@ -34,6 +48,25 @@ class BuildReport:
     n_missing: int = 0  # documents of the index that have no vectors afterwards
     tokens_missing: int = 0  # tokens of those documents, estimated
     failures: list[Unreadable] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
+
+    def doubt(self, document: Document) -> None:
+        """Note a document that lost words without a reason, or that is nearly all metadata."""
+        n_lost = document.left_out.get(UNEXPLAINED, 0)
+        sizes = {
+            name: sum(len(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
+            for name, value in document.metadata.items()
+            if not name.startswith(LEFT_OUT)
+        }
+        if n_lost and n_lost > _SHARE_UNEXPLAINED * (n_lost + len(document.text.split())):
+            words = "1 word" if n_lost == 1 else f"{n_lost:,} words"
+            reason = f"{words} of the file are neither read nor left out for a reason; this is a fault of the reader"
+        elif sum(sizes.values()) > max(_LEAST_METADATA, _TIMES_METADATA * len(document.text)):
+            longest = max(sizes, key=lambda name: sizes[name])
+            reason = f'nearly all of it is metadata; to read its longest field as the text: --text-field "{longest}"'
+        else:
+            return
+        self.doubts.append(Doubt(document.source or document.doc_id, reason))
 
     @property
     def n_seen(self) -> int:

@@ -94,11 +94,20 @@ def print_build(
         echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
     if plan is not None:
         echo_text(describe_outcome(plan, report, encode))
+    _print_faults(index, report)
+
+
+def _print_faults(index: Path, report: BuildReport) -> None:
+    """Print the documents that could not be read, and those that were perhaps not read whole."""
     for failure in report.failures[:_MAX_FAILURES]:
         echo(f"failed: {failure.source}: {failure.reason}", err=True)
     if len(report.failures) > _MAX_FAILURES:
         n_more = len(report.failures) - _MAX_FAILURES
         echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
+    for doubt in report.doubts[:_MAX_FAILURES]:
+        echo(f"warning: {doubt.source}: {doubt.reason}", err=True)
+    if len(report.doubts) > _MAX_FAILURES:
+        echo(f"warnings about {len(report.doubts) - _MAX_FAILURES:,} more documents: --json lists them", err=True)
 
 
 def _first(names: Sequence[str]) -> str:

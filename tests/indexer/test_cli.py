@@ -69,6 +69,20 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) 
     assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
 
 
+def test_a_document_that_is_perhaps_not_whole_is_a_warning_of_the_run(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    whole.write_text(json.dumps({"id": "1", "text": _text("fox", 3), "url": "x" * 90}))
+    part.write_text(json.dumps({"id": "2", "title": "Pump", "text": "A pump.", "verse": "a long verse " * 99}))
+    lost = tmp_path / "lost.xml"  # JATS without words of its own, beside words that are no part of it
+    lost.write_text("<article><body><p>The eels hide.</p></body><aside>Otters swim by.</aside></article>")
+    result = run("index", tmp_path / "p.lm", whole, part, lost, "--encode", "none")
+    assert {line for line in result.stderr.splitlines() if line.startswith("warning: ")} == {
+        f'warning: {part}:1: nearly all of it is metadata; to read its longest field as the text: --text-field "verse"',
+        f"warning: {lost}: 2 words of the file are neither read nor left out for a reason; this is a fault of the "
+        "reader",
+    }
+
+
 @pytest.mark.parametrize(
     ("corpus", "options", "encode"),
     [

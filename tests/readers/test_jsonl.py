@@ -71,7 +71,7 @@ def test_characters_that_cannot_be_stored_are_replaced() -> None:
         ({"id": "a"}, 'no field "text"'),
         ({"id": "a", "text": 5}, 'field "text" is int, not text'),
         ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
-        ({"id": "a", "sections": ["x"]}, "section 0 is str"),
+        ({"id": "a", "sections": [1]}, "section 0 is int"),
         ({"id": "a", "text": "x", "meta": [1]}, 'field "metadata" is list'),
         ({"id": "a", "text": "x", "meta": {"k": [[1]]}}, 'metadata "k" holds a list in a list'),
         ({"id": "a", "text": "x", "meta": {"k": float("nan")}}, 'metadata "k" is nan'),
