@@ -12,7 +12,7 @@ from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.scoring.evidence import Scoring
-from engine.search.request import Request
+from engine.search.request import STANDING, Request
 from engine.store.manifest import holds_index
 from engine.store.where import filter_text
 from engine.systems import refuse_windows
@@ -295,6 +295,26 @@ class Index:
 
         documents = [[query_document(item) for item in items] for items in (like, unlike)]
         return self.opened.search_together([*documents[0], *ids], [*documents[1], *unlike_ids], Request.of(**options))
+
+    def watch(self, query: QueryItem, state: str | os.PathLike[str], **options: Unpack[SearchOptions]) -> Result:
+        """The hits of a standing question that no earlier call with this state returned, or that changed since.
+
+        Args:
+            query: as `search` takes one. A file may change; another text is another question.
+            state: a file that holds what was returned; made by the first call. `longmatch watch` takes the same file.
+            options: as of `search`, with the defaults `k=100` and `least="auto"`.
+
+        Raises:
+            DocumentError: the state is that of another index, or see `search`.
+        """
+        from indexer.watching import Watch
+        from longmatch.sources import query_document
+
+        watch = Watch(Path(state), self.path)
+        request = Request.of(**{**STANDING, **options})
+        result, _ = watch.search(self.opened, query_document(query), request)
+        with watch.saved():
+            return result
 
     def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
         """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.

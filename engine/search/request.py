@@ -21,6 +21,7 @@ from engine.text.section_kinds import SectionKind
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
 AUTO = "auto"  # of `Request.least`
+STANDING: Mapping[str, Any] = {"k": 100, "least": AUTO}  # defaults of a standing question
 _SKIPPED = tuple(kind.value for kind in SectionKind if kind is not SectionKind.BODY)
 
 

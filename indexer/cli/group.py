@@ -19,7 +19,7 @@ from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.terminal import LOG_OPTION, json_log
 
 _MODULES = {
-    **{name: name for name in ("index", "query", "show", "compare", "chart", "pairs", "replay")},
+    **{name: name for name in ("index", "query", "watch", "show", "compare", "chart", "pairs", "replay")},
     **{"diff": "replay", "serve": "serve", "mcp": "serve", "export": "show", "plot": "plot", "remove": "upkeep"},
     **{"upkeep": "upkeep", "doctor": "upkeep", "train": "train"},
 }

@@ -37,6 +37,7 @@ class Answer:
 
     result: Result
     matrices: tuple[SectionMatrix, ...] = ()
+    changed: tuple[str, ...] | None = None  # of a watch: hits that were printed before they changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,16 @@ def _table(answers: Sequence[Answer], layout: Layout) -> str:
     texts = []
     for answer in answers:
         texts.append(result_table(answer.result, n_pairs=layout.n_pairs, width=layout.width))
+        if answer.changed:
+            texts.append(f"changed since they were printed: {', '.join(map(safe, answer.changed))}")
         texts += [matrix_table(matrix, width=layout.width) for matrix in answer.matrices]
     return "\n\n".join(texts) + "\n"
 
 
 def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
     result = result_dict(answer.result, n_pairs=layout.n_pairs)
+    if answer.changed is not None:
+        result["changed"] = list(answer.changed)
     if answer.matrices:
         for hit, matrix in zip(result["hits"], answer.matrices, strict=True):
             hit["section_matrix"] = [[round(float(cosine), 4) for cosine in row] for row in matrix.cosines]

@@ -117,7 +117,7 @@ def query(
             opened_index(index, device, placement=placement) as opened,
         ):
             queries: Iterator[Document | str] = chain(
-                named.doc_ids, _text_queries(named.texts), _documents(read_named(files, reader, suffix), failed)
+                named.doc_ids, text_queries(named.texts), readable(read_named(files, reader, suffix), failed)
             )
             if named.is_joint:
                 like = [*queries]
@@ -187,7 +187,8 @@ def _check_use(names: _Named, request: Request, shown: Shown) -> None:
         raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
 
 
-def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
+def text_queries(texts: Sequence[str]) -> Iterator[Document]:
+    """Documents of texts that were typed."""
     # Imported here, so that a usage error does not load the segmentation.
     from engine.text.document import Document
     from engine.text.segmentation import divide
@@ -197,7 +198,7 @@ def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
         yield Document("text", title, text, divide(text))
 
 
-def _documents(found: Iterator[Document | Failure], failed: list[Failure]) -> Iterator[Document]:
+def readable(found: Iterator[Document | Failure], failed: list[Failure]) -> Iterator[Document]:
     """The documents that could be read; the others are added to `failed`."""
     for one in found:
         if isinstance(one, Failure):
