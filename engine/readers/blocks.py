@@ -52,7 +52,7 @@ class Blocks:
             whole, (block, n_encoded) = block, without_encoded(block)
             self.left_out[reasons.ENCODED] += n_encoded
             self.skip(whole)
-        block = block.strip("\n")
+        block = (block.replace("\u00ad", "") if "\u00ad" in block else block).strip("\n")
         if not block.strip():
             return self._size
         if self._size:
@@ -70,7 +70,7 @@ class Blocks:
 
     def add_heading(self, title: str, level: int) -> None:
         """Append a heading line; a title over `MAX_HEADING_CHARS` is appended as a paragraph."""
-        title = one_line(title)
+        title = one_line(title.replace("\u00ad", ""))
         if not title:
             return
         self._resumed = None
@@ -137,7 +137,7 @@ def n_lost(source: list[str], accounted: list[str]) -> int:
 
 def _as_words(texts: list[str]) -> bytes:
     """Texts with blanks for punctuation; bytes, because these are much faster to divide than characters."""
-    text = " ".join(texts)
+    text = " ".join(texts).replace("\u00ad", "")
     text = text if text.isascii() else " ".join(text.split())
     for sign in "" if text.isascii() else _SIGNS:
         text = text.replace(sign, " ")

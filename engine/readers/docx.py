@@ -6,6 +6,7 @@ import email
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -44,6 +45,7 @@ _SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"
 _CONTAINERS = frozenset(qn(name) for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
 _DELETED_ROW = (f"{qn('trPr')}/{qn('del')}", f"{qn('tcPr')}/{qn('cellDel')}")
 _DELETED_MARKS = tuple(f"{qn('pPr')}/{qn('rPr')}/{qn(name)}" for name in ("del", "moveFrom"))
+_UNREAD = {"hidden": reasons.HIDDEN, "deleted": reasons.DELETED, "prompt": reasons.FORM}
 _MEANING = "longmatch"  # an attribute: what the type of a run means
 _SYMBOL_FONT = dict(
     zip(range(0x41, 0x5B), "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", strict=True)
@@ -175,12 +177,14 @@ class _Writer:
             root = package.related(f"{kind}s", blocks)
             for note in root.iterchildren(qn(kind)) if root is not None else ():
                 self._notes[kind, note.get(qn("id"), "")] = note
-        self._is_after_item = False
+        self._is_after_item = self._is_after_title = False
         self._carried = ""  # the text of a paragraph that the next one continues
 
     def write_all(self) -> None:
         """Write the body; headers and footers are counted."""
         body = self._package.body
+        for part in (body, *self._notes.values()):
+            _arrange(part)
         for part in (body, *self._notes.values()):
             self._account_for(part)
             self._mark_runs(part)
@@ -209,15 +213,18 @@ class _Writer:
 
     def _mark_runs(self, root: _Element) -> None:
         """Mark runs that are hidden, struck or raised; count what is not read."""
+        for prompt in root.iter(qn("showingPlcHdr")):
+            for run in prompt.getparent().getparent().iter(_RUN):
+                run.set(_MEANING, "prompt")
         for run in root.iter(_RUN):
-            meaning = self._styles.meaning(run)
+            meaning = run.get(_MEANING) or self._styles.meaning(run)
             if meaning:
                 run.set(_MEANING, meaning)
         for element in root.iter(qn("delText"), qn("rt")):
             kind = reasons.READINGS if element.tag == qn("rt") else reasons.DELETED
             self._counts[kind] += len("".join(element.itertext()).split())
         for run in root.iter(_RUN):
-            kind = {"hidden": reasons.HIDDEN, "deleted": reasons.DELETED}.get(run.get(_MEANING, ""), "")
+            kind = _UNREAD.get(run.get(_MEANING, ""), "")
             if kind:
                 self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
         for sign in root.iter(_SIGN):
@@ -227,7 +234,7 @@ class _Writer:
         """Write a paragraph, a table or an imported part, and the notes to which it refers for the first time."""
         if block.tag == _TABLE:
             self._flush()
-            self._blocks.add("\n".join(rows_of(block)))
+            self._write_table(block)
             self._is_after_item = False
         elif block.tag == _CHUNK:
             self._flush()
@@ -244,6 +251,31 @@ class _Writer:
             if note is not None:
                 self._blocks.add(text_of(note).strip())
                 self._is_after_item = False
+
+    def _write_table(self, table: _Element) -> None:
+        """Write the rows of a table; one with headings lays out a page, and its cells are parts of the body."""
+        paragraphs = [(paragraph, _style_of(paragraph)) for paragraph in table.iter(_PARAGRAPH)]
+        if any(self._heading_level(paragraph, style) is not None for paragraph, style in paragraphs):
+            for row in _opened(table, frozenset([_ROW])):
+                for cell in _opened(row, frozenset([_CELL])) if not _is_deleted_row(row) else ():
+                    for block in blocks_of(cell):
+                        self._write(block)
+            return
+        for paragraph, style in paragraphs:
+            label = self._label(paragraph, style) if text_of(paragraph).strip() else None
+            if label and label != BULLET:
+                run = etree.SubElement(paragraph, _RUN)
+                etree.SubElement(run, _TEXT).text = f"{label} "
+                paragraph.insert(0, run)
+        self._blocks.add("\n".join(rows_of(table)))
+        for chunk in table.iter(_CHUNK):
+            self._write_chunk(*self._package.part(chunk.get(_ID, "")))
+
+    def _heading_level(self, paragraph: _Element, style: str) -> int | None:
+        """The outline level of a heading; None for any other paragraph."""
+        level = outline_level(paragraph)
+        level = self._styles.level(style) if level is None else level
+        return level if level is not None and level < _TEXT_LEVEL else None
 
     def _write_chunk(self, name: str, data: bytes) -> None:
         """Write an imported document; one of another format is counted."""
@@ -291,17 +323,15 @@ class _Writer:
             return
         style = _style_of(paragraph)
         name = self._styles.name(style)
-        if not self.title and name == "title":
-            self.title = one_line(text)
-        level = outline_level(paragraph)
-        if level is None:
-            level = self._styles.level(style)
-        is_heading = level is not None and level < _TEXT_LEVEL
+        if name == "title" and (not self.title or self._is_after_title):
+            self.title = one_line(f"{self.title} {text}")
+        self._is_after_title = name == "title"
+        level = self._heading_level(paragraph, style)
         label = self._label(paragraph, style) if text.strip() else None
         if label is None and name.startswith("list "):
             label = BULLET
-        is_item = label is not None and not is_heading
-        if level is not None and is_heading:
+        is_item = label is not None and level is None
+        if level is not None:
             number = label if label and label != BULLET else ""
             self._blocks.add_heading(f"{number} {text}", level + 1)
         elif text.strip():
@@ -319,6 +349,25 @@ class _Writer:
         if level is None:
             level = self._numbering.level_of_style(number.num_id, style)
         return self._numbering.label(number.num_id, min(level, N_LEVELS - 1))
+
+
+def _arrange(root: _Element) -> None:
+    """Put text boxes behind their paragraphs, and what fields and parts for older programs show into the text."""
+    for choice in root.iter("{*}ddList"):
+        entries = [entry.get(qn("val"), "") for entry in choice.iter(qn("listEntry"))]
+        place = next((one.get(qn("val"), "") for one in choice.iter(qn("result"), qn("default"))), "0")
+        run = next(choice.iterancestors(_RUN), None)
+        if run is not None and place.isdecimal() and int(place[:6]) < len(entries):
+            etree.SubElement(run, _TEXT).text = entries[int(place)]
+    for fallback in list(root.iter(_FALLBACK)):
+        if len(fallback.getparent()) == 1:
+            fallback.tag = qn("smartTag")
+    for box in reversed(list(root.iter(qn("txbxContent")))):
+        paragraph = next(box.iterancestors(_PARAGRAPH), None)
+        if paragraph is None or next(box.iterancestors(_FALLBACK), None) is not None or not text_of(box).strip():
+            continue
+        for block in reversed(box):
+            paragraph.addnext(block)
 
 
 def _style_of(paragraph: _Element) -> str:
@@ -344,7 +393,8 @@ def rows_of(table: _Element) -> Iterator[str]:
     for row in _opened(table, frozenset([_ROW])):
         if not _is_deleted_row(row):
             cells = (cell for cell in _opened(row, frozenset([_CELL])) if cell.find(_DELETED_ROW[1]) is None)
-            yield " | ".join(one_line(text_of(cell)) for cell in cells)
+            texts = (one_line(text_of(cell)) for cell in cells)
+            yield " | ".join(dropwhile(lambda text: not text, texts))
 
 
 def text_of(root: _Element) -> str:
@@ -369,7 +419,7 @@ def text_of(root: _Element) -> str:
             parts.append(equation_text(node))
         elif tag == _SIGN:
             parts.append(_sign(node))
-        elif tag not in _SKIPPED and meaning not in ("hidden", "deleted") and not _is_deleted_row(node):
+        elif tag not in _SKIPPED and meaning not in _UNREAD and not _is_deleted_row(node):
             if tag == _PARAGRAPH and node is not root and parts:
                 parts.append("\n")
             todo.extend(reversed(node))

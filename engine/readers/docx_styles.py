@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from engine.text.numbering import numeral
+
 _Element: TypeAlias = Any
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
@@ -147,11 +149,6 @@ def _level_by_name(name: str) -> int | None:
 
 N_LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
-    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
-_MAX_ROMAN = 4_000
 BULLET = "-"
 
 
@@ -224,21 +221,10 @@ def _shown(numbers: _List, level: int) -> str:
 
 
 def _formatted(number: int, form: str) -> str:
-    if form.endswith("Roman") and 0 < number < _MAX_ROMAN:
-        text = _roman(number)
-    elif form.endswith("Letter") and 0 < number < _MAX_ROMAN:
-        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)  # after z come aa, bb
-    else:
-        text = f"{number:02}" if form == "decimalZero" else str(number)
-    return text.upper() if form.startswith("upper") else text
-
-
-def _roman(number: int) -> str:
-    text = ""
-    for value, digits in _ROMAN:
-        text += digits * (number // value)
-        number %= value
-    return text
+    if form == "decimalZero":
+        return f"{number:02}"
+    sign = {"Roman": "i", "Letter": "a"}.get(form.removeprefix("lower").removeprefix("upper"), "1")
+    return numeral(number, sign.upper() if form.startswith("upper") else sign)
 
 
 def _levels(abstract: _Element) -> dict[int, _Level]:

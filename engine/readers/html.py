@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lxml import etree
@@ -14,7 +16,7 @@ from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
-from engine.readers.scalars import split_names, typed_scalar
+from engine.readers.scalars import names_of, split_names, typed_scalar
 from engine.text.cleaning import without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
@@ -52,17 +54,34 @@ _RAISED_STYLE = re.compile(r"vertical-align\s*:\s*(?:super|text-top)", re.IGNORE
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+_PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-editsection\b")
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
+    r"transparent|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])clip(?:-path)?\s*:\s*(?:rect\(0|inset\(50%)",
+    re.IGNORECASE,
+)
+_CLEAR = re.compile(r"(?<![\w-])opacity\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
+_HIDDEN_CLASS = re.compile(
+    r"(?:^|\s)(?:sr-only|visually-?hidden|screen-?reader(?:-text|-only)?)(?:\s|$)", re.IGNORECASE
+)
+_SIDE_NOTE = re.compile(r"(?:^|\s)(?:side|margin|foot)-?note(?:\s|$)", re.IGNORECASE)
+_AT_RULE = re.compile(
+    r"@media(?![^{]*\bprint\b)[^{]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
+)
+_RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,2000})\}")
+_SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
 _META_FIELDS = {
     "author": "authors",
     "citation_author": "authors",
     "citation_authors": "authors",
     "dc.creator": "authors",
+    "dcterms.creator": "authors",
+    "article:author": "authors",
     "citation_doi": "doi",
     "citation_journal_title": "journal",
 }
@@ -110,6 +129,8 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     for element in root.iter("head", "script", "style", "template"):
         blocks.skip(markup.all_text(element))
     blocks.expect(markup.all_text(root))
+    _apply_styles(root)
+    _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks)
     main = root if is_of_book else _main_part(root)
     notes: list[Element] = []
@@ -129,6 +150,7 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
+    text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
@@ -150,6 +172,44 @@ def _without_many_attributes(tag: re.Match[str]) -> str:
     if len(tag.group()) < 2 * _MAX_ATTRIBUTES or len(_QUOTED.sub(" ", tag.group()).split()) <= _MAX_ATTRIBUTES:
         return tag.group()
     return f"<{tag.group(1)}"
+
+
+def _apply_styles(root: Element) -> None:
+    """Write the rules of the page's style sheets for single classes and ids into the elements themselves."""
+    sheets = " ".join(style.text or "" for style in root.iter("style"))
+    rules: dict[tuple[str, str], tuple[str, str]] = {}
+    for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?\*/", "", sheets))):
+        if _looks(match[2]):
+            for selector in match[1].split(","):
+                if simple := _SELECTOR.match(selector):
+                    rules[simple[2], simple[3]] = (simple[1].lower(), match[2])
+    for element in root.iter(etree.Element) if rules else ():
+        names = [("#", element.get("id") or ""), *((".", name) for name in (element.get("class") or "").split())]
+        found = [rules[name] for name in names if name in rules]
+        looks = [look for tag, look in found if tag in ("", element.tag)]
+        if looks:
+            element.set("style", ";".join([*looks, element.get("style") or ""]))
+
+
+def _looks(style: str) -> bool:
+    """Whether a style changes what a reader of the page sees of the words."""
+    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE))
+
+
+def _move_notes(root: Element) -> None:
+    """Put notes inside of a sentence behind its paragraph, and those in the footer of the page before it."""
+    for span in [one for one in root.iter("span", "small") if _SIDE_NOTE.search(one.get("class") or "")]:
+        if markup.n_words(span) > 1:
+            span.tag = "aside"
+    markup.lift(root, frozenset(["aside"]), frozenset(["p", "li"]))
+    for footer in list(root.iter("footer")):
+        notes = [one for one in footer.iter("section", "div", "aside", "ol") if _NOTES.search(_names(one))]
+        for note in notes:
+            if not set(notes) & set(note.iterancestors()) and not any(
+                one.tag in _PARTS for one in footer.iterancestors()
+            ):
+                markup.take_out(note)
+                footer.addprevious(note)
 
 
 def _main_part(root: Element) -> Element:
@@ -174,6 +234,8 @@ def _left_out(element: Element) -> str | None:
         return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
     if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
         return ""
+    if (element.get("class") or "").startswith("MathJax") and any(map(_formula_of, element.itersiblings("script"))):
+        return ""  # the formula as a picture of it
     return _reason_of_looks(element, _names(element)) or _frame_reason(element, tag, _names(element))
 
 
@@ -197,6 +259,7 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
         return reasons.NAVIGATION
     style = element.get("style") or ""
     is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true" or _HIDDEN.search(style)
+    is_hidden = is_hidden or _HIDDEN_CLASS.search(names) or (element.tag not in _BLOCKS and _CLEAR.search(style))
     if is_hidden and not (_MATH.search(names) and element.find(".//math") is not None):
         return reasons.HIDDEN
     if element.tag == "dialog" and element.get("open") is None:
@@ -209,7 +272,8 @@ def _frame_reason(element: Element, tag: str, names: str) -> str | None:
     if tag not in _FRAMES or any(above.tag in _PARTS for above in element.iterancestors()):
         return None
     kinds = " ".join([names, *(value for name, value in element.items() if name.endswith(("role", "type")))])
-    return None if tag == "aside" and _NOTE.search(kinds) else reasons.PAGE_FRAME
+    is_note = _NOTE.search(kinds) if tag == "aside" else tag == "footer" and _NOTES.search(kinds)
+    return None if is_note else reasons.PAGE_FRAME
 
 
 def _formula_of(element: Element) -> str:
@@ -244,6 +308,9 @@ def _is_raised(element: Element) -> bool:
 
 def _heading(element: Element) -> HeadingMark | None:
     tag = local_name(element)
+    if element.get("role") == "heading" and tag[:1] != "h":
+        level = element.get("aria-level") or "2"
+        return HeadingMark(int(level) if level in "123456" else 2)
     return HeadingMark(int(tag[1])) if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456" else None
 
 
@@ -264,7 +331,7 @@ GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=frozenset(["section"]),
     tex=_formula_of,
-    is_ordered=lambda element: element.tag == "ol",
+    ordered=lambda element: f"{(element.get('type') or '1')[:1]}." if element.tag == "ol" else "",
 )
 BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in _FRAMES else _left_out(element))
 
@@ -272,11 +339,13 @@ BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in 
 def _metadata(root: Element) -> dict[str, MetadataValue]:
     found: dict[str, list[str]] = {}
     for meta in root.iterfind(".//head/meta"):
-        name = (meta.get("name") or "").lower()
+        name = (meta.get("name") or meta.get("property") or "").lower()
         content = (meta.get("content") or "").strip()
         if name and content and not _META_OF_THE_SITE.match(name):
             found.setdefault(_META_FIELDS.get(name, name), []).append(content)
     metadata: dict[str, MetadataValue] = {}
+    if "authors" not in found and (names := _declared_authors(root)):
+        found["authors"] = names
     if len(found.get("authors", ())) == 1:
         found["authors"] = split_names(found["authors"][0])
     for field, values in found.items():
@@ -284,6 +353,25 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     if language := root.get("lang"):
         metadata["language"] = language
     return metadata
+
+
+def _declared_authors(root: Element) -> list[str]:
+    """The authors that a page declares for search engines, in JSON."""
+    for script in root.iter("script"):
+        if script.get("type") == "application/ld+json":
+            with suppress(ValueError, RecursionError):
+                value = json.loads(script.text or "")
+                items = (
+                    value
+                    if isinstance(value, list)
+                    else value.get("@graph", [value])
+                    if isinstance(value, dict)
+                    else []
+                )
+                names = [name for item in items if isinstance(item, dict) for name in names_of(item.get("author"))]
+                if names:
+                    return [name for name in names if not name.startswith("http")]
+    return []
 
 
 _LISTS = frozenset(["ul", "ol", "dl"])

@@ -23,6 +23,7 @@ _REASONS = {
 _HEADED = frozenset([
     "sec", "app", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes", "bio",
 ])  # fmt: skip
+_ORDERS = {"order": "1.", "alpha-lower": "a.", "alpha-upper": "A.", "roman-lower": "i.", "roman-upper": "I."}
 _NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
 _CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
 _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
@@ -55,7 +56,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
 
 def _write_parts(article: Element, blocks: Blocks) -> None:
     """Write the body and what follows it; its opening is no part of the abstract."""
-    for tag in ("body", "floats-group", "back"):
+    for tag in ("body", "floats-group", "floats-wrap", "back"):
         for part in article.iterfind(f"{{*}}{tag}"):
             blocks.resume("", 1)
             write(part, _GRAMMAR, blocks)
@@ -65,11 +66,13 @@ def _write_sub_article(article: Element, blocks: Blocks) -> None:
     """Write a letter, a response or a translation that is a part of an article, under its own title."""
     title = article.find(".//{*}title-group/{*}article-title")
     blocks.add_heading(rendered(title, _GRAMMAR) or "Response", 1)
-    for abstract in article.iterfind(".//{*}front-stub/{*}abstract"):
-        write(abstract, _GRAMMAR, blocks)
     stub = article.find("{*}front-stub")
+    stub = article.find("{*}front") if stub is None else stub
     if stub is not None:
-        markup.leave_outside(stub, [title, *stub.iterfind("{*}abstract")], reasons.FRONT_MATTER, blocks)
+        abstracts = list(stub.iter("{*}abstract"))
+        for abstract in abstracts:
+            write(abstract, _GRAMMAR, blocks)
+        markup.leave_outside(stub, [title, *abstracts], reasons.FRONT_MATTER, blocks)
     _write_parts(article, blocks)
     for other in (*article.iterfind("{*}sub-article"), *article.iterfind("{*}response")):
         _write_sub_article(other, blocks)
@@ -92,7 +95,7 @@ def _left_out(element: Element) -> str | None:
         return None if element is _preferred(parent) else ""
     if tag == "tex-math" and parent is not None and next(parent.iter("{*}math"), None) is not None:
         return ""
-    if tag == "label" and parent is not None and local_name(parent) in _HEADED:
+    if tag == "label" and parent is not None and local_name(parent) in _HEADED and parent.find("{*}title") is not None:
         return ""
     if tag == "styled-content" and "line-through" in (element.get("style") or ""):
         return reasons.DELETED
@@ -117,6 +120,7 @@ def _is_raised(element: Element) -> bool:
     if tag == "sup":
         return True
     is_mark = tag == "xref" and element.get("ref-type") in ("bibr", "fn", "table-fn", "aff", "corresp", "author-notes")
+    is_mark = is_mark and re.match(r"\W*(?:\d|[a-z]{1,2}\W*$)", words(element)) is not None
     return is_mark and element.find("{*}sup") is None and local_name(element.getparent()) != "sup"
 
 
@@ -136,14 +140,15 @@ _BLOCKS = frozenset([
     "abstract", "ack", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
-    "attrib", "author-notes", "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
+    "array", "attrib", "author-notes", "tgroup",
+    "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
     "term", "verse-group", "verse-line",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
     items=frozenset(["list-item"]),
-    rows=frozenset(["tr"]),
-    cells=frozenset(["td", "th"]),
+    rows=frozenset(["tr", "row"]),
+    cells=frozenset(["td", "th", "entry"]),
     breaks=frozenset(["break"]),
     verbatim=frozenset(["preformat", "code"]),
     heading=_heading,
@@ -175,7 +180,7 @@ _GRAMMAR = Grammar(
             "year",
         ]
     ),
-    is_ordered=lambda element: element.get("list-type") == "order",
+    ordered=lambda element: _ORDERS.get(element.get("list-type") or "", ""),
     tex=_tex,
 )
 
@@ -202,7 +207,7 @@ class _Article:
     def other_titles(self) -> list[Element]:
         """The subtitle, and the titles in other languages."""
         group = self.find("title-group")
-        return [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title")]
+        return [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title", "{*}trans-subtitle")]
 
     def written(self) -> list[Element | None]:
         """Elements that are text."""
@@ -231,8 +236,9 @@ class _Article:
         people = [
             person
             for group in self.meta_all("contrib-group")
-            for person in group.iterfind("{*}contrib")
-            if person.get("contrib-type", "author").lower() == "author"
+            for person in group.iter("{*}contrib")
+            if person.get("contrib-type", group.get("content-type") or "author").lower().startswith("author")
+            if next(person.iterancestors("{*}contrib", "{*}collab"), None) is None
         ]
         names = [person_name(person) for person in people]
         return [name for name in names if name]
@@ -246,9 +252,14 @@ def person_name(person: Element) -> str:
     for tag in _NAMES:
         name = person.find(f"{{*}}{tag}")
         if name is None:
-            name = person.find(f"{{*}}name-alternatives/{{*}}{tag}")
+            others = person.findall(f"{{*}}name-alternatives/{{*}}{tag}")
+            name = next((one for one in others if one.get("name-style") == "western"), others[0] if others else None)
         if name is None:
             continue
+        if tag == "string-name" and any(re.search(r"[^\W\d_]", part.tail or "") for part in (*name,)):
+            return words(name)
+        if tag == "string-name" and re.search(r"[^\W\d_]", name.text or ""):
+            return words(name)
         given, surname = words(name.find("{*}given-names")), words(name.find("{*}surname"))
         if surname or given:
             parts = (surname, given) if name.get("name-style") == "eastern" else (given, surname)

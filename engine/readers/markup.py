@@ -16,10 +16,12 @@ from engine.readers.blocks import Blocks
 from engine.readers.formulas import mathml_text
 from engine.readers.left_out import ELEMENTS, REFERENCES
 from engine.text.cleaning import joined_lines, joined_words, one_line, raised
+from engine.text.numbering import numeral
 
 Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 _NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
+_FORM = re.compile("[1aAiI]")  # of the numbers of a list
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
@@ -34,6 +36,10 @@ class HeadingMark:
 
 def _is_never(_: Element) -> bool:
     return False
+
+
+def _unnumbered(_: Element) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Grammar:
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
     is_inside_word: Callable[[Element], bool] = _is_never  # a break of a line or a page that a word runs across
-    is_ordered: Callable[[Element], bool] = _is_never  # a list whose items are numbered
+    ordered: Callable[[Element], str] = _unnumbered  # the number of the first item of a list, as "1." or "(a)"
     pin: Callable[[Element], str] | None = field(default=None)  # the number of a block outside of its text, or ""
     tex: Callable[[Element], str] | None = field(default=None)  # the text of an element in the notation of TeX
 
@@ -123,14 +129,19 @@ def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> Non
         paragraph = above[-1] if above else None
         if paragraph is None or paragraph.getparent() is None or any(local_name(one) in tags for one in above):
             continue
-        tail, element.tail = element.tail, None
-        before, parent = element.getprevious(), element.getparent()
-        if before is None:
-            parent.text = (parent.text or "") + (tail or "")
-        else:
-            before.tail = (before.tail or "") + (tail or "")
+        take_out(element)
         element.tail, paragraph.tail = paragraph.tail, None
         paragraph.addnext(element)
+
+
+def take_out(element: Element) -> None:
+    """Leave the text behind an element in its place when the element moves."""
+    tail, element.tail = element.tail, None
+    before, parent = element.getprevious(), element.getparent()
+    if before is None:
+        parent.text = (parent.text or "") + (tail or "")
+    else:
+        before.tail = (before.tail or "") + (tail or "")
 
 
 class _Walk:
@@ -240,13 +251,16 @@ class _Walk:
     def _mark_of(self, item: Element) -> str:
         """The number of an item of an ordered list, or a bullet."""
         parent = item.getparent()
-        if parent is None or not self._grammar.is_ordered(parent):
+        form = "" if parent is None else self._grammar.ordered(parent)
+        if any(local_name(child) == "label" for child in item.iterchildren(etree.Element)):
+            return ""  # its number is text
+        if not form:
             return "- "
-        start = parent.get("start") or "1"
-        first = int(start) if start.isascii() and start.isdecimal() and len(start) < 7 else 1
-        number = self._numbers.get(parent, first)
-        self._numbers[parent] = number + 1
-        return f"{number}. "
+        is_reversed = parent.get("reversed") is not None
+        first = _number(parent.get("start"), len(parent) if is_reversed else 1)
+        number = _number(item.get("value"), self._numbers.get(parent, first))
+        self._numbers[parent] = number - 1 if is_reversed else number + 1
+        return f"{_FORM.sub(lambda match: numeral(number, match.group()), form, count=1)} "
 
     def _close(self, node: Element) -> None:
         tag, grammar = local_name(node), self._grammar
@@ -272,7 +286,9 @@ class _Walk:
 
     def _break(self, node: Element) -> None:
         if not self._grammar.is_inside_word(node):
-            self._buffer.append(_BREAK)
+            ends = "".join(self._buffer[-2:]).rstrip(" \n")
+            if not ends.endswith(f"-{_BREAK}"):  # a line and a page end inside the same word
+                self._buffer.append(_BREAK)
             return
         text = "".join(self._buffer).rstrip()
         self._buffer = [text[:-1] if text.endswith(("-", "\u00ad", "¬", "\u2010")) else text]
@@ -336,6 +352,10 @@ class _Walk:
             if self._pin:
                 self._blocks.pins.append((start, self._pin))
             self._prefix, self._separator, self._pin = "", "\n\n", ""
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 7 else default
 
 
 def _is_simple(row: Element, grammar: Grammar) -> bool:

@@ -52,7 +52,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     blocks.expect(markup.all_text(body))
     styles = _part(archive, "styles.xml", blocks)
     _space(body)
-    _mark_styles(body, [one for one in (styles, root) if one is not None])
+    sheets = [one for one in (styles, root) if one is not None]
+    _mark_styles(body, sheets)
+    _mark_lists(body, sheets)
+    markup.lift(body, frozenset(["text-box", "custom-shape"]), frozenset(["p", "h"]))
     _insert_formulas(archive, body)
     _move_notes(body)
     write(body, _GRAMMAR, blocks)
@@ -84,17 +87,36 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
             properties = style.find("{*}text-properties")
             values = dict(markup.attributes(properties)) if properties is not None else {}
             position = values.get("text-position", "").split(" ")[0]
+            lines = (values.get("text-line-through-style"), values.get("text-line-through-type"))
             if values.get("display") == "none":
                 meaning = "hidden"
-            elif values.get("text-line-through-style", "none") != "none":
+            elif any(line not in (None, "none") for line in lines):
                 meaning = "deleted"
             else:
                 meaning = "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
-            meanings[dict(markup.attributes(style)).get("name", "")] = meaning
+            own = dict(markup.attributes(style))
+            meanings[own.get("name", "")] = meaning or meanings.get(own.get("parent-style-name", ""), "")
     for element in body.iter("{*}span", "{*}p", "{*}h"):
         meaning = meanings.get(dict(markup.attributes(element)).get("style-name", ""), "")
         if meaning and (meaning != "raised" or local_name(element) == "span"):
             element.set(_OWN, meaning)
+
+
+def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
+    """Write the form and the first number of each numbered list into the list itself."""
+    forms: dict[tuple[str, str], str] = {}
+    for style in (style for sheet in sheets for style in sheet.iter("{*}list-style")):
+        for level in style.iter("{*}list-level-style-number"):
+            values = dict(markup.attributes(level))
+            if sign := values.get("num-format", ""):
+                form = f"{values.get('num-prefix', '')}{sign}{values.get('num-suffix', '')}"
+                forms[dict(markup.attributes(style)).get("name", ""), values.get("level", "1")] = form
+    for one in body.iter("{*}list") if forms else ():
+        lists = [one, *one.iterancestors("{*}list")]
+        name = next((value for each in lists if (value := dict(markup.attributes(each)).get("style-name"))), "")
+        one.set("form", forms.get((name, str(len(lists))), ""))
+        for item in one.iterchildren("{*}list-item"):
+            item.set("value", dict(markup.attributes(item)).get("start-value", ""))
 
 
 def _insert_formulas(archive: Archive, body: Element) -> None:
@@ -185,7 +207,7 @@ def _heading(element: Element) -> HeadingMark | None:
 
 
 _BLOCKS = frozenset([
-    "bibliography", "index-body", "list", "note", "p", "section", "table", "text", "text-box",
+    "bibliography", "custom-shape", "index-body", "list", "note", "p", "section", "table", "text", "text-box",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -197,6 +219,7 @@ _GRAMMAR = Grammar(
     heading=_heading,
     left_out=_left_out,
     is_raised=_is_raised,
+    ordered=lambda element: element.get("form") or "",
 )
 
 

@@ -30,7 +30,7 @@ _DROPPED_DIVISIONS = {
     **dict.fromkeys(["contents", "toc"], reasons.CONTENTS),
 }
 _NUMBER = re.compile(r"[0-9A-Z]+(?:\.\d+)*\.?$")
-_CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "subst": ("add",)}
+_CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "rdgGrp": (), "subst": ("add",)}
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
@@ -80,7 +80,7 @@ def _left_out(element: Element) -> str | None:
     if tag == "hi" and re.search(r"strike|line-through|struck", _looks(element)):
         return reasons.DELETED
     if tag in _REASONS:
-        return _REASONS[tag]
+        return None if tag == "del" and above == "restore" else _REASONS[tag]
     return _DROPPED_DIVISIONS.get(element.get("type") or "") if _DIVISION.match(tag) else None
 
 
@@ -154,7 +154,7 @@ _GRAMMAR = Grammar(
         ]
     ),
     is_inside_word=_is_inside_word,
-    is_ordered=lambda element: local_name(element) == "list" and "order" in (element.get("type") or ""),
+    ordered=lambda element: "1." if re.search("order|number", f"{element.get('type')} {element.get('rend')}") else "",
     tex=_tex,
 )
 
@@ -196,8 +196,9 @@ def _name(author: Element) -> str:
         person = author.find(f"{{*}}{tag}")
         if person is None:
             continue
-        forenames = " ".join(words(name) for name in person.iterfind("{*}forename"))
-        return one_line(f"{forenames} {words(person.find('{*}surname'))}") or words(person)
+        parts = [words(name) for tag in ("forename", "nameLink", "surname") for name in person.iterfind(f"{{*}}{tag}")]
+        is_mixed = any(re.search(r"[^\W\d_]", text or "") for text in (person.text, *(one.tail for one in person)))
+        return words(person) if is_mixed or not any(parts) else one_line(" ".join(parts))
     parts = [author.text or ""]
     for child in author.iterchildren("*"):
         is_name = local_name(child) not in ("affiliation", "email", "idno", "address", "note", "ptr")

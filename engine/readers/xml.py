@@ -28,7 +28,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     **dict.fromkeys(["PATDOC", "patent-application-publication"], patents.read_tree),  # USPTO, 2001 to 2004
     **dict.fromkeys(xml_text.KNOWN, xml_text.read_tree),
 }
-_DECLARATION = re.compile(rb"^<\?xml\s", re.MULTILINE)
+_DECLARATION = re.compile(rb"<\?xml\s")
 _OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
 
 
@@ -40,14 +40,21 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     """
     try:
         root = parse_safely(data)
-    except DocumentError:
+    except DocumentError as error:
         starts = [match.start() for match in _DECLARATION.finditer(data)]
+        if len(starts) < 2 and re.search(
+            "Extra content|declaration allowed", str(error)
+        ):  # roots one after the other, without declarations
+            bare = re.sub(rb"<\?xml[^>]*\?>|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>", b"", data)
+            return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
         if len(starts) < 2:
             raise
         pieces = (data[start:stop] for start, stop in pairwise([*starts, len(data)]))
         return _several(map(parse_safely, pieces), doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
+    if local_name(root) == "article" and next(root.iterchildren("{*}front", "{*}body", "{*}back"), None) is None:
+        return xml_text.read_tree(root, doc_id, source)  # of DocBook
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]

@@ -110,7 +110,10 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         if (value := date.get("date") or _rfc_date(date) or words(date))
     ]
     years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
-    names = [one.get("fullname") or "" for one in root.iterfind("{*}front/{*}author")]
+    names = [
+        one.get("fullname") or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
+        for one in root.iterfind("{*}front/{*}author")
+    ]
     fields: dict[str, MetadataValue] = {
         "authors": [name for name in names if name],
         "number": root.get("number") or next((words(one) for one in root.iter("{*}cite", "{*}docNumber")), ""),
@@ -133,6 +136,9 @@ def _write_attributes(root: Element) -> None:
             heading = etree.Element("heading")
             heading.text = title
             element.insert(0, heading)
+    for paragraph in root.iter("{*}t"):
+        if paragraph.get("hangText"):
+            paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
     for reference in root.iter("{*}xref"):
         if not words(reference) and reference.get("target"):
             reference.text = f"[{reference.get('target')}]"
@@ -208,5 +214,16 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         left_out=left_out,
         is_raised=lambda element: local_name(element) in ("sup", "superscript"),
         sections=frozenset(sections),
+        ordered=_ordered,
         tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
     )
+
+
+def _ordered(element: Element) -> str:
+    """The form of the numbers of a list, of which RFCs have "%d" and "%c"."""
+    if local_name(element) not in ("ol", "orderedlist"):
+        return ""
+    form = re.sub(
+        "%([dciCI])", lambda match: {"d": "1", "c": "a", "C": "A"}.get(match[1], match[1]), element.get("type") or "1"
+    )
+    return form if re.search(r"[^\w ]", form) else f"{form}."

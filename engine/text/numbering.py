@@ -131,3 +131,24 @@ def _named(line: str) -> Numbered | None:
     if title and match["mark"] is None and name not in ("§", "§§") and not line[: match.end("name")].isupper():
         return None  # "Section 3 Title" is as often the start of a sentence
     return Numbered(Kind.NAMED, (), _NAMES[name], title)
+
+
+_NUMERALS = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
+    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_MAX_ROMAN = 4_000
+
+
+def numeral(number: int, form: str) -> str:
+    """A number in the form of the first one of a list: "1", "a", "A", "i" or "I"."""
+    if form in "iI" and 0 < number < _MAX_ROMAN:
+        text = ""
+        for value, digits in _NUMERALS:
+            text += digits * (number // value)
+            number %= value
+    elif form in "aA" and 0 < number < _MAX_ROMAN:
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)  # after z come aa, bb
+    else:
+        return str(number)
+    return text.upper() if form.isupper() else text

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.readers.test_kinds import documents
+from tests.readers.test_docx_parts import numbered, word_of
+from tests.readers.test_kinds import documents, html, jats, odt, tei, word_run
+from tests.readers.zipped import epub_bytes
 
 _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
 
@@ -49,3 +51,127 @@ def test_records_of_known_collections(record: dict[str, object], text: str, fiel
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
     (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
     assert document.doc_id == "10.1/x"
+
+
+_ORDER = '<ol type="a"><li>Oak</li><li>Elm</li></ol>'
+_HEADED = f'<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>{word_run("Aim")}</w:p>'
+_BOX = "<w:r><w:drawing><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></w:drawing></w:r>"
+_CHOICE = (
+    '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="Red"/>'
+    '<w:listEntry w:val="Green"/></w:ddList></w:ffData></w:fldChar></w:r>'
+)
+_NUMBERS = (
+    '<w:abstractNum w:abstractNumId="91"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%1."/>'
+    '</w:lvl></w:abstractNum><w:num w:numId="9"><w:abstractNumId w:val="91"/></w:num>'
+)
+_COLLAB = (
+    "<collab>Weir Group<contrib-group><contrib><name><surname>Lime</surname></name></contrib></contrib-group></collab>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        *(("a.html", html(f'<p>Oak <b style="{style}">hid</b>elm</p>'), "Oak elm") for style in (
+            "visibility:collapse", "opacity:0", "color:transparent", "position:absolute;left:-9999px")),
+        ("a.html", html('<p>Oak <b style="opacity:.5;left:-10px">seen</b> elm <i class="sr-only">hid</i></p>'),
+         "Oak seen elm"),
+        ("a.html", html("<style>.x, #y{display:none} @media print{.z{display:none}}</style><p>Oak <b class='x'>hid</b>"
+                        "<b id='y'>hid</b><b class='z'>seen</b></p>"), "Oak seen"),
+        ("a.html", html("<style>.x{text-decoration:line-through} .y{vertical-align:super}</style><p>Oak <b class='x'>"
+                        "del</b>silt<span class='y'>12</span></p>"), "Oak silt^12"),
+        ("a.html", html("<style>.x{display:none}</style><style>.x{opacity:1;display:none}</style><p class='x'>hid</p>"
+                        "<p>jud&shy;gment</p>"), "judgment"),
+        ("a.html", html("<p>Oak</p><footer>(c) <ol class='footnotes'><li>A note.</li></ol></footer>"),
+         "Oak 1. A note."),
+        ("a.html", html("<p>Oak<span class='sidenote'>A side note.</span> tree</p>"), "Oak tree A side note."),
+        ("a.html", html('<p><span class="MathJax_Preview">x</span><script type="math/tex">\\frac{a}{b}</script></p>'),
+         "a/b"),
+        ("a.html", html(f"{_ORDER}{_ORDER.replace('a', 'I', 1)}"), "a. Oak b. Elm I. Oak II. Elm"),
+        ("a.html", html('<ol reversed><li>Oak</li><li value="7">Elm</li></ol>'), "2. Oak 7. Elm"),
+        ("a.epub", epub_bytes({"a.xhtml": "<p>x <m:math><m:mfrac><m:mi>a</m:mi><m:mi>b</m:mi></m:mfrac></m:math></p>"}),
+         "x a/b"),
+        ("a.xml", jats("", "<p>Held (<xref ref-type='bibr'>Vane 2020</xref>) here<xref ref-type='bibr'>2</xref>.</p>"),
+         "Held (Vane 2020) here^2."),
+        ("a.xml", jats("", "<list list-type='roman-lower'><list-item><p>Oak</p></list-item><list-item>"
+                       "<label>(b)</label><p>Elm</p></list-item></list>"), "i. Oak (b) Elm"),
+        ("a.xml", jats("", "<boxed-text><label>Box 1</label><caption><title>Oak</title></caption><p>Elm</p>"
+                       "</boxed-text><table-wrap><table><tgroup><tbody><row><entry>1</entry><entry>2</entry></row>"
+                       "</tbody></tgroup></table></table-wrap>"), "Box 1 Oak Elm 1 | 2"),
+        ("a.xml", "<article><front><article-meta/></front><body><p>Oak</p></body>"
+                  "<floats-wrap><fig><caption><p>Elm</p></caption></fig></floats-wrap>"
+                  "<sub-article><front><article-meta><title-group><article-title>Ash</article-title></title-group>"
+                  "<abstract><p>Fir</p></abstract></article-meta></front><body><p>Yew</p></body></sub-article>"
+                  "</article>", "Oak Elm Ash Fir Yew"),
+        ("a.xml", "<article xmlns='http://docbook.org/ns/docbook'><section><title>Oak</title><para>The old elm tree."
+                  "</para></section></article>", "Oak The old elm tree."),
+        ("a.xml", tei("<p>a word-<pb n='3'/><lb/>less <restore><del>kept</del></restore> "
+                      "<app><rdgGrp><rdg>one</rdg><rdg>two</rdg></rdgGrp></app></p>"), "a wordless kept one"),
+        ("a.xml", tei("<list rend='numbered'><item>Oak</item><item>Elm</item></list>"), "1. Oak 2. Elm"),
+        ("a.xml", "<rfc><middle><section><t>Boats shall moor here.</t><ol type='(%c)'><li>Oak</li></ol>"
+                  "<t hangText='Elm:'>A tree.</t></section></middle></rfc>",
+         "Boats shall moor here. (a) Oak Elm: A tree."),
+        ("a.odt", odt("<text:p>Oak <text:span text:style-name='B'>del</text:span>elm<text:text-box><text:p>In a box."
+                      "</text:p></text:text-box> tree</text:p>",
+                      '<style:style style:name="A"><style:text-properties style:text-line-through-type="single"/>'
+                      '</style:style><style:style style:name="B" style:parent-style-name="A"/>'),
+         "Oak elm tree In a box."),
+        ("a.odt", odt('<text:list text:style-name="L"><text:list-item text:start-value="4"><text:p>Oak</text:p>'
+                      "</text:list-item><text:list-item><text:p>Elm</text:p></text:list-item></text:list>",
+                      '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format='
+                      '"a" style:num-prefix="(" style:num-suffix=")"/></text:list-style>'), "(d) Oak (e) Elm"),
+        ("a.docx", word_of(f"<w:p>{word_run('Oak ')}{_BOX}{word_run('elm ')}{_CHOICE}</w:p>"),
+         "Oak elm Green In a box."),
+        ("a.docx", word_of("<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>"
+                           f"{word_run('Click here.')}</w:sdtContent></w:sdt>{word_run('Oak')}</w:p>"), "Oak"),
+        ("a.docx", word_of(f"<w:tbl><w:tr><w:tc><w:p/></w:tc><w:tc><w:p><w:pPr>{numbered(9, 0)}</w:pPr>"
+                           f"{word_run('Oak')}</w:p></w:tc></w:tr></w:tbl>", numbering=_NUMBERS), "I. Oak"),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
+    (document,) = documents(name, data)
+    assert " ".join(document.text.split()) == text
+    assert "unexplained_words" not in document.left_out
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "headings"),
+    [
+        ("a.html", html('<div role="heading" aria-level="2">Oak</div><p>Elm</p>'), ["Oak"]),
+        ("a.docx", word_of(f"<w:tbl><w:tr><w:tc>{_HEADED}</w:tc></w:tr></w:tbl>"), ["Aim"]),
+    ],
+)
+def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
+    (document,) = documents(name, data)
+    assert [section.heading for section in document.sections] == headings
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "authors"),
+    [
+        ("a.html", html('<script type="application/ld+json">{"author": [{"name": "Ann Vane"}]}</script><p>x</p>'),
+         ["Ann Vane"]),
+        ("a.html", '<head><meta property="article:author" content="Ann Vane"></head><p>x</p>', ["Ann Vane"]),
+        *(("a.xml", jats(f"<contrib-group>{people}</contrib-group>", "<p>x</p>"), authors) for people, authors in (
+            ("<contrib><string-name>Ann <surname>Vane</surname></string-name></contrib>", ["Ann Vane"]),
+            (f"<contrib>{_COLLAB}</contrib>", ["Weir Group"]),
+            ("<contrib-group><contrib><name><surname>Vane</surname></name></contrib></contrib-group>", ["Vane"]),
+            ("<contrib><name-alternatives><name name-style='eastern'><surname>岡部</surname></name><name name-style="
+             "'western'><surname>Okabe</surname></name></name-alternatives></contrib>", ["Okabe"]),
+        )),
+        ("a.xml", "<TEI><teiHeader><titleStmt><title>T</title><author><persName>Rin <surname>Okabe</surname></persName>"
+                  "</author><author><persName><roleName>Dr</roleName><forename>Ines</forename><nameLink>von</nameLink>"
+                  "<surname>Alvor</surname></persName></author></titleStmt></teiHeader><text><body><p>x</p></body>"
+                  "</text></TEI>", ["Rin Okabe", "Ines von Alvor"]),
+        ("a.xml", "<rfc><front><title>T</title><author initials='A.' surname='Vane'/></front><middle><t>Words of it."
+                  "</t></middle></rfc>", ["A. Vane"]),
+    ],
+)  # fmt: skip
+def test_authors_of_a_variant(name: str, data: str, authors: list[str]) -> None:
+    assert documents(name, data)[0].metadata["authors"] == authors
+
+
+@pytest.mark.parametrize("between", ['\n<?xml version="1.0"?>', "<?xml version='1.0'?>", "\n<!DOCTYPE a SYSTEM 'b'>\n"])
+def test_patents_one_after_the_other(between: str) -> None:
+    one = "<us-patent-grant><description><p>Words of it.</p></description></us-patent-grant>"
+    assert len(documents("a.xml", f"{one}{between}{one}")) == 2
