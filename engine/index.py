@@ -68,6 +68,7 @@ class Index:
         self._lock = RLock()
         self._store = store
         self._log = log
+        self.record: Callable[[Result | JointResult], None] = lambda _: None  # called with each result of a search
         self.acceleration = acceleration  # what a GPU does for searches, or why not; None where none was requested
         self._placement = placement
         self._device = device
@@ -225,6 +226,7 @@ class Index:
         found = result_view((novelty if is_novelty else ranked)(self.searcher(used.scoring), weighted, used))
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
         completed = replace(self._completed(found, encoding, used.scoring, origin), copies=copies)
+        self.record(completed)
         return self._explained(completed) if used.explain is Explain.MODEL else completed
 
     def search_together(
@@ -267,7 +269,9 @@ class Index:
         is_partial = any(result.status is Status.PARTIAL for result in results)
         left_out = sorted({doc_id for doc_id in copies if doc_id not in queries})
         status = Status.PARTIAL if is_partial else found.status
-        return replace(found, results=tuple(results), status=status, copies=tuple(left_out))
+        found = replace(found, results=tuple(results), status=status, copies=tuple(left_out))
+        self.record(found)
+        return found
 
     def _check(self, request: Request) -> None:
         """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing.

@@ -75,6 +75,7 @@ class Index:
         device: str | None,
         store: bool,
         progress: bool | None,
+        search_log: str | os.PathLike[str] | None = None,
     ) -> None:
         """Open a folder; `longmatch.open` is the usual way."""
         refuse_windows()
@@ -84,6 +85,7 @@ class Index:
         self._device = device
         self._store = store
         self._progress = progress
+        self._search_log = search_log
         self._opened: OpenedIndex | None = self._open()
 
     @classmethod
@@ -95,6 +97,7 @@ class Index:
         device: str | None = None,
         store: bool = True,
         progress: bool | None = None,
+        search_log: str | os.PathLike[str] | None = None,
     ) -> Index:
         """Open an index.
 
@@ -108,6 +111,7 @@ class Index:
                 other process writes to it; otherwise they last until this object reopens or closes the index.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
+            search_log: a file to which each search appends a JSON line, see `indexer.search_log`.
 
         Raises:
             EncoderError: the encoder cannot be loaded, or torch does not see the device.
@@ -122,11 +126,16 @@ class Index:
             from engine.encoders.loading import load_encoder
 
             encoder = load_encoder(encoder, device=device)
-        return cls(folder, encoder=encoder, device=device, store=store, progress=progress)
+        return cls(folder, encoder=encoder, device=device, store=store, progress=progress, search_log=search_log)
 
     def _open(self) -> OpenedIndex:
         log = progress_log(self._progress)
-        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
+        opened = OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
+        if self._search_log is not None:
+            from indexer.search_log import SearchLog
+
+            opened.record = SearchLog(self._search_log).add
+        return opened
 
     def refresh(self) -> bool:
         """Reopen the index at the newest commit of any process; an open index does not see later commits by itself.

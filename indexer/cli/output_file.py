@@ -43,6 +43,16 @@ output_option = click.option(
 )
 
 
+log_option = click.option(
+    "--log",
+    "log_file",
+    type=click.Path(path_type=Path),
+    callback=checked_output,
+    metavar="FILE",
+    help="Append a JSON line for each search to FILE: query, state of INDEX, hits.",
+)
+
+
 def _check(path: Path) -> None:
     """Check that a file can be written.
 

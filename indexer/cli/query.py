@@ -23,7 +23,7 @@ from indexer.cli.options import (
     request_options,
     search_device_option,
 )
-from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option
+from indexer.cli.output_file import Shown, file_options, format_option, log_option, matrix_option, pairs_option
 from indexer.cli.reading import (
     Failure,
     Reading,
@@ -82,6 +82,7 @@ class _Named:
 @matrix_option
 @format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
 @file_options
+@log_option
 @search_device_option
 @collected(shown=Shown, reading=Reading, named=_Named)
 def query(
@@ -90,6 +91,7 @@ def query(
     request: Request,
     ray_address: str | None,
     shown: Shown,
+    log_file: Path | None,
     reading: Reading,
     device: str | None,
 ) -> None:
@@ -116,6 +118,10 @@ def query(
             placed_partitions(index, ray_address) as placement,
             opened_index(index, device, placement=placement) as opened,
         ):
+            if log_file is not None:
+                from indexer.search_log import SearchLog
+
+                opened.record = SearchLog(log_file).add
             queries: Iterator[Document | str] = chain(
                 named.doc_ids, text_queries(named.texts), readable(read_named(files, reader, suffix), failed)
             )

@@ -37,6 +37,13 @@ _INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
 @click.option("--index", "index", type=_INDEX, metavar="INDEX", help="By default the folder recorded in FILE.")
 @click.option("--query", "document", metavar="DOCUMENT", help="By default the file, text or id that FILE names.")
+@click.option(
+    "--log",
+    "log_file",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    metavar="LOG",
+    help="Check first that this log has a line of each result, and that its lines are unchanged.",
+)
 @json_option
 @read_seconds_option
 @read_memory_option
@@ -46,6 +53,7 @@ def replay(
     file: Path,
     index: Path | None,
     document: str | None,
+    log_file: Path | None,
     as_json: bool,
     reading: Reading,
     device: str | None,
@@ -66,6 +74,8 @@ def replay(
     recorded = recorded_results(file)
     for one in recorded:
         check_replayable(one)
+    if log_file is not None:
+        _check_log(log_file, recorded)
     found: list[Differences] = []
     for one in recorded:
         query = _query(one, document, reading)
@@ -74,6 +84,23 @@ def replay(
     _print(found, as_json)
     if not all(one.is_equal for one in found):
         sys.exit(FAILED)
+
+
+def _check_log(path: Path, recorded: Sequence[Mapping[str, Any]]) -> None:
+    """Name the line of each result on standard error.
+
+    Raises:
+        click.ClickException: a result has none.
+        DocumentError: the log was changed.
+    """
+    from indexer.search_log import line_of, read_log
+
+    entries = read_log(path)
+    for one in recorded:
+        title, time = one["query"]["title"], one["provenance"]["time"]
+        if (number := line_of(entries, one)) is None:
+            raise click.ClickException(f"{path} has no line with the result of {title!r} at {time}")
+        log(f"{path}: line {number} is the search of {title!r} at {time}")
 
 
 def _folder(recorded: Mapping[str, Any]) -> Path:

@@ -13,6 +13,7 @@ from engine.errors import MissingExtra
 from engine.extras import check_extra
 from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.options import GroupedCommand, collected, device_option, existing_index_argument, option
+from indexer.cli.output_file import log_option
 from indexer.cli.reading import Reading, parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import log
 
@@ -21,7 +22,7 @@ _PACKAGES |= {"prometheus_client": "prometheus-client"}
 _HEADINGS = {
     "Address": ("host", "port", "token_file"),
     "Limits": ("max_bytes", "timeout", "concurrency", "threads", "read_seconds", "read_memory"),
-    "Search": ("store", "ray_address", "device"),
+    "Search": ("store", "log_file", "ray_address", "device"),
 }
 
 
@@ -61,6 +62,7 @@ _HEADINGS = {
     help="Requests that run at the same time, by default 4.",
 )
 @option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
+@log_option
 @read_seconds_option
 @read_memory_option
 @ray_option("Search partitions as actors of")

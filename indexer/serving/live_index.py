@@ -19,6 +19,7 @@ from engine.search.request import Request
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.manifest import MANIFEST_FILE, index_folders
 from engine.text.document import Document
+from indexer.search_log import SearchLog
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
 from indexer.serving.settings import Settings
@@ -80,6 +81,8 @@ class LiveIndex:
         except EngineError:
             index.close()
             raise
+        if settings.log_file is not None:
+            index.record = SearchLog(settings.log_file).add
         before, self._opened = self._opened, _Opened(index)
         self._shared, self.n_documents = shared, index.n_documents
         self.n_loaded += 1

@@ -42,6 +42,7 @@ class Settings:
     device: str | None = None
     shutdown: float = 30.0  # seconds for running requests to finish
     reload: float = 2.0  # seconds between two looks at the catalog
+    log_file: Path | None = None  # file to which each search is appended
     read: ReadLimits = field(default_factory=ReadLimits)
     placement: Placement | None = None  # where partitions are searched; by default in this process
 

@@ -1,0 +1,139 @@
+"""A log of searches: one JSON line each, with the query, the state of the index, and the hits.
+
+Each line has the digest of the line before it, so that a changed or removed line shows. Several processes may append to
+one file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from engine.errors import DocumentError
+from engine.faults import faults_named
+from engine.report.contract import head_dict, listed_hits
+from engine.result import JointResult, Result
+from engine.store.documents import content_hash
+from engine.text.outside import json_text
+
+VERSION = "longmatch-log/1"
+_TAIL_BYTES = 65_536
+
+
+class SearchLog:
+    """A file that searches are appended to; see the module."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+
+    def add(self, result: Result | JointResult) -> None:
+        """Append a line for a result; it is on disk when this returns.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        with faults_named(str(self._path)), self._path.open("ab+") as file:
+            flock(file, LOCK_EX)  # until the file is closed
+            entry = log_entry(_values(result)) | {"previous": _last_digest(file)}
+            file.seek(0, os.SEEK_END)
+            file.write((json_text(entry | {"digest": _digest(entry)}) + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _values(result: Result | JointResult) -> dict[str, Any]:
+    """The fields of `to_dict` that a line is made of."""
+    hits = [{"id": hit.doc_id, "score": hit.score, "content": content_hash(hit.document)} for hit in result]
+    if isinstance(result, Result):
+        return head_dict(result) | {"hits": hits}
+    queries = [
+        {"weight": weight} | head_dict(part) for weight, part in zip(result.weights, result.results, strict=True)
+    ]
+    return queries[0] | {"queries": queries, "status": result.status.value, "hits": hits}
+
+
+def log_entry(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of a search, without digests, from its result as `to_dict` returns it."""
+    queries = values.get("queries") or [{"weight": 1.0, **values}]
+    origin = queries[0]["provenance"]
+    return {
+        "schema": VERSION,
+        **{name: origin[name] for name in ("time", "version", "encoder", "index", "parameters")},
+        "reference": values["reference"],
+        "queries": [_query(query) for query in queries],
+        "status": values["status"],
+        "n_searched": values["n_searched"],
+        "hits": [{name: hit[name] for name in ("id", "score", "content")} for hit in listed_hits(values)],
+    }
+
+
+def _query(part: Mapping[str, Any]) -> dict[str, Any]:
+    query = part["query"]
+    kept = query["document"]  # of a query that no file and no index holds
+    names = {name: query[name] for name in ("id", "title", "source", "content")}
+    return names | {"weight": part["weight"], "text": None if kept is None else kept["text"]}
+
+
+def read_log(path: Path) -> dict[int, dict[str, Any]]:
+    """The lines of a log by number, from 1; a line that a crash cut short is left out.
+
+    Raises:
+        DocumentError: a line was changed, or lines before it were changed, added or removed.
+    """
+    entries, previous = dict[int, dict[str, Any]](), ""
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if (entry := _parsed(line)) is None:
+            continue
+        found = entry.pop("digest")
+        if found != _digest(entry) or entry["previous"] != previous:
+            raise DocumentError(f"line {number} of {path} is not what was written, or lines before it are not")
+        entries[number], previous = entry, found
+    return entries
+
+
+def line_of(entries: Mapping[int, Mapping[str, Any]], values: Mapping[str, Any]) -> int | None:
+    """The number of the line of a result, as `to_dict` returns it; None where there is none."""
+    wanted = _compared(log_entry(values))
+    return next((number for number, entry in entries.items() if _compared(entry) == wanted), None)
+
+
+def _compared(entry: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """A line without digests, and without paths, which a server leaves out of its replies."""
+    index = {**(entry["index"] or {}), "path": ""}
+    queries = [{**query, "source": "", "text": ""} for query in entry["queries"]]
+    return json.loads(json.dumps({**entry, "index": index, "queries": queries, "previous": ""}))
+
+
+def _digest(entry: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+
+
+def _last_digest(file: BinaryIO) -> str:
+    """The digest of the last complete line, "" without one; a line that a crash cut short is ended."""
+    size = file.seek(0, os.SEEK_END)
+    n_bytes = _TAIL_BYTES
+    while size:
+        file.seek(max(0, size - n_bytes))
+        lines = file.read().split(b"\n")
+        if n_bytes == _TAIL_BYTES and lines[-1]:
+            file.write(b"\n")
+        for line in reversed(lines if n_bytes >= size else lines[1:]):
+            if (entry := _parsed(line)) is not None:
+                return str(entry["digest"])
+        if n_bytes >= size:
+            break
+        n_bytes *= 4
+    return ""
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and {"digest", "previous"} <= entry.keys() else None
