@@ -22,7 +22,7 @@ from engine.result import Hit, shown_spans
 from engine.scoring.breakdown import SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
-from engine.words.function_words import content_of
+from engine.words.function_words import content_of, is_listed
 from engine.words.places import TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
@@ -142,8 +142,8 @@ class Quotes:
         return mine, theirs
 
     def listed(self, terms: Iterable[TermPart]) -> Iterator[TermPart]:
-        """The terms with a content word."""
-        return (term for term in terms if content_of(term.term, self._language) is not None)
+        """The terms that show by themselves why two texts match."""
+        return (term for term in terms if is_listed(term.term, self._language))
 
     def _sections(self, pair: SectionPair) -> tuple[_Section, _Section]:
         mine, theirs = self._sides

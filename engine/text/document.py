@@ -240,4 +240,5 @@ def _opening(document: Document, position: int) -> str:
     """The first words of a section without heading."""
     section = document.sections[position]
     words = " ".join(document.text[section.start : section.start + 200].split())
-    return f"“{textwrap.shorten(words, 40, placeholder='…')}”"
+    opening = textwrap.shorten(words, 40, placeholder="…")
+    return f"“{opening if len(opening) > 1 else words[:20] + '…'}”"

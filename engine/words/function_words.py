@@ -44,8 +44,16 @@ _THAI = """
 และ หรือ ของ ใน ที่ เป็น ได้ มี จะ ให้ ไม่ การ ความ นี้ นั้น แต่ โดย จาก กับ เพื่อ ตาม ต้อง ซึ่ง ว่า แล้ว ก็ อยู่ ยัง ถ้า หาก เมื่อ ทั้ง แห่ง ดัง
 """
 _HIRAGANA = re.compile("[\u3041-\u309f\u30fc]+")
+_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 _UNSPACED_WORD = re.compile(f"[{UNSPACED}]+")
-_WORD = re.compile(r"\w+")
+# Words of Thai, Lao, Burmese and Khmer are several syllables without a border: a few characters are shared by chance.
+_SYLLABIC = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_SYLLABIC_WORD = re.compile(f"[{_SYLLABIC}]+")
+_FEWEST_SYLLABIC = 6  # characters
+_WORD = re.compile(rf"[{_SYLLABIC}]+|[^\W{_SYLLABIC}]+")
+# Not part of the word at its begin and end: particles and endings in hiragana, halves of Thai and Lao syllables.
+_BEFORE = re.compile("[\u3041-\u309f]+|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec6-\u0ece]+")
+_AFTER = re.compile("(?:[\u3041-\u309f]+|[\u0e40-\u0e44\u0ec0-\u0ec4]+)$")
 _BARE_NUMBER = re.compile(r"\d{1,4}")  # of a drawing, a citation or a claim, unless it can be a year
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
@@ -87,14 +95,32 @@ def is_content_word(word: str, language: str) -> bool:
     """Whether a word can show why two texts match: no word of grammar, and no bare number but a year."""
     if _BARE_NUMBER.fullmatch(word) and not _FIRST_YEAR <= int(word) <= _LAST_YEAR:
         return False
+    if len(word) < _FEWEST_SYLLABIC and _SYLLABIC_WORD.fullmatch(word):
+        return False
     return not is_function_word(word, language)
 
 
 @lru_cache(maxsize=1 << 16)
 def content_of(text: str, language: str) -> Span | None:
     """A short text without the other words before the first content word and after the last; None if there is none."""
-    words = [(Span(*word.span()), is_content_word(word[0], language)) for word in _WORD.finditer(text)]
-    content = [word for word, is_content in words if is_content]
-    if len(content) == len(words):
+    words = [(_core(word), is_content_word(word[0], language)) for word in _WORD.finditer(text)]
+    content = [core for core, is_content in words if is_content and core.start < core.stop]
+    if len(content) == len(words) and not _UNSPACED_CHARACTER.search(text):
         return Span(0, len(text)) if words else None
     return Span(content[0].start, content[-1].stop) if content else None
+
+
+@lru_cache(maxsize=1 << 16)
+def is_listed(term: str, language: str) -> bool:
+    """Whether a term can be read by itself: it has a content word, and is not a half of one in an unspaced script."""
+    content = content_of(term, language)
+    if content is None or _SYLLABIC_WORD.search(term):
+        return False
+    return content.stop - content.start > 1 or not _UNSPACED_CHARACTER.search(term)
+
+
+def _core(word: re.Match[str]) -> Span:
+    """A word without what belongs to its neighbours; only words of scripts without spaces are shortened."""
+    before, after = _BEFORE.match(word[0]), _AFTER.search(word[0])
+    start = word.start() + (before.end() if before else 0)
+    return Span(start, max(start, word.start() + after.start() if after else word.end()))

@@ -9,6 +9,7 @@ Letters in shapes: N occurrences of words, then of pairs; D distinct keys, T wan
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,8 @@ from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms, segmenter_of
 from engine.words.titles import repeats
 
+_PHRASE = re.compile(r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])")
+_LEAST_PHRASE = 30  # characters
 PAIR = 1 << 32  # added to the hash of a pair of words, since words and pairs are hashed separately
 _PLACE_BITS = 30  # of a number that sorts occurrences by key, and those of one key by place
 
@@ -56,7 +59,7 @@ class TermPlaces:
             place = self.document.sections[section]
             start = after_heading(self.document, Span(place.start, place.stop), section)
             text = self.document.text[start : place.stop]
-            starts = sentence_starts(text)
+            starts = phrase_starts(text, sentence_starts(text))
             spans = zip(starts, [*starts[1:], len(text)], strict=True)
             self._sentences[section] = [
                 Span(start + first, start + first + len(text[first:last].rstrip())) for first, last in spans
@@ -169,6 +172,17 @@ class TermPlaces:
         keys = values >> _PLACE_BITS
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         return keys[starts], np.append(starts, len(keys)), (values & ((1 << _PLACE_BITS) - 1)).astype(np.int32)
+
+
+def phrase_starts(text: str, starts: list[int]) -> list[int]:
+    """Starts of sentences, and of the phrases of Thai and Lao, whose sentences end in a blank and no sign."""
+    if text.isascii() or not (gaps := [gap.end() for gap in _PHRASE.finditer(text)]):
+        return starts
+    phrases: list[int] = []
+    for start in sorted({*starts, *gaps}):
+        if not phrases or start in starts or start - phrases[-1] >= _LEAST_PHRASE:
+            phrases.append(start)
+    return phrases
 
 
 def section_starts(document: Document) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import result_dict
-from engine.report.page import result_html
-from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, window
+from engine.report.page import result_html, result_page
+from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
 from engine.report.table import result_table
 from engine.result import Hit
 from engine.search.request import Request
@@ -33,6 +34,47 @@ SCRIPTS = {
     "japanese": ("古い水車の堰で鷺が鱒を待っています。", "堰は水車小屋の水をせき止めます。"),
     "korean": ("늙은 왜가리가 둑에서 송어를 기다린다. ", "둑은 물레방아의 물을 막는다. "),
     "thai": ("นกกระสาแก่รอปลาเทราต์ที่ฝาย ", "ฝายกั้นน้ำของโรงสีเก่า "),
+}
+
+
+# Two paragraphs of rules, what is quoted of each, and the words that the table lists.
+REGULATIONS = {
+    "chinese": (
+        "第二十六条 业主大会由全体业主组成，每个物业管理区域设立一个业主大会。业主大会决定选聘、解聘物业服务企业，以及"
+        "筹集和使用专项维修资金。\n业主委员会应当自选举产生之日起三十日内，向物业所在地的街道办事处备案。",
+        "第九条 同一个物业管理区域内的业主，应当在街道办事处的指导下成立业主大会，选举产生业主委员会。\n"
+        "下列事项由业主共同决定：筹集和使用专项维修资金，改建、重建建筑物及其附属设施。市人民政府另有规定的，从其规定。",
+        "[业主]大会[决定]选聘、解聘物业服务企业，以及[筹集和使用专项维修资金]。",
+        "下列事项由[业主]共同[决定]：[筹集和使用专项维修资金]，改建、重建建筑物及其附属设施。",
+        "业主, 业主大会, 专项维修",
+    ),
+    "japanese": (
+        "個人情報取扱事業者は、個人情報を取り扱うに当たっては、その利用の目的をできる限り特定しなければならない。\n"
+        "また、あらかじめ本人の同意を得ないで、個人データを第三者に提供してはならない。ただし、法令に基づく場合はこの限りでない。",
+        "事業者は、従業員の研修を毎年行うものとする。個人データを第三者に提供する場合には、\n"
+        "あらかじめ本人の同意を得ることが必要である。この規程は四月一日から施行する。",
+        "また、あらかじめ[本人の同意を得]ないで、[個人データを第三者に提供]してはならない。",
+        "[個人データを第三者に提供]する場合には、 あらかじめ[本人の同意を得]ることが必要である。",
+        "個人",
+    ),
+    "korean": (
+        "개인정보처리자는 정보주체의 동의를 받은 경우에는 개인정보를 수집할 수 있다. 수집한 개인정보는 그 목적 외의 "
+        "용도로 이용하여서는 아니 된다.\n보유 기간이 지난 개인정보는 지체 없이 파기하여야 한다.",
+        "회사는 매년 보안 교육을 실시한다. 보유 기간이 끝난 개인정보는 지체 없이 파기하며, 파기 기록을 남긴다.\n"
+        "이 규정은 공포한 날부터 시행한다.",
+        "[보유 기간이] 지난 [개인정보는 지체 없이 파기하]여야 한다.",
+        "[보유 기간이] 끝난 [개인정보는 지체 없이 파기하]며, [파기] 기록을 남긴다.",
+        "지체 없이",
+    ),
+    "thai": (
+        "ผู้ควบคุมข้อมูลส่วนบุคคลต้องแจ้งวัตถุประสงค์ของการเก็บรวบรวมข้อมูลก่อนหรือในขณะเก็บข้อมูล\n"
+        "เจ้าของข้อมูลมีสิทธิขอให้ลบหรือทำลายข้อมูลส่วนบุคคลเมื่อหมดความจำเป็น",
+        "บริษัทจัดอบรมพนักงานทุกปี\nเมื่อหมดความจำเป็น บริษัทจะลบหรือทำลายข้อมูลส่วนบุคคลตามคำขอของเจ้าของข้อมูล\n"
+        "ระเบียบนี้ใช้บังคับตั้งแต่วันประกาศ",
+        "[เจ้าของข้อมูล]มีสิทธิขอให้[ลบหรือทำลายข้อมูลส่วนบุคคล]เมื่อหมดความจำเป็น",
+        "บริษัทจะ[ลบหรือทำลายข้อมูลส่วนบุคคล]ตามคำ[ขอของเจ้าของข้อมูล]",
+        "",  # words of Thai cannot be told from halves of words
+    ),
 }
 
 
@@ -71,6 +113,27 @@ def test_marks_of_scripts_without_spaces_are_words_and_not_bigrams() -> None:
     ((query, target),) = quotes_of("业主大会决定费用。", "记录由业主大会保管。")
     assert query.marked("[", "]") == "[业主大会]决定费用。"
     assert target.marked("[", "]") == "记录由[业主大会]保管。"
+
+
+@pytest.mark.parametrize("language", REGULATIONS)
+def test_regulations_without_spaces_are_quoted_in_sentences_with_marked_words(language: str) -> None:
+    *texts, mine, theirs, words = REGULATIONS[language]
+    result = compare_alone(*(make_document(name, text) for name, text in zip("qt", texts, strict=True)), FakeEncoder())
+    assert result.language == language
+    table, report = result_table(result, width=160), result_page([result])
+    (best,) = (row["best"] for row in result_dict(result)["hits"][0]["by_section"]["rows"])
+    for side, text, marked in zip(("query", "target"), texts, (mine, theirs), strict=True):
+        quote = best["quotes"][side]
+        line = marked.replace("[", "").replace("]", "")
+        assert quote["text"] == line and squeezed(line) in squeezed(text)
+        assert "".join(f"[{run}]" if is_marked else run for run, is_marked in quote_runs(quote)) == marked
+        assert line in table and squeezed(line) in squeezed(re.sub("<[^>]*>", "", report))
+    assert words in table and ("words: " in table) == bool(words)
+    assert "“…”" not in table
+
+
+def quote_runs(quote: dict[str, Any]) -> list[tuple[str, bool]]:
+    return marked_runs(quote["text"], [Span(*mark) for mark in quote["marks"]])
 
 
 def test_the_same_text_in_two_formats_shows_equal_sentences() -> None:
