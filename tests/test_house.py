@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 57_180, 313),
+        (PRODUCT, 57_460, 313),
         (("benchmarks",), 12_790, 82),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 42_910),
+        (False, 43_010),
         (True, 7_340),
     ],
     ids=["product", "benchmarks"],

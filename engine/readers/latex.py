@@ -12,8 +12,15 @@ from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_la
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 
 from engine.readers import left_out as reasons
-from engine.readers.blocks import Blocks
-from engine.readers.latex_commands import with_acronyms, with_units, without_branches, without_revisions
+from engine.readers.blocks import Blocks, n_lost
+from engine.readers.latex_commands import (
+    with_acronyms,
+    with_shorthands,
+    with_units,
+    without_branches,
+    without_overlays,
+    without_revisions,
+)
 from engine.readers.latex_macros import (
     Macro,
     balanced,
@@ -23,10 +30,10 @@ from engine.readers.latex_macros import (
     without_definitions,
     without_settings,
 )
-from engine.readers.latex_source import LatexSource, included_files, load
+from engine.readers.latex_source import PLACE, LatexSource, included_files, load
 from engine.readers.scalars import split_names
 from engine.text.cleaning import joined_lines, one_line, raised, without_encoded
-from engine.text.document import Document, MetadataValue, Scalar, assemble, is_made_up_title
+from engine.text.document import Document, MetadataValue, Scalar, is_made_up_title
 
 __all__ = ["included_files", "read", "read_in_folder", "read_loaded"]
 
@@ -44,13 +51,20 @@ _DROPPED = re.compile(
 _ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
 _PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
-_FRONT = re.compile(r"\\(title|(?:icml)?author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
+_FRONT = re.compile(
+    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthor|date|subtitle|abstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
+)
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
+_LEADING_AND = re.compile(r"^(?:and|&)\s+")
 _ADDRESS = re.compile(r"\S+@\S+.*")  # of mail
 _THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
+_AUTHOR_NOTE = re.compile(
+    r"\\(?:[A-Za-z]{0,9}[tT]hanks|footnote|footnotetext|IEEEmembership|orcid|orcidID|orcidlink|authornote|note|equalcont)(?=\{)"
+)
+_ARRANGED = re.compile(r"\\hspace\*?\{[^{}]{0,40}\}")
 _AUTHOR_END = re.compile(
-    r"\\\\|\\(?:thanks|footnote|footnotemark|inst|affil|orcid|email|texttt|url|address|IEEEauthorblockA|IEEEmembership)"
+    r"\\(?:thanks|footnote|inst|affil|affaddr|orcid|email|texttt|tt|url|addr|address|IEEEauthorblockA)"
     r"(?![A-Za-z])"
 )
 _AUTHOR_MARK = re.compile(
@@ -58,6 +72,15 @@ _AUTHOR_MARK = re.compile(
     r"|\\(?:corref|fnref|inst|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
     r"|\\IEEEauthorblockN(?![A-Za-z])"
 )
+
+
+_USUAL = {  # commands of packages, as the author would define them
+    "texorpdfstring": Macro("#1", "mm"),
+    "subfloat": Macro("\n\n#1\n\n#2", "om"),
+    "frametitle": Macro("\n\n#1\n\n", "m"),
+    "framesubtitle": Macro("\n\n#1\n\n", "m"),
+    "alignauthor": Macro(r"\and "),
+}
 
 
 class _Kept:
@@ -90,20 +113,23 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
     tex, n_variants = without_branches(tex)
+    tex = with_shorthands(without_overlays(tex))
     text, macros = without_definitions(with_units(with_acronyms(tex)), _Kept())
-    if "\\texorpdfstring" in text:
-        macros["texorpdfstring"] = Macro("#1", "mm")
+    macros |= {name: macro for name, macro in _USUAL.items() if f"\\{name}" in text and name not in macros}
     text, revisions = without_revisions(expanded(text, macros))
     front = _front_matter(text)
     titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]
-    titled, thanks = _without_thanks(titles[0]) if titles else ("", [])
+    titled, thanks = _without_notes(titles[0], _THANKS) if titles else ("", [])
     title = one_line(latex.with_code(plain(titled)))
     preamble, begin, body = text.partition(r"\begin{document}")
     body = (body if begin else text).partition(r"\end{document}")[0]
     if begin:
-        body = "".join(match.group() for match in _ABSTRACT.finditer(preamble)) + body
+        abstracts = (rf"\abstract{{{abstract}}}" for abstract in _front_matter(preamble)["abstract"])
+        body = "".join([*(match.group() for match in _ABSTRACT.finditer(preamble)), *abstracts, body])
     blocks = Blocks()
     blocks.add(title)
+    for subtitle in front["subtitle"][:1]:
+        blocks.add(latex.with_code(plain(subtitle)))
     for thank in thanks:
         blocks.add(latex.with_code(plain(thank)))
     counts = {
@@ -115,36 +141,63 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         reasons.FILES: len(latex.missing),
         reasons.DOCUMENTS: n_others,
     }
-    for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body))):
+    removed = [
+        match.group() for pattern in (_DROPPED, _CITATION, _OPTION, _SECTION) for match in pattern.finditer(body)
+    ]
+    removed += [match.group() for match in _ALL_CITED.finditer(_CITATION.sub(_CITED, body))]
+    for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body), removed)):
         blocks.add_heading(latex.with_code(plain(heading)), level)
         blocks.add(latex.with_code(plain(part)))
-    return assemble(
-        blocks.text,
-        blocks.headings,
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        metadata=_metadata(front, latex),
-        left_out=counts,
+    metadata = _metadata(front, latex)
+    fields = [_WITH_DIGITS.sub(" ", PLACE.sub(" ", without_settings(preamble, removed)))] if begin else []
+    fields += [value for field in ("author", "date", "name") for value in front[field]]
+    shown = [title, blocks.text, *map(str, metadata.values())]
+    blocks.left_out.update(counts)
+    blocks.left_out[reasons.FRONT_MATTER] = n_lost(list(map(_words, fields)), shown)
+    blocks.expect(_words(body))
+    for words in (*removed, *front["author"], *front["date"]):
+        blocks.skip(_words(words))
+    return blocks.document(doc_id, source, title, metadata)
+
+
+def _words(latex: str) -> str:
+    """The words of a source outside of its commands."""
+    return _NO_WORDS.sub(
+        " ",
+        _ACCENT.sub(
+            lambda match: " " if match.group()[:1] == "\\" and len(match.group()) > 2 else "", PLACE.sub(" ", latex)
+        ),
     )
+
+
+_WITH_DIGITS = re.compile(r"\w*\d\w*")
+_ACCENT = re.compile(r"\\[\"'^`~=.]\s{0,3}\{?\\?[A-Za-z]?\}?|(?<=[^\W\d_])\{\}|\\-|\\/|\$")
+_NO_WORDS = re.compile(
+    r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?|\\\\\*?\[[^\]\n]{0,30}\]"
+    r"|\\[A-Za-z@]{1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
+)
 
 
 def _front_matter(text: str) -> dict[str, list[str]]:
     """The arguments of each \\title, \\author and \\date."""
     closing, start = closing_braces(text), 0
-    found: dict[str, list[str]] = {"title": [], "author": [], "date": []}
+    found: dict[str, list[str]] = {name: [] for name in ("title", "author", "date", "subtitle", "abstract", "name")}
     for match in _FRONT.finditer(text):
         if match.start() >= start:
             group = group_at(text, match.end(), closing)
-            found[match[1].removeprefix("icml")].append(without_settings(text[group.start : group.stop]))
+            name = match[1].removeprefix("icml").lower()
+            value = text[group.start : group.stop]
+            if name == "author":
+                value = _without_notes(_ARRANGED.sub(r"\\quad ", value), _AUTHOR_NOTE)[0]
+            found[name].append(without_settings(value))
             start = group.end
     return found
 
 
-def _without_thanks(title: str) -> tuple[str, list[str]]:
-    """A title without its notes, and the notes."""
+def _without_notes(title: str, pattern: re.Pattern[str]) -> tuple[str, list[str]]:
+    """A title or a list of authors without its notes, and the notes."""
     closing, parts, notes, start = closing_braces(title), list[str](), list[str](), 0
-    for match in _THANKS.finditer(title):
+    for match in pattern.finditer(title):
         if match.start() >= start:
             group = group_at(title, match.end(), closing)
             parts.append(title[start : match.start()])
@@ -156,10 +209,9 @@ def _without_thanks(title: str) -> tuple[str, list[str]]:
 def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, MetadataValue]:
     names = [
         name
-        for author in front["author"]
-        for part in _AUTHOR_BORDER.split(_AUTHOR_MARK.sub("", author))
-        for line in _AUTHOR_SPACE.split(_AUTHOR_END.split(part)[0])
-        for name in split_names(_ADDRESS.sub("", one_line(plain(line))))
+        for author in front["author"] or front["name"]
+        for line in _lines_of_names(author)
+        for name in split_names(_LEADING_AND.sub("", _ADDRESS.sub("", one_line(plain(line)))).strip(" *"))
     ]
     authors: list[Scalar] = [name for name in dict.fromkeys(names) if any(map(str.isalpha, name))]
     fields: dict[str, MetadataValue] = {
@@ -168,6 +220,27 @@ def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, M
         "missing_files": list(latex.missing),
     }
     return {field: value for field, value in fields.items() if value}
+
+
+def _lines_of_names(author: str) -> Iterator[str]:
+    """The lines with names at the start of each group of authors; what follows a line of names is an affiliation.
+
+    The next line has names, too, where a line ends with a comma, and where each of its names has a mark behind it.
+    """
+    for part in _AUTHOR_BORDER.split(author):
+        goes_on = True
+        for line in _LINE_END.split(part):
+            names = _AUTHOR_SPACE.split(line)
+            goes_on |= bool(_NAME_FIRST.match(line)) and len(_AUTHOR_MARK.findall(line)) >= len(names)
+            if not goes_on and line.strip():
+                break
+            for name in names:
+                yield _AUTHOR_END.split(_AUTHOR_MARK.sub(" ", name))[0]
+            goes_on = _AUTHOR_MARK.sub("", line).rstrip(" \t\n{}").endswith(",") or (goes_on and not line.strip())
+
+
+_LINE_END = re.compile(r"\\\\\*?(?:\[[^\]\n]{0,30}\])?")
+_NAME_FIRST = re.compile(r"\s*\{?(?:\\(?:bf|textbf|bfseries)\b\s*)?\{?[^\W\d_]")
 
 
 def _parts(body: str) -> Iterator[tuple[str, int, str]]:
@@ -209,9 +282,15 @@ _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
 _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matter were already read
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph",
-    "title", "author", "date", "maketitle", "includegraphics", "input", "include",
+    "title", "author", "date", "maketitle", "includegraphics", "input", "include", "-",
 )  # fmt: skip
 _WITH_TEXT = ("mbox", "textmd", "textsf", "texttt", "textup", "keywords", "citetext")  # the converter drops theirs
+_SIGNS = {
+    "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textsection": "§",
+    "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
+    "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
+    "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-",
+}  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
 
@@ -237,6 +316,7 @@ def _converter() -> LatexNodes2Text:
             if isinstance(template, str) and _FIELD.search(template)
         ]
         + [MacroTextSpec(name, simplify_repl="") for name in _WITHOUT_TEXT]
+        + [MacroTextSpec(name, simplify_repl=sign) for name, sign in _SIGNS.items()]
         + [MacroTextSpec(name, simplify_repl=_filled("%(1)s")) for name in _WITH_TEXT]
         + [
             MacroTextSpec("caption", simplify_repl="\n\n"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.readers.latex_macros import arguments, closing_braces
 from engine.readers.left_out import DELETED, READINGS
 
 _NUMBERS = {
-    **dict.fromkeys(["SI", "qty"], "omom"),
-    **dict.fromkeys(["si", "unit", "num", "ang", "numlist"], "om"),
+    **dict.fromkeys(["SI", "qty", "qtyproduct"], "omom"),
+    **dict.fromkeys(["si", "unit", "num", "ang", "numlist", "numproduct"], "om"),
+    "unitfrac": "omm",
     **dict.fromkeys(["SIrange", "qtyrange"], "ommm"),
     **dict.fromkeys(["numrange", "SIlist", "qtylist"], "omm"),
 }
@@ -30,16 +34,33 @@ _PREFIXES = {
     "kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P",
 }  # fmt: skip
 _POWERS = {"squared": "^2", "cubed": "^3"}
+_POWERS_BEFORE = {"square": "^2", "cubic": "^3"}
+_EXPONENT = re.compile(r"(?<=\d)[eEdD]([+-]?\d+)\b")
+_NEW_UNIT = re.compile(r"\\DeclareSIUnit(?:\[[^\]]{0,80}\])?\s{0,9}\{?\\([A-Za-z]+)\}?\s{0,9}\{([^{}]{1,60})\}")
 _UNIT_PART = re.compile(r"\\([A-Za-z]+)(?:\{([^{}]{0,20})\})?|[^\\]+|\\.")
-_ACRONYM = re.compile(r"\\(?:newacronym|newabbreviation|acrodef)(?=[\s\[{])")
-_GLOSSARY = re.compile(r"\\newglossaryentry(?=[\s{])")
-_ENTRY = re.compile(r"(?:^|,)\s*+name\s*+=\s*+(?:\{([^{}]{0,300}+)\}|([^,{}]{1,300}+))")
-_GLOSSED = re.compile(
-    r"\\(?P<name>[gG]ls(?:pl)?|GLS|acr(?:short|long|full)|ac[slfp]?)\*?[ \t]*+\{(?P<label>[^{}\n]{1,100}+)\}"
+_ACRONYMS = (  # commands that define one, and their arguments
+    (re.compile(r"\\(?:newacronym|newabbreviation)(?=[\s\[{])"), "ommm"),
+    (re.compile(r"\\(?:newglossaryentry|DeclareAcronym)(?=[\s{])"), "mm"),
+    (re.compile(r"\\(?:acrodef|acro|newacro)(?=[\[{])"), "mom"),
 )
-_CONDITION = re.compile(r"\\(?P<token>if[A-Za-z@]*|else|fi)(?![A-Za-z@])")
+_ACRONYM_ENTRY = re.compile(r"\\acro(?=[\[{])")
+_KEY = re.compile(r"(?:^|,)\s*+(name|plural|short|long)\s*+=\s*+(?:\{([^{}]{0,300}+)\}|([^,{}]{1,300}+))")
+_GLOSSED = re.compile(
+    r"\\(?P<name>[gG]ls(?:xtr(?:short|long|full)|entry(?:short|long|full|name)|symbol|name)?(?P<pl>pl)?|GLS"
+    r"|[aA]cr(?:short|long|full)(?P<p>pl)?|[aA]c(?:[slf]|sp|lp|fp|p)?)\*?[ \t]*+\{(?P<label>[^{}\n]{1,100}+)\}"
+)
+_CONDITION = re.compile(r"\\(?P<token>if[A-Za-z@]*|else|or|fi)(?![A-Za-z@])")
 _WITH_ARGUMENTS = re.compile(r"iff|ifthenelse|ifstr\w+|ifdef(?:empty|string)|ifblank|ifcs\w*|iftoggle|ifbool|ifnumcomp")
 _TWO_TOKENS = re.compile(r"(?:\s{0,9}(?:\\[A-Za-z@]+|\\?.)){2}[ \t]{0,9}")
+_VALUE = r"\s{0,9}-?(?:\\(?:value|thepage|the)?[A-Za-z@]{0,40}(?:\{[^{}]{0,40}\})?|[\d.]{1,9}[a-z]{0,2})"
+_COMPARED = {
+    **dict.fromkeys(["ifx", "if", "ifcat"], _TWO_TOKENS),
+    **dict.fromkeys(["ifnum", "ifdim"], re.compile(rf"{_VALUE}\s{{0,9}}[<=>]{_VALUE}\s{{0,3}}")),
+    **dict.fromkeys(["ifcase", "ifodd"], re.compile(rf"{_VALUE}\s{{0,3}}")),
+    "ifdefined": re.compile(r"\s{0,9}\\[A-Za-z@]+[ \t]{0,9}"),
+    "ifcsname": re.compile(r"[^\\]{0,80}\\endcsname[ \t]{0,9}"),
+}
+_DEFINED = re.compile(r"\\(?:[egx]?def|let|(?:new|renew|provide)command\*?\s{0,3}\{?)\s{0,3}(\\[A-Za-z@]+)")
 _NEW_CONDITION = re.compile(r"\\newif\s{0,9}\\if([A-Za-z@]+)")
 _NEWIF = r"\newif"
 
@@ -79,6 +100,7 @@ def without_revisions(text: str) -> tuple[str, Counter[str]]:
 def with_units(text: str) -> str:
     """Write the numbers and units of siunitx as they look."""
     closing = closing_braces(text) if _NUMBER.search(text) else {}
+    units = _UNITS | dict(_NEW_UNIT.findall(text)) if closing else _UNITS
     parts, start = [], 0
     for match in _NUMBER.finditer(text) if closing else ():
         signature = _NUMBERS[match[1]]
@@ -87,24 +109,28 @@ def with_units(text: str) -> str:
             values = [
                 text[one.start : one.stop].strip() for one, kind in zip(found, signature, strict=True) if kind == "m"
             ]
-            parts += [text[start : match.start()], _measured(match[1], values)]
+            before = text[found[0].start : found[0].stop] if "=" not in text[found[0].start : found[0].stop] else ""
+            parts += [text[start : match.start()], _measured(match[1], before.strip(), values, units)]
             start = found[-1].end
     return "".join([*parts, text[start:]])
 
 
-def _measured(name: str, values: list[str]) -> str:
+def _measured(name: str, before: str, values: list[str], units: Mapping[str, str]) -> str:
+    """A quantity as it looks; `before` is the number that the package units has in brackets."""
+    if name == "unitfrac":
+        return f"{before} {values[0]}/{values[1]}".strip()
     if name in ("si", "unit"):
-        return _unit(values[0])
+        return f"{before} {_unit(values[0], units)}".strip()
     if name == "ang":
         return "".join(f"{value}{sign}" for value, sign in zip(values[0].split(";"), "°′″", strict=False) if value)
-    numbers = values if name.startswith("num") else values[:-1]
+    numbers = [_EXPONENT.sub(r" × 10^\1", number) for number in (values if name.startswith("num") else values[:-1])]
     shown = "–".join(numbers) if name.endswith("range") else numbers[0].replace(";", ", ")
-    return shown if name.startswith("num") else f"{shown} {_unit(values[-1])}"
+    return shown if name.startswith("num") else f"{shown} {_unit(values[-1], units)}"
 
 
-def _unit(source: str) -> str:
+def _unit(source: str, units: Mapping[str, str]) -> str:
     """The symbol of a unit: "L/s" for the commands of litre, per and second."""
-    symbol, is_open = "", True  # whether the next symbol continues the last one
+    symbol, is_open, power = "", True, ""  # whether the next symbol continues the last one
     for match in _UNIT_PART.finditer(source):
         name = match[1]
         if name is None:
@@ -113,9 +139,13 @@ def _unit(source: str) -> str:
             symbol, is_open = f"{symbol or '1'}/", True
         elif name in ("tothe", "raiseto") or name in _POWERS:
             symbol += _POWERS.get(name, f"^{match[2] or ''}")
+        elif name in _POWERS_BEFORE:
+            power = _POWERS_BEFORE[name]
         else:
-            symbol += ("" if is_open else " ") + _PREFIXES.get(name, _UNITS.get(name, name))
+            symbol += ("" if is_open else " ") + _PREFIXES.get(name, units.get(name, name))
             is_open = name in _PREFIXES
+            if not is_open:
+                symbol, power = symbol + power, ""
     return symbol
 
 
@@ -128,63 +158,117 @@ def with_acronyms(text: str) -> str:
         label, name = match["label"].strip(), match["name"].lower()
         if label not in known:
             return match.group()
-        short, long = known[label]
+        short, long, plural = known[label]
+        kind = name.removeprefix("glsxtr").removeprefix("glsentry").removeprefix("acr")
         is_first = label not in used
         used.add(label)
-        if name in ("acrlong", "acl"):
-            return long or short
-        is_full = name in ("acrfull", "acf") or (is_first and name not in ("acrshort", "acs"))
-        return f"{long} ({short})" if is_full and long else short
+        is_plural = match["pl"] or match["p"] or name in ("acp", "acsp", "aclp", "acfp")
+        if is_plural:
+            short, long = plural or f"{short}s", long and f"{long}s"
+        if kind.startswith("long") or name in ("acl", "aclp"):
+            shown = long or short
+        else:
+            is_short = kind.startswith("short") or name in ("acs", "acsp")
+            is_full = kind.startswith("full") or name in ("acf", "acfp") or (is_first and not is_short)
+            shown = f"{long} ({short})" if is_full and long else short
+        return shown[:1].upper() + shown[1:] if match["name"][0].isupper() else shown
 
-    return _GLOSSED.sub(write, text) if known else text
+    return _ACRONYM_ENTRY.sub(r"\\par\\acro", _GLOSSED.sub(write, text)) if known else text
 
 
-def _acronyms(text: str) -> dict[str, tuple[str, str]]:
-    """Short and long form of each acronym by its label."""
-    known: dict[str, tuple[str, str]] = {}
-    for pattern, signature in ((_ACRONYM, "ommm"), (_GLOSSARY, "mm")):
+def _acronyms(text: str) -> dict[str, tuple[str, str, str]]:
+    """Short form, long form and plural of each acronym by its label; "" for one that is not given."""
+    known: dict[str, tuple[str, str, str]] = {}
+    for pattern, signature in _ACRONYMS:
         closing = closing_braces(text) if pattern.search(text) else {}
         for match in pattern.finditer(text) if closing else ():
             found = [text[one.start : one.stop].strip() for one in arguments(text, match.end(), signature, closing)]
-            name = _ENTRY.search(found[1]) if len(found) == 2 else None
-            if name is not None:
-                known[found[0]] = ((name[1] or name[2]).strip(), "")
-            elif len(found) == 4:
-                known[found[1]] = (found[2], found[3])
+            if len(found) != len(signature):
+                continue
+            if signature == "mm":
+                keys = {key[1]: (key[2] or key[3]).strip() for key in _KEY.finditer(found[1])}
+                short = keys.get("name") or keys.get("short", "")
+                known[found[0]] = (short, keys.get("long", ""), keys.get("plural", ""))
+            elif signature == "mom":
+                known[found[0]] = (found[1] or found[0], found[2], "")
+            else:
+                known[found[1]] = (found[2], found[3], "")
     return known
 
 
 def without_branches(text: str) -> tuple[str, int]:
     r"""Leave out the branches that TeX does not take, as far as that is known; returns the rest and their words.
 
-    `\ifx` compares two commands, which are seldom equal; a condition of the author is false unless it is set.
+    `\ifx` compares two commands, which are seldom equal; a condition of the author is false unless it is set. Of any
+    other condition, the first branch is taken, unless it asks whether something is undefined or not the case.
     """
     own = {name: f"\\{name}true" in text for name in _NEW_CONDITION.findall(text)}
-    waiting: list[tuple[str, int, int]] = []  # name, start, and end of the condition
-    branches: dict[int, int] = {}  # start of the else branch by the start of the condition
+    defined = frozenset(_DEFINED.findall(text)) if r"\ifdefined" in text else frozenset()
+    waiting: list[_Condition] = []
     cuts: list[tuple[int, int]] = []
     n_words = 0
     for match in _CONDITION.finditer(text):
         token = match["token"]
-        if token == "else" and waiting:
-            branches[waiting[-1][1]] = match.start()
+        if token in ("else", "or") and waiting:
+            waiting[-1].borders.append(match.span())
         elif token == "fi" and waiting:
-            name, start, stop = waiting.pop()
-            is_true = own.get(name.removeprefix("if"), {"iftrue": True, "ifx": False}.get(name))
-            if is_true is not None:
-                branch = branches.get(start, match.start())
-                after_else = branch + len(r"\else") if start in branches else branch
-                left_out = (after_else, match.start()) if is_true else (stop, branch)
-                n_words += len(text[slice(*left_out)].split())
-                cuts += [(start, stop), (branch, after_else), left_out, match.span()]
-        elif token not in ("else", "fi") and not _WITH_ARGUMENTS.fullmatch(token):
+            condition = waiting.pop()
+            name = condition.name
+            is_true = own.get(name.removeprefix("if"), _is_true(name, text[condition.start : condition.stop], defined))
+            borders = [(condition.start, condition.stop), *condition.borders, match.span()]
+            taken = 0 if is_true else 1
+            for number, ((_, start), (stop, _)) in enumerate(pairwise(borders)):
+                if number != taken:
+                    n_words += len(text[start:stop].split())
+                    cuts.append((start, stop))
+            cuts += borders
+        elif token not in ("else", "or", "fi") and not _WITH_ARGUMENTS.fullmatch(token):
             if text.endswith(_NEWIF, max(0, match.start() - len(_NEWIF)), match.start()):
                 continue
-            condition = _TWO_TOKENS.match(text, match.end()) if token == "ifx" else None
-            waiting.append((token, match.start(), condition.end() if condition else match.end()))
+            compared = _COMPARED.get(token)
+            condition_end = compared.match(text, match.end()) if compared else None
+            waiting.append(_Condition(token, match.start(), condition_end.end() if condition_end else match.end(), []))
     parts, place = [], 0
     for start, stop in sorted(cuts):
         if start >= place:
             parts.append(text[place:start])
         place = max(place, stop)
     return "".join([*parts, text[place:]]), n_words
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition that is still open: where it starts, where its first branch starts, and where other branches do."""
+
+    name: str
+    start: int
+    stop: int
+    borders: list[tuple[int, int]]
+
+
+def _is_true(name: str, condition: str, defined: Container[str]) -> bool:
+    if name == "ifdefined":
+        return condition.removeprefix(r"\ifdefined").strip() in defined
+    numbers = re.fullmatch(r"\\if(?:num|dim)\s*(-?\d+)\s*([<=>])\s*(-?\d+)\s*", condition)
+    if numbers is not None:
+        first, second = int(numbers[1][:9]), int(numbers[3][:9])
+        return {"<": first < second, "=": first == second, ">": first > second}[numbers[2]]
+    return name not in ("ifx", "iffalse")
+
+
+_GERMAN = re.compile(r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}german[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})")
+_SHORTHAND = re.compile('"([aouAOUsz=~|"\'`<>-])')
+_SHORTHANDS = dict(zip("aouAOUsz=~|\"'`<>-", (*"äöüÄÖÜßß--", "", "", *"“„«»", ""), strict=True))
+
+
+def with_shorthands(text: str) -> str:
+    """Write the shorthands for German of babel as the letters and signs that they are."""
+    return _SHORTHAND.sub(lambda match: _SHORTHANDS[match[1]], text) if _GERMAN.search(text) else text
+
+
+_OVERLAY = re.compile(r"(\\(?:begin\{\w{1,40}\*?\}|[A-Za-z]{1,40}\*?))<[\w,+.|@:\-]{1,40}>")
+
+
+def without_overlays(text: str) -> str:
+    """Leave out the numbers of the slides on which a presentation shows a text."""
+    return _OVERLAY.sub(r"\1", text) if "<" in text and ("beamer" in text or r"\begin{frame}" in text) else text

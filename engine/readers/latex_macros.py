@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.readers.latex_source import CODE_MARK
 
@@ -26,7 +26,8 @@ _LENGTH = r"[-+]?(?:\d{1,9}\.?\d{0,9}|\.\d{1,9})[ \t]*(?:(?:true)?(?:pt|em|ex|cm
 _LENGTHS = re.compile(
     rf"[ \t]*+=?[ \t]*+(?:{_LENGTH}|-?\\[A-Za-z@]{{1,40}})(?:[ \t]*(?:plus|minus)[ \t]*{_LENGTH}){{0,2}}"
 )
-_PATTERNS = {"p": _PARAMETERS, "(": _PARENTHESES, "d": _LENGTHS}
+_BOX_WIDTH = re.compile(rf"\s{{0,3}}(?:(?:to|spread)\s{{0,3}}(?:{_LENGTH}|[\d.]{{0,9}}\\[A-Za-z@]{{1,40}}))?")
+_PATTERNS = {"p": _PARAMETERS, "(": _PARENTHESES, "d": _LENGTHS, "t": _BOX_WIDTH}  # "t" is the width of a box
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
         text: LaTeX source.
         start: one past the command.
         signature: one letter for each argument: "*" a star, "o" an optional argument,
-            "m" a group or a command, "p" the parameters of `\\def`, "=" an equals sign, "l" a
+            "m" a group or a command, "b" a group, "p" the parameters of `\\def`, "=" an equals sign, "l" a
             command or a character, "(" text in parentheses, "d" a length that is assigned.
             A missing "m", "p", "l" or "d" ends the list; any other is empty.
         closing: the result of `closing_braces`.
@@ -75,7 +76,7 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
     for kind in signature:
         found = _argument(text, start, kind, closing)
         if found is None:
-            if kind in "mpld":
+            if kind in "mbpld":
                 return
             found = Argument(start, start, start)
         yield found
@@ -95,6 +96,8 @@ def _argument(text: str, start: int, kind: str, closing: Mapping[int, int]) -> A
         return _optional(text, start, closing) if first == "[" else None
     if first == "{" and start in closing:
         return group_at(text, start, closing)
+    if kind == "b":
+        return None
     command = _ARGUMENT.match(text, start)
     if command is not None:
         return Argument(start, command.end(), command.end())
@@ -170,6 +173,7 @@ def _roles(token: str, innermost: str) -> tuple[str, str]:
     return (name, "") if environment[1] == "begin" else ("", name)
 
 
+_ENVIRONMENT_NAME = re.compile(r"\{[^{}\\\n]{1,60}\}")
 _MAX_ROUNDS = 3  # of expansion, for macros in macros
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|.)", re.DOTALL)
 _USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])|.)", re.DOTALL)
@@ -185,11 +189,11 @@ _DEFINITIONS = {
     **dict.fromkeys(["DeclareMathOperator"], "*mm"),
     **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
     **dict.fromkeys(["let", "futurelet"], "l=l"),
-    **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moomm"),
+    **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moobb"),
     **dict.fromkeys(
         ["NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand", "DeclareDocumentCommand"], "mmm"
     ),
-    **dict.fromkeys(["NewDocumentEnvironment", "RenewDocumentEnvironment", "DeclareDocumentEnvironment"], "mmmm"),
+    **dict.fromkeys(["NewDocumentEnvironment", "RenewDocumentEnvironment", "DeclareDocumentEnvironment"], "mmbb"),
     **dict.fromkeys(["newtheorem", "declaretheorem"], "*omomo"),
     **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
     **dict.fromkeys(["DeclareMathAlphabet", "SetMathAlphabet", "DeclareFontShape"], "mmmmmm"),
@@ -203,7 +207,12 @@ _SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro
 _SETTINGS = {
     **dict.fromkeys(["documentclass", "usepackage", "RequirePackage", "PassOptionsToPackage", "LoadClass"], "omo"),
     **dict.fromkeys(["setlength", "addtolength", "settowidth", "settoheight", "setcounter", "addtocounter"], "mm"),
-    **dict.fromkeys(["addcontentsline", "markboth", "fontsize", "addtocontents", "setmainfont", "numberwithin"], "mm"),
+    **dict.fromkeys(["DeclareSIUnit", "DeclareSIPrefix"], "omm"),
+    **dict.fromkeys(["newacronym", "newabbreviation"], "ommm"),
+    **dict.fromkeys(["newglossaryentry", "DeclareAcronym"], "mm"),
+    **dict.fromkeys(["acrodef"], "mom"),
+    **dict.fromkeys(["addcontentsline"], "mmm"),
+    **dict.fromkeys(["markboth", "fontsize", "addtocontents", "setmainfont", "numberwithin"], "mm"),
     **dict.fromkeys(["definecolor", "colorlet"], "ommm"),
     **dict.fromkeys(["titleformat", "titlespacing"], "*mommm"),
     **dict.fromkeys(
@@ -211,16 +220,22 @@ _SETTINGS = {
          "captionsetup", "sisetup", "usetikzlibrary", "tikzset", "pgfplotsset", "hyphenation", "bibliography",
          "bibliographystyle", "addbibresource", "nobibliography", "input", "include", "subfile", "subfileinclude",
          "label", "vspace", "hspace", "includegraphics", "color", "pagecolor", "phantom", "vphantom", "hphantom",
-         "cline", "enlargethispage", "textcolor", "colorbox", "scalebox", "rotatebox", "crefname", "shorttitle",
+         "cline", "enlargethispage", "captionof", "textcolor", "colorbox", "scalebox", "rotatebox", "crefname",
+         "shorttitle", "Title", "Author", "icmltitle", "icmlauthor", "icmltitlerunning", "AuthorNames",
          "shortauthors", "orcid", "orcidlink", "email", "received", "title", "author", "date", "titlerunning",
          "authorrunning", "linespread", "printbibliography", "thanksref", "texorpdfstring", "cellcolor", "rowcolor",
-         "index", "href"],
+         "index", "sindex", "glossary", "href", "hypertarget", "hyperlink", "adjustbox", "usebox",
+         "orcidID"],
         "*oom",
     ),
     **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
     **dict.fromkeys(["parbox"], "ooom"),
+    **dict.fromkeys(["hbox", "vbox", "vtop"], "t"),
     **dict.fromkeys(["makebox", "framebox", "tcbox", "todo"], "(oo"),
     **dict.fromkeys(["raisebox"], "moo"),
+    **dict.fromkeys(["put", "rput"], "(("),
+    **dict.fromkeys(["caption"], "*o"),
+    **dict.fromkeys(["list"], "mm"),
     **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout"], "om"),
     **dict.fromkeys(["multirow"], "omomo"),
     **dict.fromkeys(["cmidrule"], "o(m"),
@@ -239,11 +254,41 @@ _SETTINGS = {
          "clearpage", "cleardoublepage", "noindent", "xspace", "makeatletter", "makeatother", "global", "long",
          "outer", "protect", "begingroup", "endgroup", "relax", "frontmatter", "mainmatter", "backmatter",
          "raggedright", "unskip", "ignorespaces", "balance", "sloppy", "allowdisplaybreaks", "toprule", "midrule",
-         "bottomrule", "hline", "verb", "lstinline"],
+         "bottomrule", "hline", "verb", "lstinline", "newline", "saythanks", "pause"],
         "",
     ),
 }  # fmt: skip
-_SPACES = frozenset(["vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak"])
+_SPACES = frozenset(
+    [
+        "vspace",
+        "hspace",
+        "hskip",
+        "vskip",
+        "kern",
+        "newpage",
+        "clearpage",
+        "linebreak",
+        "pagebreak",
+        "newline",
+    ]
+) | {"captionof"}
+_BREAKS = frozenset(
+    [
+        "caption",
+        "frametitle",
+        "framesubtitle",
+        "par",
+        "bigskip",
+        "medskip",
+        "smallskip",
+        "vfill",
+        "closing",
+        "opening",
+        "ps",
+        "encl",
+        "cc",
+    ]
+)
 
 # Layout environment -> its arguments; both ends become paragraph breaks.
 _LAYOUT = {
@@ -251,10 +296,14 @@ _LAYOUT = {
     **dict.fromkeys(["minipage", "subfigure", "subtable"], "ooom"),
     **dict.fromkeys(["tcolorbox", "mdframed", "small", "footnotesize", "scriptsize", "center", "landscape"], "o"),
     **dict.fromkeys(["threeparttable", "flushleft", "flushright", "appendices", "document", "titlepage"], "o"),
-    **dict.fromkeys(["tabular", "longtable", "supertabular", "multicols", "adjustbox", "spacing"], "om"),
+    **dict.fromkeys(["list"], "mm"),
+    **dict.fromkeys(["multicols"], "omo"),
+    **dict.fromkeys(["tabular", "longtable", "supertabular", "adjustbox", "spacing"], "om"),
     **dict.fromkeys(["tabularx", "tabulary"], "mom"),
     **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
-    **dict.fromkeys(["otherlanguage", "hyphenrules"], "m"),
+    **dict.fromkeys(["otherlanguage", "hyphenrules", "color", "tblr", "longtblr", "column", "turn", "rotate"], "om"),
+    **dict.fromkeys(["picture", "pspicture"], "(("),
+    **dict.fromkeys(["columns", "@twocolumnfalse"], "o"),
     **dict.fromkeys(["wrapfigure", "wraptable"], "omom"),
 }
 _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"tabular*": "mom"}
@@ -275,10 +324,11 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         if signature is None:
             continue
         found = list(arguments(text, place, signature, closing))
-        name, macro = _macro(text, signature, found)
-        is_program = _PROGRAM.search(macro.body) is not None
-        if name and name not in kept and CODE_MARK not in macro.body and not (is_program and macro.signature):
-            macros[name] = Macro("") if is_program else macro
+        for name, macro in _environment(text, signature, found) or [_macro(text, signature, found)]:
+            is_program = _PROGRAM.search(macro.body) is not None
+            is_needed = not (is_program and (macro.signature or name.startswith(("begin{", "end{"))))
+            if name and name not in kept and CODE_MARK not in macro.body and is_needed:
+                macros[name] = Macro("") if is_program else macro
         place = cut.leave_out(match.start(), found[-1].end if found else place)
     return cut.rest(), macros
 
@@ -292,23 +342,58 @@ class Macro:
     defaults: tuple[str, ...] = ()  # of its optional arguments, in order
 
 
+def _environment(text: str, signature: str, found: list[Argument]) -> list[tuple[str, Macro]]:
+    """The two ends of an environment of the author as macros; none where its arguments are no simple ones."""
+    if not signature.endswith("bb") or len(found) < len(signature):
+        return []
+    parts = [text[one.start : one.stop].strip() for one in found[:-2]]
+    parts += [text[one.start : one.stop] for one in found[-2:]]
+    name = parts[0] if signature == "mmbb" else parts[1]
+    if name == "abstract" or name in _LAYOUT:
+        return [("", Macro(""))]
+    if signature == "mmbb":
+        macro = _of_xparse(parts[1], parts[2])
+    else:
+        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
+        macro = _with_default(parts[4], n_arguments, parts[3], _is_optional(text, found[3]))
+    ends = [(f"begin{{{name}}}", macro), (f"end{{{name}}}", Macro(parts[-1]))] if macro else []
+    return [(end, replace(one, body=f"\n\n{one.body}" if end[0] == "b" else f"{one.body}\n\n")) for end, one in ends]
+
+
+def _of_xparse(letters: str, body: str) -> Macro | None:
+    """A macro whose arguments are letters; None where these are others than usual."""
+    found = _XPARSE.findall(letters)
+    if _XPARSE.sub("", letters).strip():
+        return None
+    signature = "".join(
+        "o" if letter in "oO" else "*" if letter == "s" else "m" for letter, _ in found if letter != "+"
+    )
+    return Macro(body, signature, tuple(default for letter, default in found if letter in "oO"))
+
+
+def _is_optional(text: str, argument: Argument) -> bool:
+    """Whether an optional argument is there."""
+    return argument.end > argument.start and text[argument.start - 1] == "["
+
+
+def _with_default(body: str, n_arguments: int, default: str, has_default: bool) -> Macro:
+    return Macro(body, "o" * has_default + "m" * (n_arguments - has_default), (default,) if has_default else ())
+
+
 def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro]:
     """Name and meaning of a macro; "" for anything else."""
     parts = [text[one.start : one.stop].strip() for one in found]
-    if signature == "mmm" and len(parts) == 3:  # of xparse: the arguments are letters
-        letters = _XPARSE.findall(parts[1])
-        is_plain = not _XPARSE.sub("", parts[1]).strip()
-        arguments_of = "".join("o" if letter in "oO" else "*" if letter == "s" else "m" for letter, _ in letters)
-        macro = Macro(parts[2], arguments_of, tuple(default for letter, default in letters if letter in "oO"))
-        return (parts[0].lstrip("\\"), macro) if is_plain and re.fullmatch(r"\\[A-Za-z]+", parts[0]) else ("", macro)
+    if signature == "mmm" and len(parts) == 3:
+        of_letters = _of_xparse(parts[1], parts[2])
+        is_named = of_letters is not None and re.fullmatch(r"\\[A-Za-z]+", parts[0])
+        return (parts[0].lstrip("\\") if is_named else "", of_letters or Macro(""))
     if signature not in _SIMPLE or len(parts) < len(signature):
         return "", Macro("")
     name, body = (parts[place] for place in _SIMPLE[signature])
     macro = Macro(body)
     if signature == "*moom" and parts[2]:
         n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
-        has_default = found[3].end > found[3].start and text[found[3].start - 1] == "["
-        macro = Macro(body, "o" * has_default + "m" * (n_arguments - has_default), (parts[3],) if has_default else ())
+        macro = _with_default(body, n_arguments, parts[3], _is_optional(text, found[3]))
     elif signature == "lpm" and parts[1]:
         is_plain = re.fullmatch(r"(?:#\d)+", parts[1]) is not None
         macro = Macro(body, "m" * (len(parts[1]) // 2))
@@ -328,6 +413,9 @@ def expanded(text: str, macros: Mapping[str, Macro]) -> str:
         while (match := _USE.search(text, place)) is not None:
             place = match.end()
             macro = macros.get(match[1] or "")
+            if macro is None and match[1] in ("begin", "end") and (named := _ENVIRONMENT_NAME.match(text, place)):
+                macro = macros.get(f"{match[1]}{named.group()}")
+                place = named.end() if macro else place
             if macro is None:
                 continue
             body, stop = _filled_in(text, place, macro, closing)
@@ -361,18 +449,23 @@ def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
 _PARAMETER = re.compile(r"#([1-9])")
 
 
-def without_settings(text: str) -> str:
-    """Remove commands and arguments that are not text: lengths, colours, packages, layout."""
+def without_settings(text: str, removed: list[str] | None = None) -> str:
+    """Remove commands and arguments that are not text: lengths, colours, packages, layout; `removed` takes them."""
     closing = closing_braces(text)
     cut, place = _Cut(text), 0
     while (match := _COMMAND.search(text, place)) is not None:
         place, name = match.end(), match[1] or ""
         if name in ("begin", "end"):
             place = _leave_out_layout(cut, match, closing)
+        elif name in _BREAKS:
+            found = list(arguments(text, place, _SETTINGS.get(name, ""), closing))
+            place = cut.leave_out(match.start(), found[-1].end if found else place, "\n\n")
         elif (signature := _SETTINGS.get(name)) is not None:
             found = list(arguments(text, place, signature, closing))
             if found or signature != "d":
                 place = cut.leave_out(match.start(), found[-1].end if found else place, " " if name in _SPACES else "")
+    if removed is not None:
+        removed.extend(cut.removed)
     return cut.rest()
 
 
@@ -394,7 +487,13 @@ def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int
 def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mapping[int, int]) -> int:
     """Set the arguments of an unknown environment, such as the name of a theorem, apart from its text."""
     text, name = match.string, match.string[match.end() : start].strip("{} ")
-    if match[1] == "end" or name in _KNOWN_ENVIRONMENTS or not text.startswith(("[", "{"), start):
+    is_end = match[1] == "end"
+    if name.rstrip("*") in _KNOWN_ENVIRONMENTS:
+        return start
+    beside = text[start : start + 1] if is_end else text[match.start() - 1 : match.start()]
+    if beside.strip() and beside not in "{}[]":
+        cut.leave_out(start if is_end else match.start(), start if is_end else match.start(), "\n\n")
+    if is_end or not text.startswith(("[", "{"), start):
         return start
     found = [one for one in arguments(text, start, "oommm", closing) if one.end > one.start]
     adjacent: list[Argument] = []
@@ -404,19 +503,26 @@ def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mappin
         adjacent.append(one)
     if not adjacent:
         return start
+    end = adjacent[-1].end
+    adjacent = adjacent[:1] if name == "restatable" else adjacent
     words = [text[one.start : one.stop] for one in adjacent]
+    titles = [_TITLE_OPTION.search(part) for part in words]
+    words = [(title[1] or title[2]) if title else part for title, part in zip(titles, words, strict=True)]
     shown = [part for part in words if not _NOT_WORDS.fullmatch(part.strip())]
-    return cut.leave_out(start, adjacent[-1].end, f" {' '.join(shown)}\n\n" if shown else "")
+    return cut.leave_out(start, end, f" {' '.join(shown)}\n\n" if shown else "")
 
 
 _KNOWN_ENVIRONMENTS = frozenset([
     "array", "alignat", "alignedat", "gather", "aligned", "enumerate", "itemize", "description", "equation", "subarray",
+    "align", "eqnarray", "multline", "split", "gathered", "cases", "dcases", "rcases", "matrix", "pmatrix", "bmatrix",
+    "vmatrix", "Vmatrix", "Bmatrix", "smallmatrix", "displaymath", "math", "dmath", "flalign", "subequations", "dgroup",
 ])  # fmt: skip
 _TITLE_OPTION = re.compile(
-    r"(?:^|,)[ \t]*+(?:(?:frame)?title|caption)[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,{}\]]{1,300}+))"
+    r"(?:^|,)[ \t]*+(?:(?:frame)?title|caption|name|note)[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,{}\]]{1,300}+))"
 )
 _NOT_WORDS = re.compile(
-    r"[^\w]*|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrp|@{}]{1,20}"
+    r"[^\w]*|fragile|plain|allowframebreaks|shrink|squeeze|standout"
+    r"|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrp|@{}]{1,20}"
     r"|[^{}=]{0,80}=[^{}]{0,200}"
 )
 
@@ -427,6 +533,7 @@ class _Cut:
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts: list[str] = []
+        self.removed: list[str] = []
         self._start = 0
         self._is_line_start = True
 
@@ -435,6 +542,7 @@ class _Cut:
         text = self._text
         before = text[self._start : start]
         self._is_line_start = before.endswith("\n") or (self._is_line_start and not before)
+        self.removed.append(text[start:stop])
         if self._is_line_start and text.startswith("\n", stop):
             stop += 1
         self._parts += [before, put]

@@ -25,7 +25,7 @@ _MAX_NOTED = 20
 
 # Two noncharacters, which Unicode reserves for internal use, mark the place of code.
 CODE_MARK, _END_MARK = "\ufdd0", "\ufdd1"
-_PLACE = re.compile(f"{CODE_MARK}(\\d+){_END_MARK}")
+PLACE = re.compile(f"{CODE_MARK}(\\d+){_END_MARK}")
 _MARKS = str.maketrans({CODE_MARK: "\ufffd", _END_MARK: "\ufffd"})
 _LEXEME = re.compile(
     r"(?P<code>\\begin\{(?P<name>(?:verbatim|Verbatim|lstlisting|minted|alltt)\*?)\})"
@@ -67,7 +67,7 @@ class LatexSource:
 
     def with_code(self, text: str) -> str:
         """Replace the marks by the code they stand for."""
-        return _PLACE.sub(lambda match: self.code[int(match[1])], text)
+        return PLACE.sub(lambda match: self.code[int(match[1])], text)
 
 
 class Folder:
@@ -178,7 +178,7 @@ class _Joined:
         text = text[: end.start()] if end else text
         for found in _INPUT_PATH.finditer(text):
             self._paths += [name.strip() for name in re.split(r"[{}]+", found[1]) if name.strip()]
-        return text if self._folder is None else _INCLUDE.sub(self._included, text)
+        return _INCLUDE.sub(self._included, text)
 
     def _without_comments(self, text: str) -> Iterator[str]:
         start, unclosed = 0, set[str]()

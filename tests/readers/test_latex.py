@@ -6,7 +6,9 @@ from time import process_time
 
 import pytest
 
+from engine.readers import latex as latex_reader
 from engine.readers.latex import read
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
 PAPER = rf"""\documentclass{{article}}
@@ -174,6 +176,13 @@ def test_each_author_is_listed_without_an_identifier() -> None:
         r"\input{a}",
         r"\iffalse ",
         r"\cite[",
+        r"\ifdefined\x ",
+        r"\SI{1}{\x} ",
+        r"\ac{a",
+        r"\begin{a}",
+        r"\author{a \\ ",
+        r"\hbox to ",
+        r"\only<1",
         "    ",
     ],
 )
@@ -196,3 +205,86 @@ def test_sections_start_at_their_headings_and_have_no_gaps() -> None:
     for section in document.sections[1:]:
         assert document.text[section.start :].startswith(section.heading)
     assert [section.stop for section in document.sections[:-1]] == [section.start for section in document.sections[1:]]
+
+
+def document_in(source: str) -> Document:
+    return read(source.encode(), "a", "a.tex")
+
+
+_DRAFT = r"\newif\ifdraft\drafttrue"
+_GERMAN = r"\usepackage[ngerman]{babel}"
+
+
+@pytest.mark.parametrize(
+    ("front", "body", "text"),
+    [
+        (_DRAFT, r"\ifdraft draft\else final\fi, \ifpdf pages\else dvi\fi", "draft, pages"),
+        (r"\def\eel{x}", r"\ifdefined\eel yes\else no\fi, \ifdefined\otter yes\else no\fi", "yes, no"),
+        ("", r"\ifnum1=2 equal\else other\fi, \ifcase 0 none\or one\or two\fi", "other, none"),
+        (r"\DeclareSIUnit\knot{kn}",
+         r"\SI{3}{\square\metre}, \num{3.2e-4}, \unit[5]{km}, \unitfrac[3]{m}{s}, \qty{2}{\knot}",
+         "3 m^2, 3.2 × 10^-4, 5 km, 3 m/s, 2 kn"),
+        (r"\newglossaryentry{lk}{name=lock,plural=locks,description={a gate}}", r"\Glspl{lk}, \gls{lk}", "Locks, lock"),
+        (r"\DeclareAcronym{gcd}{short=GCD,long=great divisor}", r"\ac{gcd}, \ac{gcd}", "great divisor (GCD), GCD"),
+        (r"\acrodef{GCD}{great divisor}", r"\ac{GCD}, \acp{GCD}", "great divisor (GCD), GCDs"),
+        (r"\newabbreviation{g}{GCD}{great divisor}", r"\glsxtrshort{g}, \glsentrylong{g}", "GCD, great divisor"),
+        (r"\newenvironment{warn}[1][silt]{Beware of #1: }{ Take care.}", r"\begin{warn}It rose.\end{warn}",
+         "Beware of silt: It rose. Take care."),
+        (r"\NewDocumentEnvironment{warn}{m}{Beware of #1: }{}", r"\begin{warn}{eels}It rose.\end{warn}",
+         "Beware of eels: It rose."),
+        ("", r"\begin{lemma}One.\end{lemma}\begin{proof}Two.\end{proof}\par Three.\newline Four.",
+         "One. Two. Three. Four."),
+        ("", r"\begin{restatable}[Silt law]{theorem}{law}It flows.\end{restatable}", "Silt law It flows."),
+        ("", r"\begin{exercise}[title={Old gates},points=3]Open.\end{exercise}", "Old gates Open."),
+        ("", r"\hbox to 3cm{alpha\hfil} \adjustbox{max width=2cm}{beta} \hypertarget{a}{gamma} \hyperlink{a}{delta}",
+         "alpha beta gamma delta"),
+        ("", r"\begin{figure}\subfloat[Left]{\includegraphics{a}}\caption*{Star}\captionof{table}{Third}\end{figure}",
+         "Left Star Third"),
+        ("", r"\begin{picture}(10,10)\put(1,2){Tenth}\end{picture}\begin{tblr}{colspec={lX}}eta\end{tblr}",
+         "Tenth eta"),
+        ("", r"\begin{frame}[fragile]\frametitle{Gates}\only<1>{Oak} \item<2-> elm\pause\end{frame}",
+         "Gates Oak * elm"),
+        ("", r"silt\-ation, \S 3, \copyright{} 2001, 4\degree", "siltation, §3, © 2001, 4°"),
+        (_GERMAN, "Die gr\"o\"ste Schleuse, \"`Haus\"', Wa\"-ser", "Die größte Schleuse, „Haus“, Waser"),
+        (r"\abstract{It rises.}", "Text.", "Abstract It rises. Text."),
+        (r"\title{Locks}\subtitle{A survey}", "Text.", "Locks A survey Text."),
+    ],
+)  # fmt: skip
+def test_words_that_commands_stand_for_are_read_and_apart(front: str, body: str, text: str) -> None:
+    document = document_in(rf"{front}\begin{{document}}{body}\end{{document}}")
+    assert " ".join(document.text.split()) == text
+    assert "unexplained_words" not in document.left_out
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        r"\author{Ann~Vane,~\IEEEmembership{Member,~IEEE,} and Rin~Okabe\thanks{M. Shell was here.}}",
+        r"\author{Ann Vane$^{1}$\thanks{E-mail: a@b} and Rin Okabe$^{2,3}$\\$^{1}$Weir Lab\\$^{2}$Quay}",
+        r"\author{\textbf{Ann Vane}\textsuperscript{1} \hspace{1cm} \textbf{Rin Okabe}\textsuperscript{2}\\ Weir Lab}",
+        r"\author[a,1]{Ann Vane,\note{Corresponding author.}}\author[b]{and Rin Okabe}\affiliation[a]{Weir Lab}",
+        r"\Author{Ann Vane $^{1,\dagger}$\orcidA{} and Rin Okabe $^{2,}$*}\AuthorNames{Ann Vane and Rin Okabe}",
+        r"\name{Ann Vane$^1$, Rin Okabe$^2$}\address{$^1$Weir Lab}",
+        r"\author{\alignauthor Ann Vane\\\affaddr{Weir Lab}\alignauthor Rin Okabe\\\email{a@b}}",
+        r"\author{Ann Vane, \\ \textbf{Rin Okabe} \\ Weir Lab}",
+        "\\author{Ann Vane$^\\mathbf{\\dagger}$ \\\\\n{\\bf Rin Okabe}$^\\ddag$\\\\\n"
+        "$^\\dagger$\n Weir Lab, Goole \\\\ {\\tt a@b}}",
+        r"\author{\name Ann Vane \email a@b.c \addr Weir Lab \AND \name Rin Okabe \addr Quay}",
+    ],
+)  # fmt: skip
+def test_authors_are_told_from_their_notes_and_affiliations(front: str) -> None:
+    document = document_in(rf"{front}\begin{{document}}Text.\end{{document}}")
+    assert document.metadata["authors"] == ["Ann Vane", "Rin Okabe"]
+
+
+def test_words_of_the_front_matter_are_counted_and_lost_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    front = r"\author{Ann Vane\\Weir Lab of Goole}\institute{Quay House}"
+    source = rf"{front}\begin{{document}}Herons wade and otters dive here.\end{{document}}"
+    assert document_in(source).left_out == {"front_matter_words": 5}
+    monkeypatch.setattr(latex_reader, "plain", lambda part: part.replace("otters", ""))
+    assert document_in(source).left_out["unexplained_words"] == 1
+
+
+@pytest.mark.parametrize("title", [r"\icmltitle{Old locks}", r"\Title{Old\\ locks}"])
+def test_titles_of_other_classes(title: str) -> None:
+    assert document_in(rf"{title}\begin{{document}}Text.\end{{document}}").title == "Old locks"
