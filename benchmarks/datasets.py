@@ -149,9 +149,14 @@ def _read(dataset: Dataset, path: Path) -> Iterator[Document]:
     if _is_beir(dataset):
         yield from beir.read_texts(path)
         return
+    yield from readable(dataset.name, path)
+
+
+def readable(name: str, path: Path) -> Iterator[Document]:
+    """The documents of a file of a dataset; an unreadable one is an error."""
     for document in read_file(path):
         if isinstance(document, Unreadable):
-            raise DatasetError(f"dataset {dataset.name}, {document.source}: {document.reason}")
+            raise DatasetError(f"dataset {name}, {document.source}: {document.reason}; mend it, or fetch it again")
         yield document
 
 

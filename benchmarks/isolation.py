@@ -1,9 +1,7 @@
-"""Runs functions in processes of their own, which can be killed, crash or hang.
+"""Runs functions in processes of their own, which start with nothing but the function.
 
-Forked processes (`start`, `run_forked`) come from one that has imported everything; a fresh one (`run_fresh`) starts
-with nothing but the function, and reports its memory as Linux counts it: RLIMIT_DATA caps private writable memory
-(heap, arrays, stacks, data of libraries); RssFile counts pages of mapped files apart, which are dropped when memory is
-short; VmHWM is the peak of both together.
+Memory is as Linux counts it: RLIMIT_DATA caps private writable memory (heap, arrays, stacks, data of libraries);
+RssFile counts pages of mapped files apart, which are dropped when memory is short; VmHWM is the peak of both together.
 """
 
 from __future__ import annotations
@@ -14,11 +12,10 @@ import multiprocessing
 import os
 import resource
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +23,13 @@ import numpy as np
 
 from engine.errors import EngineError
 
-_PRELOADED = ["engine.encoders.loading", "engine.index", "transformers.models.bert.modeling_bert"]
-_SETTINGS = {
+SETTINGS = {  # of processes of other programs, where the caller has no others
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "passive",
     "OPENBLAS_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-_LONGEST_SECONDS = 24 * 3600.0
-_LAST_CHARACTERS = 300  # of what a process printed, for the message of its failure
 _SAMPLE_SECONDS = 0.01
 
 
@@ -43,82 +37,25 @@ class ProcessFailed(EngineError):
     """Raised when a process did not run to its end."""
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a process ended."""
-
-    exit_code: int  # negative: the number of a signal
-    is_late: bool  # it did not end in time and was killed
-
-    @property
-    def is_well(self) -> bool:
-        """True if it ran to its end."""
-        return self.exit_code == 0 and not self.is_late
-
-
-def start(target: Callable[..., object], *arguments: Any, output: Path | None = None) -> ForkServerProcess:  # noqa: ANN401
-    """Run a function of a module in a process of its own; `output` is a file for what it prints."""
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
-    process = context.Process(target=_run, args=(target, arguments, output))
-    process.start()
-    return process
-
-
-def warm_up() -> None:
-    """Import everything now, so that processes started later need no time and no memory for it."""
-    finish(start(os.getpid), 600.0)
-
-
-def finish(process: ForkServerProcess, timeout_seconds: float) -> Ended:
-    """Wait for the end of a process, and kill it after the timeout."""
-    process.join(timeout_seconds)
-    is_late = process.is_alive()
-    if is_late:
-        process.kill()
-        process.join()
-    assert process.exitcode is not None
-    return Ended(process.exitcode, is_late)
-
-
-def run_forked(
-    target: Callable[..., None],
-    *arguments: Any,  # noqa: ANN401
-    name: str,
-    place: Path,
-    advice: str,
-) -> Any:  # noqa: ANN401 - what JSON holds
-    """Run a function of a module in a process of its own, and read its result from a file.
-
-    The last argument of the function is the path of that file, which gets the result as JSON; `place` is the prefix of
-    its name, and of that of a file for the printed output.
-    """
-    answer, printed = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
-    ended = finish(start(target, *arguments, answer, output=printed), _LONGEST_SECONDS)
-    if not ended.is_well:
-        last = printed.read_text("utf-8", errors="replace").strip()[-_LAST_CHARACTERS:]
-        raise ProcessFailed(f"{name} ended with {ended.exit_code} ({last}); {advice}")
-    return json.loads(answer.read_text("utf-8"))
-
-
 def run_fresh(
     target: Callable[..., dict[str, Any]],
     *arguments: Any,  # noqa: ANN401
     cap_bytes: int | None = None,
     threads: int | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Any], Memory]:
     """Call a function of a module, whose result goes through JSON, in a process with nothing else imported.
 
     Args:
         arguments: its arguments, which must pickle.
         threads: of matrix products and FAISS; by default the number of cores.
+        variables: of the environment of the process.
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, target, arguments, cap_bytes, threads), daemon=True)
-    process.start()
+    with _environment(variables or {}):
+        process.start()
     sender.close()
     try:
         reply = json.loads(receiver.recv_bytes())
@@ -134,12 +71,18 @@ def run_fresh(
     return reply["answer"], Memory(**reply["memory"])
 
 
-def _run(target: Callable[..., object], arguments: tuple[Any, ...], output: Path | None) -> None:
-    if output is not None:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        for channel in (1, 2):
-            os.dup2(descriptor, channel)
-    target(*arguments)
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _answer(

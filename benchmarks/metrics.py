@@ -57,11 +57,6 @@ def evaluate_named(
     return _calculated({_named(name): name for name in names}, judged, rankings)
 
 
-def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The mean over the queries, in [0, 1], of each metric; there must be a query."""
-    return {name: sum(by_query.values()) / len(by_query) for name, by_query in values.items()}
-
-
 def _measures(highest_relevance: int) -> dict[Measure, str]:
     gains = {relevance: 2**relevance - 1 for relevance in range(highest_relevance + 1)}
     return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10, AP @ 100), MEASURED, strict=True))
@@ -73,9 +68,7 @@ def _named(name: str) -> Measure:
 
 
 def _calculated(
-    measures: Mapping[Measure, str],
-    judged: Mapping[str, Mapping[str, int]],
-    rankings: Mapping[str, Sequence[str]],
+    measures: Mapping[Measure, str], judged: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, float]]:
     """The value of every judged query, by name of the measure; 0 for a query without a ranking."""
     # trec_eval orders by score and breaks ties by name; the negative rank as score keeps the given order.

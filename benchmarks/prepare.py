@@ -15,6 +15,7 @@ from engine.encoders.loading import load_encoder
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Snapshot
 from indexer import build
+from indexer.building.report import BuildReport
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,7 @@ def _prepared(
         encode="all" if encoder else "none",
         progress=lambda so_far: log(f"{so_far.n_seen:,} documents, {so_far.n_tokens:,} tokens, {so_far.seconds:.0f} s"),
     )
-    if report.failures:
-        first = report.failures[0]
-        raise DatasetError(
-            f"{len(report.failures)} documents of dataset {name} were not indexed, the first is {first.doc_id!r}: "
-            f"{first.reason}; mend them, or leave them out of the corpus"
-        )
+    check_failures(report)
     speed = round(report.n_tokens / report.seconds, 1) if report.n_tokens else None
     with Index.open(path, encoder=encoder) as index:
         yield Prepared(index, label, BuildCost(round(report.seconds, 1), report.n_tokens, speed))
@@ -121,9 +117,14 @@ def index_documents(
         factory=EXACT,
         progress=lambda so_far: log(f"{so_far.n_seen:,} of {n:,} documents, {so_far.seconds:.0f} s"),
     )
+    check_failures(report)
+
+
+def check_failures(report: BuildReport) -> None:
+    """Check that all documents were indexed; others would make another corpus."""
     if report.failures:
         first = report.failures[0]
         raise DatasetError(
-            f"{len(report.failures)} of {n} documents were not indexed, the first is {first.doc_id!r}: "
-            f"{first.reason}; leave them out of the corpus"
+            f"{len(report.failures)} documents were not indexed, the first is {first.doc_id!r}: {first.reason}; mend "
+            "them, or leave them out of the corpus"
         )

@@ -32,10 +32,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from benchmarks.datasets import DATA, DatasetError, Qrels, files_checksum
+from benchmarks.datasets import DATA, DatasetError, Qrels, files_checksum, readable
 from benchmarks.systems import System
 from engine.errors import TrainingError
-from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from engine.training.corpus import read_judgments, read_splits
 
@@ -88,7 +87,7 @@ def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
     except TrainingError as error:
         raise DatasetError(f"dataset {NAME}: {error}") from error
     wanted = set(splits[split])
-    found = {summary.doc_id: summary for summary in _read(folder / _SUMMARIES) if summary.doc_id in wanted}
+    found = {summary.doc_id: summary for summary in readable(NAME, folder / _SUMMARIES) if summary.doc_id in wanted}
     if absent := [query_id for query_id in splits[split] if query_id not in found or not judged["reference"][query_id]]:
         raise DatasetError(
             f"dataset {NAME}: summary {absent[0]!r} of split {split!r} is not in {_SUMMARIES}, or has no paper in "
@@ -107,7 +106,7 @@ def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
 
 def read_collection(data: Scisumm, collection: Collection) -> Iterator[Document]:
     """Stream all papers, reference and citing ones, or all citances."""
-    yield from _read(data.folder / _FILES[collection])
+    yield from readable(NAME, data.folder / _FILES[collection])
 
 
 def citing_ids(data: Scisumm) -> list[str]:
@@ -127,15 +126,6 @@ def _qrels(path: Path, query_ids: list[str]) -> Qrels:
         query_id: {doc_id: 1 for doc_id, relevance in judged.get(query_id, {}).items() if relevance > 0}
         for query_id in query_ids
     }
-
-
-def _read(path: Path) -> Iterator[Document]:
-    for document in read_file(path):
-        if isinstance(document, Unreadable):
-            raise DatasetError(
-                f"dataset {NAME}, {document.source}: {document.reason}; mend that line, or fetch the dataset again"
-            )
-        yield document
 
 
 N_POSITIVES = 5

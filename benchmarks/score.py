@@ -11,7 +11,7 @@ import click
 
 from benchmarks import runs
 from benchmarks.formats.lines import FormatError
-from benchmarks.formats.trec import Qrels, parse_section_target, read_qrels, read_run
+from benchmarks.formats.trec import Qrels, read_qrels, read_run
 from benchmarks.metrics import MEASURED, evaluate
 from benchmarks.program import program
 from benchmarks.significance import bootstrap_interval, randomization_p
@@ -58,14 +58,6 @@ def judged_queries(qrels: Qrels) -> Qrels:
     return kept
 
 
-def by_document(ranking: Ranking) -> Ranking:
-    """Documents in the order of their best sections, of a ranking of targets `DOC#SEC`."""
-    best: dict[str, float] = {}
-    for target, score in ranking:
-        best.setdefault(parse_section_target(target)[0], score)
-    return list(best.items())
-
-
 def _values(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, list[float]]:
     judged = evaluate(qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
     return {name: list(by_query.values()) for name, by_query in judged.items()}
@@ -87,10 +79,9 @@ def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("qrels", type=click.Path(path_type=Path))
 @click.option("--against", type=click.Path(path_type=Path), help="Another run of the same queries.")
-@click.option("--by-document", "sections", is_flag=True, help="Targets are sections, DOC#SEC; judge their documents.")
 @click.option("--seed", default=0, help="Seed of intervals and tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per measure.")
-def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int, as_json: bool) -> None:
+def main(run: Path, qrels: Path, against: Path | None, seed: int, as_json: bool) -> None:
     """Judge the run RUN by the judgments QRELS in TREC's format.
 
     RUN is in TREC's format, or a run file of this project (.jsonl.gz), of which the rankings are read.
@@ -102,7 +93,7 @@ def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int
     """
     paths = [run, *([against] if against else [])]
     judged = judged_queries(read_qrels(qrels))
-    read = [_read(path, judged, sections) for path in paths]
+    read = [_read(path, judged) for path in paths]
     scores = score_run(read[0], judged, other=read[1] if against else None, seed=seed)
     if as_json:
         click.echo("\n".join(json.dumps(asdict(score)) for score in scores))
@@ -110,7 +101,7 @@ def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int
         click.echo(_table(scores, [path.name for path in paths], len(judged)))
 
 
-def _read(path: Path, qrels: Qrels, sections: bool) -> dict[str, Ranking]:
+def _read(path: Path, qrels: Qrels) -> dict[str, Ranking]:
     if path.name.endswith(".jsonl.gz"):
         run = runs.read_run(path)
         if not run.k:
@@ -121,4 +112,4 @@ def _read(path: Path, qrels: Qrels, sections: bool) -> dict[str, Ranking]:
     found = {query_id: ranking for query_id, ranking in rankings.items() if query_id in qrels}
     if not found:
         raise FormatError(f"{path} ranks nothing for any of {len(qrels)} judged queries; give the judgments of its run")
-    return {query_id: by_document(ranking) for query_id, ranking in found.items()} if sections else found
+    return found

@@ -19,12 +19,7 @@ _BLOCK_VALUES = 1 << 22  # numbers drawn at a time: 32 MiB
 
 
 def randomization_p(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    groups: Sequence[Hashable] | None = None,
-    n_samples: int = 100_000,
-    seed: int = 0,
+    a: ArrayLike, b: ArrayLike, *, groups: Sequence[Hashable] | None = None, n_samples: int = 100_000, seed: int = 0
 ) -> float:
     """Two-sided p-value of the paired randomisation test on the mean difference.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,13 +70,6 @@ def _sentences(words: Sequence[str]) -> str:
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _PIECES = (*_CHARACTERS, *".,!?;:'\"()[]-", *(f"##{character}" for character in _CHARACTERS))
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_WORD = re.compile(r"[a-z]+")
-
-
-def frequent_words(texts: Iterable[str], n: int = 4000) -> list[str]:
-    """The most frequent words of texts, the most frequent first, ties by name."""
-    counts = Counter(word for text in texts for word in _WORD.findall(text.lower()))
-    return sorted(counts, key=lambda word: (-counts[word], word))[:n]
 
 
 def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tokens: int = 46) -> Path:

@@ -63,13 +63,7 @@ class Evidence:
     """The product's own score, or the parts of it that `SCORINGS` names; searched exactly, or with the ANN index."""
 
     def __init__(
-        self,
-        index: Index,
-        encoder: str,
-        *,
-        name: str = "evidence",
-        exact: bool = False,
-        scoring: Scoring | None = None,
+        self, index: Index, encoder: str, *, name: str = "evidence", exact: bool = False, scoring: Scoring | None = None
     ) -> None:
         self._index = index
         self._exact = exact

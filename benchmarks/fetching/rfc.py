@@ -261,9 +261,7 @@ RECIPE = Recipe(
     "rfc",
     (
         Source(
-            "RFC-all.tar.gz",
-            "https://www.rfc-editor.org/in-notes/tar/RFC-all.tar.gz",
-            ("RFC-all*", "doc-rfc-*.deb"),
+            "RFC-all.tar.gz", "https://www.rfc-editor.org/in-notes/tar/RFC-all.tar.gz", ("RFC-all*", "doc-rfc-*.deb")
         ),
         Source(_INDEX, f"https://www.rfc-editor.org/{_INDEX}", (_INDEX,), is_optional=True),
     ),

@@ -58,9 +58,7 @@ def github_archive(repository: str, commit: str) -> Source:
     """The archive of a public repository at a commit."""
     name = repository.partition("/")[2]
     return Source(
-        f"{name}-{commit[:12]}.tar.gz",
-        f"https://codeload.github.com/{repository}/tar.gz/{commit}",
-        (f"{name}-*", name),
+        f"{name}-{commit[:12]}.tar.gz", f"https://codeload.github.com/{repository}/tar.gz/{commit}", (f"{name}-*", name)
     )
 
 

@@ -1,11 +1,7 @@
-"""TREC's qrels and runs, read and written, so that trec_eval and similar tools can check every number.
-
-A target is a document, or a section of one, `DOC#SEC`, SEC its position in the document from 0.
-"""
+"""TREC's qrels and runs, read and written, so that trec_eval and similar tools can check every number."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +15,6 @@ Qrels: TypeAlias = dict[str, dict[str, int]]  # query id, then target, to releva
 
 _QRELS = ("query", "iteration", "target", "relevance")
 _RUN = ("query", "Q0", "target", "rank", "score", "tag")
-_SECTION = re.compile(r"(.+)#([0-9]+)", re.DOTALL)
 
 
 def write_run(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
@@ -67,19 +62,6 @@ def read_qrels(path: Path) -> Qrels:
             raise FormatError(f"{place} judges {target!r} for query {query_id!r} again; keep one of its judgments")
         judged[target] = whole_number(place, "relevance", relevance)
     return qrels
-
-
-def section_target(doc_id: str, section: int) -> str:
-    """The name of a section as a target."""
-    return f"{doc_id}#{section}"
-
-
-def parse_section_target(target: str) -> tuple[str, int]:
-    """The document, whose name can contain "#", and the position of the section in it, or a `FormatError`."""
-    found = _SECTION.fullmatch(target)
-    if not found:
-        raise FormatError(f"the target {target!r} names no section; it must be DOC#SEC, SEC a number from 0")
-    return found[1], int(found[2])
 
 
 def _falling(scores: Sequence[float]) -> list[np.float32]:

@@ -98,14 +98,7 @@ def train_to_best(
     )
     kept = _KeptInMemory(model)
     with tempfile.TemporaryDirectory() as folder:
-        outcome = Trainer(
-            task,
-            kept,
-            Path(folder),
-            settings,
-            validate=look if validate else (),
-            rate=rate,
-        ).run()
+        outcome = Trainer(task, kept, Path(folder), settings, validate=look if validate else (), rate=rate).run()
     kept.module.load_state_dict(kept.best)
     return Course(outcome.steps, outcome.best_step, max(values) if values else None, n_tokens=outcome.n_tokens)
 

@@ -14,8 +14,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers.peer import PeerConfig
-from benchmarks.peers.shared_weights import sentence_encoder
+from benchmarks.peers.peer import PeerConfig, sentence_encoder
 from benchmarks.systems import Ranking, Settings
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
@@ -198,11 +197,7 @@ class ChunkVectors(FlatVectors):
         self.encoder = config.label
         self._chunker = Chunker(config)
         self._model = sentence_encoder(config, self._chunker.max_tokens)
-        self.settings: Settings = {
-            "window_tokens": self._chunker.max_tokens,
-            "factory": "Flat",
-            "aggregate": aggregate,
-        }
+        self.settings: Settings = {"window_tokens": self._chunker.max_tokens, "factory": "Flat", "aggregate": aggregate}
         if self._aggregate is Aggregate.MAX:
             self.settings["depth"] = DEPTH
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 from lancedb.index import HnswSq
 
 from benchmarks.peers.chunk_vectors import DEPTH, Chunker, blocks, deepened
-from benchmarks.peers.peer import PeerConfig
-from benchmarks.peers.shared_weights import sentence_encoder
+from benchmarks.peers.peer import PeerConfig, sentence_encoder
 from benchmarks.systems import Ranking, Settings
 from engine.encoders.encoder import Vectors
 from engine.text.document import Document

@@ -15,8 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from benchmarks.peers.chunk_vectors import best_targets, blocks
-from benchmarks.peers.peer import PeerConfig
-from benchmarks.peers.shared_weights import transformer
+from benchmarks.peers.peer import PeerConfig, transformer
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
 
@@ -37,18 +36,11 @@ class LateInteraction:
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
         self.encoder = config.label
-        modules = [
-            transformer(config, MAX_TOKENS),
-            MultiVectorMask(),
-            Normalize(module_input_name="token_embeddings"),
-        ]
+        modules = [transformer(config, MAX_TOKENS), MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
         self._model = MultiVectorEncoder(modules=modules, device="cpu")
         read = int(self._model.max_seq_length or MAX_TOKENS)
         self.reads: int | None = read - config.n_special
-        self.settings: Settings = {
-            "tokens": read,
-            "score": self._model.similarity_fn_name,
-        }
+        self.settings: Settings = {"tokens": read, "score": self._model.similarity_fn_name}
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
         """As `Peer.build`."""

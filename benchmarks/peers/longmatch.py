@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.peers.peer import PeerConfig
+from benchmarks.prepare import check_failures
 from benchmarks.systems import Ranking, Settings
 from engine.encoders.loading import load_encoder
-from engine.errors import DocumentError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
@@ -38,10 +38,7 @@ class Longmatch:
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
         """As `Peer.build`."""
-        report = build(folder / _INDEX_FOLDER, documents, encoder=self._encoder)
-        if report.failures:
-            first = report.failures[0]
-            raise DocumentError(f"{first.doc_id}: {first.reason}; mend it, or leave it out of the corpus")
+        check_failures(build(folder / _INDEX_FOLDER, documents, encoder=self._encoder))
 
     def open(self, folder: Path) -> None:
         """As `Peer.open`."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.datasets import Dataset, read_documents, read_queries
-from benchmarks.isolation import Percentiles, limited_threads, peak_rss_mib, percentiles, rss_mib, run_forked
+from benchmarks.isolation import (
+    SETTINGS,
+    Percentiles,
+    ProcessFailed,
+    limited_threads,
+    peak_rss_mib,
+    percentiles,
+    rss_mib,
+    run_fresh,
+)
 from benchmarks.peers.peer import Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
 
 WARM_UP = 3  # queries that are searched before a measurement and not counted
-_ADVICE = "mend that, or leave it out of --peers"
 
 
 @dataclass(frozen=True)
@@ -46,42 +55,41 @@ class Searched:
 
 
 def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Path) -> Built:
-    """Let a peer build from all documents of a dataset, read as a stream, or raise `ProcessFailed`.
-
-    `folder` is made for its files; two files next to it have the output of the process and its result.
-    """
+    """Let a peer build from all documents of a dataset, read as a stream, into a new folder."""
     folder.mkdir(parents=True)
-    answer = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
-    return Built(**answer)
+    return Built(**_in_process(_build, name, config, dataset, folder))
 
 
 def search_in_process(
     name: str, config: PeerConfig, dataset: Dataset, query_ids: list[str], k: int, folder: Path
 ) -> Searched:
-    """Let a peer search with queries one by one in the files that it built; as `build_in_process`."""
-    asked = (name, config, dataset, folder, query_ids, k)
-    answer = run_forked(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    """Let a peer search with queries one by one in the files that it built."""
+    answer = _in_process(_search, name, config, dataset, folder, query_ids, k)
     rankings = {
         query_id: [(doc_id, score) for doc_id, score in found] for query_id, found in answer["rankings"].items()
     }
-    return Searched(
-        answer["open_seconds"], answer["seconds"], Percentiles(**answer["latency"]), answer["peak_mib"], rankings
-    )
+    return Searched(**{**answer, "latency": Percentiles(**answer["latency"]), "rankings": rankings})
 
 
-def _build(name: str, config: PeerConfig, dataset: Dataset, folder: Path, answer: Path) -> None:
+def _in_process(stage: Callable[..., dict[str, Any]], name: str, *given: object) -> dict[str, Any]:
+    variables = {variable: os.environ.get(variable, value) for variable, value in SETTINGS.items()}
+    try:
+        return run_fresh(stage, name, *given, variables=variables)[0]
+    except ProcessFailed as error:
+        raise ProcessFailed(f"the peer {name}: {error}; mend that, or leave it out of --peers") from error
+
+
+def _build(name: str, config: PeerConfig, dataset: Dataset, folder: Path) -> dict[str, Any]:
     with limited_threads(config.threads, width=config.width):
-        built = build(lambda: make_peer(name, config), read_documents(dataset), folder)
-    answer.write_text(json.dumps(asdict(built)), "utf-8")
+        return asdict(build(lambda: make_peer(name, config), read_documents(dataset), folder))
 
 
 def _search(
-    name: str, config: PeerConfig, dataset: Dataset, folder: Path, query_ids: list[str], k: int, answer: Path
-) -> None:
+    name: str, config: PeerConfig, dataset: Dataset, folder: Path, query_ids: list[str], k: int
+) -> dict[str, Any]:
     queries = read_queries(dataset, query_ids)
     with limited_threads(config.threads, width=config.width):
-        searched = search(lambda: make_peer(name, config), queries, k, folder)
-    answer.write_text(json.dumps(asdict(searched)), "utf-8")
+        return asdict(search(lambda: make_peer(name, config), queries, k, folder))
 
 
 def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path) -> Built:

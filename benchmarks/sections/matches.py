@@ -99,13 +99,7 @@ class Corpus:
         if prepared.words is not None and prepared.pairs is not None and self._words is not None:
             tables = self._words.of(targets)
             words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
-        return Matches(
-            np.concatenate(best, axis=1),
-            prepared.limits.chunks,
-            prepared.chunk_weights,
-            words,
-            pairs,
-        )
+        return Matches(np.concatenate(best, axis=1), prepared.limits.chunks, prepared.chunk_weights, words, pairs)
 
     def target_terms(self, prepared: Prepared, targets: Positions) -> tuple[TargetTerms, TargetTerms] | None:
         """Words and pairs of a query in targets; None for an index without words."""
@@ -131,11 +125,7 @@ class Corpus:
         by_words = by_pairs = np.zeros(1)
         if words is not None and prepared.words is not None and prepared.pairs is not None:
             by_words, by_pairs = scores(prepared.words, words.words), scores(prepared.pairs, words.pairs)
-        components = Components(
-            chunk_component(best, prepared.limits, self.scoring),
-            by_words,
-            by_pairs,
-        )
+        components = Components(chunk_component(best, prepared.limits, self.scoring), by_words, by_pairs)
         return float(self._combined(components)[0])
 
     def _combined(self, components: Components) -> NDArray[np.float64]:

@@ -122,12 +122,7 @@ def _chunks_at(spans: NDArray[np.int64], chunks: Sequence[Chunk]) -> NDArray[np.
 
 
 def parts_of(
-    breakdown: Breakdown,
-    side: Side,
-    query: Query,
-    target: Query,
-    language: str,
-    model: ModelExplanation | None = None,
+    breakdown: Breakdown, side: Side, query: Query, target: Query, language: str, model: ModelExplanation | None = None
 ) -> Parts:
     """The chunks of one document of a hit.
 

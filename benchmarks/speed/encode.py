@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -20,8 +19,7 @@ from benchmarks.datasets import checksum, open_dataset
 from benchmarks.isolation import run_fresh
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.packages import require
-from benchmarks.peers.peer import EXTRA
-from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
+from benchmarks.peers.peer import EXTRA, SAME_DTYPE, peer_config
 from benchmarks.program import log, program
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
@@ -96,26 +94,10 @@ def _case(
 
 def _turn(job: Job, name: str, way: Way, n_chunks: int) -> tuple[dict[str, Any], float]:
     """The result of a way, and the peak memory of its process in MiB."""
-    with _variables(way.variables):
-        answer, memory = run_fresh(way.run, job, *way.given)
+    answer, memory = run_fresh(way.run, job, *way.given, variables=way.variables)
     if answer["n_chunks"] != n_chunks:
         raise EngineError(f"{name} encoded {answer['n_chunks']:,} chunks, the sample has {n_chunks:,}; report this")
     return answer, memory.peak
-
-
-@contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that are started inside."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @program

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexMismatch
+from engine.store.factory import AUTO
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -34,6 +35,7 @@ from engine.words.statistics import TermStatistics
 from indexer.building.budget import left_beside
 from indexer.generation.compaction import SHARD_CHUNKS
 from indexer.generation.generations import options_for, publish_generation
+from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import Footprint
 
@@ -219,7 +221,7 @@ def grow(index: Path, folder: Path, n_chunks: int, seed: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - started, "n_added": len(originals) - n_there}
 
 
-def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
+def publish(folder: Path, memory_bytes: int | None) -> dict[str, Any]:
     """Pin a reference, and publish a generation over all documents, so that none is left to be scanned.
 
     An existing generation of the same documents and of this type is kept. `memory_bytes` is the budget of this process.
@@ -230,7 +232,7 @@ def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: 
         refresh_reference(writer, lambda _: None)
         with Snapshot(folder) as snapshot:
             row, n_chunks = snapshot.generation_row, snapshot.n_chunks
-            chosen = options_for(snapshot, factory, left)[-1].factory
+            chosen = options_for(snapshot, AUTO, left)[-1].factory
         if row is None or (row.n_vectors, row.factory) != (n_chunks, chosen):
-            publish_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)
+            publish_generation(writer, AUTO, left_bytes=left, recall_floor=RECALL_FLOOR)
     return {"seconds": time.perf_counter() - started}

@@ -32,13 +32,12 @@ from benchmarks.tables.pivot import case_tables
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.factory import AUTO
 from engine.store.snapshot import Snapshot
 from indexer.cli.reading import parse_bytes
-from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.resources import folder_bytes
 
 DEFAULT_CHUNKS = (1_000_000,)
+_QUERY_CHUNKS, _K = 40, 10  # about the chunks of a query; targets to return
 QUICK_GROWTH, QUICK_QUERIES = (2, 4, 8), 5
 _NOTE = (
     "Queries are real and synthetic documents of the index, each left out of its own hits. p50, p99: of a search with "
@@ -55,13 +54,9 @@ class Trial:
     source: str  # with checksum
     folder: Path  # of the grown index
     seed: int
-    factory: str
-    recall_floor: float
     memory_bytes: int | None  # budget of the process that publishes
     cap_bytes: int | None  # private memory that each process may use
     n_queries: int  # of each kind
-    query_chunks: int
-    k: int
     threads: int
 
 
@@ -141,13 +136,12 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
     log(f"{n_chunks:,} chunks: growing")
     grown, _ = run_fresh(grow, trial.index, folder, n_chunks, trial.seed, cap_bytes=cap)
     log("publishing")
-    how = (trial.factory, trial.memory_bytes, trial.recall_floor)
-    published, publishing = run_fresh(publish, folder, *how, cap_bytes=cap)
+    published, publishing = run_fresh(publish, folder, trial.memory_bytes, cap_bytes=cap)
     log("searching")
-    exact, _ = run_fresh(exact_answers, folder, trial.n_queries, trial.query_chunks, trial.seed, trial.k)
+    exact, _ = run_fresh(exact_answers, folder, trial.n_queries, _QUERY_CHUNKS, trial.seed, _K)
     forget_pages(folder)
-    timed, searching = run_fresh(latency, folder, exact["names"], trial.k, cap_bytes=cap, threads=trial.threads)
-    batch, _ = run_fresh(throughput, folder, list(exact["targets"]), trial.k, trial.threads, cap_bytes=cap)
+    timed, searching = run_fresh(latency, folder, exact["names"], _K, cap_bytes=cap, threads=trial.threads)
+    batch, _ = run_fresh(throughput, folder, list(exact["targets"]), _K, trial.threads, cap_bytes=cap)
     with Snapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
@@ -192,13 +186,9 @@ _COUNT = click.IntRange(1)
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
-@click.option("--factory", default=AUTO, help="FAISS factory string.")
-@click.option("--recall-floor", default=RECALL_FLOOR, help="Least recall of the published generation.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of publishing.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Cap of the private memory of a process.")
 @click.option("--queries", "n_queries", type=_COUNT, help="Queries of each kind.  [default: 100]")
-@click.option("--query-chunks", default=40, type=_COUNT, help="Approximate chunks of a query.")
-@click.option("-k", "--top", "k", default=10, type=_COUNT, help="Targets to return.")
 @click.option("--threads", default=_CORES, type=_COUNT, help="Threads of a search, and workers of a batch.")
 @measurement(
     seed="Seed of growth and queries.", quick="Grown a little", work="Folder for grown indexes; kept and resumed."
@@ -207,13 +197,9 @@ def main(
     run: Measurement,
     path: Path,
     chunks: tuple[int, ...],
-    factory: str,
-    recall_floor: float,
     memory_bytes: int | None,
     cap_bytes: int | None,
     n_queries: int | None,
-    query_chunks: int,
-    k: int,
     threads: int,
 ) -> None:
     """Grow INDEX to one or more sizes, in one folder from small to large, and measure each.
@@ -232,8 +218,7 @@ def main(
     with run.folder() if run.is_quick else nullcontext(run.work) as work:
         work.mkdir(parents=True, exist_ok=True)
         folder = work / f"grown-{name}-seed{run.seed}.lm"
-        limits = (factory, recall_floor, memory_bytes, cap_bytes)
-        trial = Trial(path, name, folder, run.seed, *limits, n_queries, query_chunks, k, threads)
+        trial = Trial(path, name, folder, run.seed, memory_bytes, cap_bytes, n_queries, threads)
         cases = [case for n_chunks in sorted(sizes) for case in measure(trial, n_chunks)]
     details = {"note": _NOTE}
     run.publish(

@@ -26,7 +26,6 @@ from benchmarks.isolation import limited_threads
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.tables.findings import END_TO_END as INDEXED
 from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.errors import DocumentError
 
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
@@ -65,6 +64,7 @@ class Way:
 
 def index_all(job: Job) -> dict[str, Any]:
     """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
+    from benchmarks.prepare import check_failures
     from engine.encoders.loading import load_encoder
     from indexer.building.builder import build
 
@@ -77,9 +77,7 @@ def index_all(job: Job) -> dict[str, Any]:
         documents, index = read_documents(job.sample.dataset), Path(folder) / "index.lm"
         report = build(index, documents, encoder=encoder, progress=lambda _: commits.append(time.process_time()))
         seconds = time.perf_counter() - started
-    if report.failures:
-        first = report.failures[0]
-        raise DocumentError(f"{first.doc_id}: {first.reason}; mend it, or leave it out of the corpus")
+    check_failures(report)
     return {
         "n_chunks": report.n_chunks,
         "seconds": seconds - report.generation_seconds,
@@ -109,7 +107,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
     """
     threads = job.config.threads
     with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
-        from benchmarks.peers.shared_weights import sentence_encoder
+        from benchmarks.peers.peer import sentence_encoder
         from engine.encoders.backbone.model_folder import quiet_transformers
 
         texts = read_texts(job.sample.texts)

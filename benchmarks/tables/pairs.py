@@ -20,7 +20,7 @@ CONSTANT = "always a match"
 _NOTE = (
     "P, R and F1 are of the class of matches. The threshold has the best accuracy on valid; in the column F1 at best "
     "F1 it has the best F1 on valid. [95 %]: bootstrap over the first documents of pairs, each with all its pairs. p: "
-    "two-sided paired randomisation test of accuracy against {against}, in which all pairs of a first document are "
+    "two-sided paired randomisation test of accuracy against bm25, in which all pairs of a first document are "
     "swapped together, adjusted by Holm's method over the scorers of a table. Several seeds: mean ± standard "
     "deviation; tests and intervals use the mean of each pair. Steps: updates, with those of pretraining before the "
     "+; in parentheses the step whose parameters were the best on valid. bm25, tfidf, doc2vec, wmd, wrd and "
@@ -151,7 +151,7 @@ _COLUMNS: dict[str, Cell[_Row]] = {
 }
 
 
-def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
+def pairs_table(runs: Sequence[Run]) -> str:
     """A table for each set of pairs and each budget, the most accurate scorer first, its commands below.
 
     A scorer that does not learn from pairs is in the tables of all budgets; runs of a scorer that differ only in
@@ -159,11 +159,11 @@ def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
     """
     sets = grouped(map(Scored, runs), lambda one: (one.run.dataset, one.details.protocol, one.details.pairs))
     tables = [
-        _table([one for one in of_pairs if one.details.budget in (None, budget)], budget, against)
+        _table([one for one in of_pairs if one.details.budget in (None, budget)], budget)
         for _, of_pairs in sorted(sets.items())
         for budget in _budgets(of_pairs)
     ]
-    return "\n".join([*tables, _NOTE.format(against=against)]) if tables else ""
+    return "\n".join([*tables, _NOTE]) if tables else ""
 
 
 def _budgets(runs: Iterable[Scored]) -> list[GivenBudget | None]:
@@ -171,11 +171,11 @@ def _budgets(runs: Iterable[Scored]) -> list[GivenBudget | None]:
     return [*sorted(found, key=lambda budget: (budget.steps, budget.pairs_per_step, budget.seconds))] or [None]
 
 
-def _table(runs: Sequence[Scored], budget: GivenBudget | None, against: str) -> str:
+def _table(runs: Sequence[Scored], budget: GivenBudget | None) -> str:
     of_scorer = grouped(runs, lambda one: (one.run.system, one.run.encoder, str(sorted(one.details.chosen.items()))))
     rows = sorted(map(_Row, of_scorer.values()), key=lambda row: -float(np.mean(row.correct)))
-    rival = next((row for row in rows if row.runs[0].run.system == against), None)
-    table = pivot(rows, {**_COLUMNS, f"p, {against}": p_cells([row.p(rival) for row in rows])})
+    rival = next((row for row in rows if row.runs[0].run.system == AGAINST), None)
+    table = pivot(rows, {**_COLUMNS, f"p, {AGAINST}": p_cells([row.p(rival) for row in rows])})
     note = [_BATCH_NOTE, ""] if any(map(_takes_unlabelled, runs)) else []
     below = [*note, *origins([one.run for one in runs]), ""]
     return "\n".join([_caption(runs[0], budget), "", *table, _constant(runs[0]), "", *below])

@@ -15,14 +15,7 @@ from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
 from benchmarks.quick import sized_part
 from benchmarks.runs import Run
-from benchmarks.tables.encoders import (
-    DOCUMENT,
-    EVIDENCE,
-    WORDS,
-    ArchitectureDetails,
-    EncoderFacts,
-    architectures_table,
-)
+from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, WORDS, ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.retrieval import measure, open_trial, prepared_systems
 from engine.encoders.files import MINILM_NAME
 from engine.encoders.loading import load_trainable
@@ -30,7 +23,7 @@ from engine.training.card import CARD_FILE
 
 SYSTEMS = (DOCUMENT, EVIDENCE, WORDS, *LEXICAL)
 N_DOCUMENTS, N_WORDS = 240, 1000  # of a part
-_K = 100
+_K, SPLIT = 100, "test"
 _FACT = re.compile(r"^\| (begins with|steps|tokens read) \| (.+?) \|$", re.MULTILINE)
 
 
@@ -52,7 +45,6 @@ def encoder_facts(name: str) -> EncoderFacts:
 )
 @click.option("--documents", "n_documents", type=click.IntRange(20), default=N_DOCUMENTS, help="Documents of the part.")
 @click.option("--words", "n_words", type=click.IntRange(1), default=N_WORDS, help="First words read of each document.")
-@click.option("--split", default="test", help="Split to search with.")
 @measurement(seed="Seed of the part, and of tests and intervals.", quick="Few short documents", encodes=True)
 def main(
     call: Measurement,
@@ -61,7 +53,6 @@ def main(
     systems: tuple[str, ...],
     n_documents: int,
     n_words: int,
-    split: str,
 ) -> None:
     """Rank a part of DATASET by document vectors and by the full score of encoders, a run for each.
 
@@ -73,10 +64,10 @@ def main(
         python -m benchmarks run architectures rfc --encoder encoders/smith-wp-sp --encoder encoders/colde
         python -m benchmarks run architectures rfc --systems words,bm25,tfidf
     """
-    dataset = call.dataset(name, split)
+    dataset = call.dataset(name, SPLIT)
     if not call.is_quick:
-        dataset = _part(dataset, split, call.work, n_documents, n_words, seed=call.seed)
-    trial = open_trial(dataset, split, _K, None, call.origin)
+        dataset = _part(dataset, SPLIT, call.work, n_documents, n_words, seed=call.seed)
+    trial = open_trial(dataset, SPLIT, _K, call.origin)
     runs = list[Run]()
     without = [system for system in systems if system not in (DOCUMENT, EVIDENCE)]
     with_encoder = [system for system in systems if system in (DOCUMENT, EVIDENCE)]

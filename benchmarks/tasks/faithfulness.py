@@ -21,7 +21,7 @@ from engine.encoders.files import BUNDLED_NAME
 
 
 def measure(
-    call: Measurement, ready: Prepared, dataset: Dataset, split: str, queries: Sequence[str], plan: RemovalPlan
+    call: Measurement, ready: Prepared, dataset: Dataset, queries: Sequence[str], plan: RemovalPlan
 ) -> list[Run]:
     """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method."""
     started = time.perf_counter()
@@ -42,7 +42,6 @@ def measure(
             encoder=ready.encoder,
             settings={**asdict(plan), **asdict(Scoring())},
             variant=f"chunk-{arm.method}-{arm.side}",
-            split=split,
             seconds=seconds,
             details=asdict(FaithfulnessDetails(arm.method, arm.side, *sizes, list(METHODS[arm.method]), arm.curves)),
             origin=call.origin,
@@ -58,14 +57,12 @@ def measure(
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
-@click.option("--split", default="test", help="Split to draw queries from.")
 @click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries to draw.")
-@click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders of each hit.")
 @click.option(
     "--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries whose texts are encoded again."
 )
 @measurement(seed="Seed of queries, random orders, tests and intervals.", encodes=True)
-def main(call: Measurement, name: str, encoder: str, split: str, queries: int, random: int, encoded: int) -> None:
+def main(call: Measurement, name: str, encoder: str, queries: int, encoded: int) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
     The parts that the encoder names are also removed, if the encoder itself explains matches (CoLDE, SMITH).
@@ -75,9 +72,9 @@ def main(call: Measurement, name: str, encoder: str, split: str, queries: int, r
     Example:
         python -m benchmarks run faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
-    plan = RemovalPlan(queries, random=random, encoded=encoded)
+    plan = RemovalPlan(queries, encoded=encoded)
     dataset = open_dataset(name, call.data)
     with prepared_index(dataset, encoder, call.work, log) as ready:
-        chosen = sampled_queries(list(read_qrels(dataset, split)), plan.queries, call.seed)
-        runs = measure(call, ready, dataset, split, chosen, plan)
+        chosen = sampled_queries(list(read_qrels(dataset, "test")), plan.queries, call.seed)
+        runs = measure(call, ready, dataset, chosen, plan)
     call.publish(runs, faithfulness_table)

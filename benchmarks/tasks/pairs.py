@@ -17,7 +17,6 @@ from benchmarks.pairs.building import PROTOCOL, RULE, PairSplits, Split, pairs_c
 from benchmarks.pairs.scorers import (
     QUICK_PAIRS,
     QUICK_WORDS,
-    SCORERS,
     ScorerOptions,
     budget_of,
     fitting_options,
@@ -39,7 +38,7 @@ from benchmarks.program import log, task
 from benchmarks.quick import SUFFIX, first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
-from benchmarks.tables.pairs import AGAINST, GivenBudget, PairsDetails, pairs_table
+from benchmarks.tables.pairs import GivenBudget, PairsDetails, pairs_table
 from engine.errors import EngineError
 from engine.text.document import Document
 from indexer.origin import Origin
@@ -121,18 +120,10 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 @click.option(
     "--most-pairs", type=click.IntRange(1), help="Limit of matching pairs in a split, with as many mismatches."
 )
-@click.option("--pairs-seed", default=0, help="Seed of drawing and splitting pairs.")
 @fitting_options
 @click.option("--words", type=click.IntRange(1), help="Read at most the first N words of each document.")
 @click.option(
     "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
-)
-@click.option(
-    "--against",
-    default=AGAINST,
-    type=click.Choice(SCORERS),
-    metavar="SYSTEM",
-    help="Scorer that the others are compared with.",
 )
 @measurement(
     seed="Seed of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
@@ -142,8 +133,6 @@ def main(
     name: str,
     systems: tuple[str, ...],
     most_pairs: int | None,
-    pairs_seed: int,
-    against: str,
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Distinguish matching pairs of documents from others, a run for each scorer.
@@ -154,7 +143,7 @@ def main(
     Example:
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
     """
-    prepared = prepared_pairs(name, call.data, seed=pairs_seed, most=QUICK_PAIRS if call.is_quick else most_pairs)
+    prepared = prepared_pairs(name, call.data, most=QUICK_PAIRS if call.is_quick else most_pairs)
     corpus, _, checksum = prepared.dataset.partition("@")
     n_words = QUICK_WORDS if call.is_quick else given["words"]
     suffix = SUFFIX if call.is_quick else f"_{n_words}words" if n_words else ""
@@ -178,7 +167,7 @@ def main(
             runs.append(_measured(system, options, trial, call, given["save"]))
         except EngineError as error:
             failed.append(f"{system}: {error}")
-    click.echo(pairs_table(runs, against))
+    click.echo(pairs_table(runs))
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(systems)} scorers failed; {'; '.join(failed)}")
 

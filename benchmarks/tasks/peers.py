@@ -1,29 +1,32 @@
-"""Measures other programs and longmatch on the same documents, parameters, threads and queries; writes a run each.
-
-A peer with an existing run of the same commit, data and versions is not measured again: after a failure, the same
-command resumes.
-"""
+"""Measures other programs and longmatch on the same documents, parameters, threads and queries; writes a run each."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.isolation import warm_up
 from benchmarks.measurement import Measurement, measurement
-from benchmarks.peers.peer import PEERS, PeerConfig, check_packages, make_peer, versions
-from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config
+from benchmarks.peers.peer import (
+    DTYPES,
+    PEERS,
+    SAME_DTYPE,
+    PeerConfig,
+    check_packages,
+    make_peer,
+    peer_config,
+    versions,
+)
 from benchmarks.peers.stages import Built, build_in_process, search_in_process
 from benchmarks.program import log, names_of, program
 from benchmarks.quick import Size, quick_part, sized_part
-from benchmarks.runs import Run, ranked_case, read_run, run_path
+from benchmarks.runs import Run, ranked_case
 from benchmarks.tables.peers import PeerDetails, peers_table
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.files import MINILM_NAME
@@ -31,6 +34,7 @@ from engine.errors import EngineError
 from indexer.origin import Origin
 
 _BUILT_BY = {"st-chunks-sum": "st-chunks"}  # peers that search the files of another one
+SPLIT, K = "test", 100
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
 
 
@@ -40,41 +44,10 @@ class Trial:
 
     dataset: Dataset
     label: str  # name@checksum
-    split: str
     qrels: Qrels
-    k: int
     n_tokens: np.ndarray  # (N,) of each document, special tokens not counted
     work: Path  # folder of the files of peers
     origin: Origin
-
-
-def begun_run(name: str, config: PeerConfig, trial: Trial) -> Run:
-    """The run of a peer before measurement, with its name, versions and cases without rankings."""
-    return Run(
-        task="peers",
-        dataset=trial.label,
-        system=name,
-        encoder=config.label,
-        variant=f"{config.dtype}-threads{config.threads}-k{trial.k}",
-        split=trial.split,
-        k=trial.k,
-        details={"versions": versions(name.partition("@")[0])},
-        origin=trial.origin,
-        cases=[ranked_case(query_id, [], targets) for query_id, targets in trial.qrels.items()],
-    )
-
-
-def kept_run(begun: Run, out: Path) -> Run | None:
-    """The existing run of the same peer, data, versions, commit and machine; None if there is none."""
-    path = run_path(begun, out)
-    if not path.exists():
-        return None
-    found = read_run(path)
-    same = [
-        (run.dataset, run.case_ids, run.details["versions"], run.origin.commit, run.origin.machine)
-        for run in (found, begun)
-    ]
-    return found if same[0] == same[1] else None
 
 
 def measure(name: str, config: PeerConfig, trial: Trial, builds: dict[Path, Built]) -> Run:
@@ -82,7 +55,7 @@ def measure(name: str, config: PeerConfig, trial: Trial, builds: dict[Path, Buil
 
     `builds` are those of the study so far, by folder. A peer that searches the files of another one takes its build.
     """
-    begun, (peer, at, window) = begun_run(name, config, trial), name.partition("@")
+    peer, at, window = name.partition("@")
     owner = _BUILT_BY.get(peer, peer)
     folder = trial.work / f"{owner}{at}{window}"
     if folder not in builds:
@@ -90,14 +63,14 @@ def measure(name: str, config: PeerConfig, trial: Trial, builds: dict[Path, Buil
         builds[folder] = build_in_process(owner, config, trial.dataset, folder)
     built = builds[folder]
     log(f"{trial.dataset.name}: {name} built from {built.n_documents:,} documents in {built.seconds:.1f} s, searches")
-    searched = search_in_process(peer, config, trial.dataset, list(trial.qrels), trial.k, folder)
+    searched = search_in_process(peer, config, trial.dataset, list(trial.qrels), K, folder)
     read = trial.n_tokens if built.reads is None else np.minimum(trial.n_tokens, built.reads)
     details = PeerDetails(
         shared=config.label,
-        versions=begun.details["versions"],
+        versions=versions(peer),
         dtype=config.dtype,
         threads=config.threads,
-        depth=trial.k,
+        depth=K,
         keeps_text=built.keeps_text,
         n_documents=built.n_documents,
         tokens_per_document=round(float(read.mean()), 1),
@@ -110,9 +83,15 @@ def measure(name: str, config: PeerConfig, trial: Trial, builds: dict[Path, Buil
         build_peak_mib=built.peak_mib,
         search_peak_mib=searched.peak_mib,
     )
-    return replace(
-        begun,
+    return Run(
+        task="peers",
+        dataset=trial.label,
+        system=name,
         encoder=built.encoder,
+        variant=f"{config.dtype}-threads{config.threads}-k{K}",
+        split=SPLIT,
+        k=K,
+        origin=trial.origin,
         settings=built.settings if peer == owner else make_peer(peer, config).settings,
         fit_seconds=built.seconds,
         seconds=round(searched.seconds, 2),
@@ -125,21 +104,15 @@ def measure_each(
     peers: Sequence[str], config: PeerConfig, trial: Trial, call: Measurement
 ) -> tuple[list[Run], dict[str, str]]:
     """Measure peers one by one, and write each run when it is finished; returns the runs, and the failures by peer."""
-    warm_up()
     runs, failed, builds = list[Run](), dict[str, str](), dict[Path, Built]()
     for peer in peers:
         name = f"{peer}@{config.window_tokens}" if PEERS[peer].has_chunks else peer
-        run = kept_run(begun_run(name, config, trial), call.out) if call.out else None
-        if run is not None:
-            log(f"{trial.dataset.name}: the run of {name} is there, of the same commit, data and versions")
-        else:
-            try:
-                run = measure(name, config, trial, builds)
-            except EngineError as error:
-                failed[name] = str(error)
-                continue
-            call.keep(run)
-        runs.append(run)
+        try:
+            runs.append(measure(name, config, trial, builds))
+        except EngineError as error:
+            failed[peer] = f"{name}: {error}"
+            continue
+        call.keep(runs[-1])
     return runs, failed
 
 
@@ -160,8 +133,6 @@ def _token_counts(dataset: Dataset, config: PeerConfig) -> np.ndarray:
     help="Precision of the parameters; same: the precision of longmatch on this machine.",
 )
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
-@click.option("--split", default="test", help="Split to search with.")
-@click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option(
     "--documents",
     "n_documents",
@@ -181,13 +152,9 @@ def main(
     encoder: str,
     dtype: str,
     threads: int,
-    split: str,
-    k: int,
     n_documents: int | None,
 ) -> None:
     """Measure other programs on DATASET, a task by name or a folder, and write a run for each.
-
-    An existing run of the same commit, data and versions is kept; the same command measures the others.
 
     \b
     Example:
@@ -202,16 +169,16 @@ def main(
     with call.folder() as work:
         folder = Path(tempfile.mkdtemp(prefix="peers-", dir=work))
         if call.is_quick:
-            dataset = quick_part(dataset, split, folder, seed=call.seed, size=QUICK)
+            dataset = quick_part(dataset, SPLIT, folder, seed=call.seed, size=QUICK)
         elif n_documents:
-            dataset = sized_part(dataset, split, folder, n_documents, seed=call.seed)
-        qrels = read_qrels(dataset, split)
+            dataset = sized_part(dataset, SPLIT, folder, n_documents, seed=call.seed)
+        qrels = read_qrels(dataset, SPLIT)
         label = f"{dataset.name}@{checksum(dataset)}"
-        trial = Trial(dataset, label, split, qrels, k, _token_counts(dataset, config), folder, call.origin)
+        trial = Trial(dataset, label, qrels, _token_counts(dataset, config), folder, call.origin)
         runs, failed = measure_each(peers, config, trial, call)
     click.echo(peers_table(runs))
     if failed:
         raise click.ClickException(
-            f"{' | '.join(failed.values())}. {len(failed)} of {len(failed) + len(runs)} failed; the same command "
-            "measures those alone again"
+            f"{' | '.join(failed.values())}. {len(failed)} of {len(failed) + len(runs)} failed; to measure those alone "
+            f"again: --peers {','.join(failed)}"
         )

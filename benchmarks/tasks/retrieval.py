@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from statistics import median
 
 import click
 
 from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
-from benchmarks.formats.trec import section_target, write_qrels, write_run
+from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.lexical import LEXICAL, fitted
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import log, names_of, task
@@ -23,14 +21,12 @@ from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ra
 from benchmarks.tables.quality import retrieval_table
 from engine.encoders.files import BUNDLED_NAME
 from engine.text.document import Document
-from engine.views import Hit
 from indexer.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
 WORDS_ALONE = "words"  # the system of `OF_ENCODERS` that needs no vectors, and alone no encoder
 ALL_SYSTEMS = (*SCORINGS, "document", *LEXICAL)
-SECTION_DOCUMENTS = 10  # documents of a query whose sections are in a run of sections
 WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: words of the query, median words of its targets
 
 
@@ -48,12 +44,12 @@ class Trial:
     facts: Mapping[str, dict[str, float]] | None = None  # by query
 
 
-def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin, part: str = WHOLE) -> Trial:
-    """Read the queries of a split, at most the first `limit`, and their judgments.
+def open_trial(dataset: Dataset, split: str, k: int, origin: Origin, part: str = WHOLE) -> Trial:
+    """Read the queries of a split and their judgments.
 
     Queries are reduced to `part` of each document; see `benchmarks.quick.part_of`.
     """
-    qrels = dict(islice(read_qrels(dataset, split).items(), limit))
+    qrels = read_qrels(dataset, split)
     lengths = _target_lengths(dataset, qrels)
     absent = sorted(_relevant(qrels) - lengths.keys())
     if absent:
@@ -123,30 +119,8 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
     return run, rankings
 
 
-def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> dict[str, Ranking]:
-    """Search with every query, and rank the sections of its `k` best documents as targets."""
-    return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
-
-
-def section_ranking(hits: Iterable[Hit]) -> Ranking:
-    """The sections of hits as `DOC#SEC`, with their contributions to the scores of their documents, best first.
-
-    Equal sections keep the order of the hits.
-    """
-    contribution: defaultdict[str, float] = defaultdict(float)
-    for hit in hits:
-        for pair in hit.breakdown.pairs:
-            contribution[section_target(hit.doc_id, pair.target_section)] += pair.contribution
-    return sorted(contribution.items(), key=lambda item: -item[1])
-
-
 def prepared_systems(
-    names: Collection[str],
-    dataset: Dataset,
-    encoder: str,
-    work: Path,
-    *,
-    exact: bool,
+    names: Collection[str], dataset: Dataset, encoder: str, work: Path, *, exact: bool
 ) -> Iterator[tuple[System, BuildCost]]:
     """Yield the named systems one by one, each ready to search the corpus."""
     if OF_ENCODERS & set(names) == {WORDS_ALONE}:
@@ -177,9 +151,7 @@ def prepared_systems(
 @click.option("--part", type=click.Choice(PARTS), default=WHOLE, help="Part of each query document to search with.")
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
-@click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @measurement(
     seed="Seed of tests and intervals in the table, and of --quick.",
     quick="A small seeded part of DATASET",
@@ -194,9 +166,7 @@ def main(
     part: str,
     k: int,
     exact: bool,
-    limit: int | None,
     run_out: Path | None,
-    sections: bool,
 ) -> None:
     """Rank the documents of DATASET for its queries, a run for each system.
 
@@ -208,19 +178,15 @@ def main(
         python -m benchmarks run retrieval my_corpus/ --out my_results/
     """
     dataset = call.dataset(name, split)
-    trial = open_trial(dataset, split, k, limit, call.origin, part)
+    trial = open_trial(dataset, split, k, call.origin, part)
     runs = []
     ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact)
     for system, cost in ready:
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         run, rankings = measure(system, cost, trial)
         runs.append(run)
-        if not limit:
-            call.keep(run)
+        call.keep(run)
         if run_out:
             write_run(rankings, run_out / f"{run.name}.trec", run.system)
             write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")
-        if run_out and sections and isinstance(system, Evidence):
-            section_run = rank_sections(system, trial.queries.values(), SECTION_DOCUMENTS)
-            write_run(section_run, run_out / f"{run.name}-sections.trec", run.system)
     click.echo(retrieval_table(runs))

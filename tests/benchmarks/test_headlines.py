@@ -60,11 +60,7 @@ def test_findings_compare_longmatch_with_the_best_other_program(origin: Origin) 
 
 def test_findings_name_device_and_precision_of_each_speed(origin: Origin) -> None:
     cases = [
-        Case(
-            id=END_TO_END,
-            labels={"device": f"{device}, 2 threads", "weights": "float32"},
-            values={"ratio": 4.0},
-        )
+        Case(id=END_TO_END, labels={"device": f"{device}, 2 threads", "weights": "float32"}, values={"ratio": 4.0})
         for device in ("cpu", "cuda:0")
     ]
     run = Run(task="throughput", dataset="papers", system="way to encode", origin=origin, cases=cases)

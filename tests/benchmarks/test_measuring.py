@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,28 +12,12 @@ import torch
 from click.testing import CliRunner
 from threadpoolctl import threadpool_info
 
-from benchmarks.isolation import (
-    Percentiles,
-    ProcessFailed,
-    limited_threads,
-    percentiles,
-    run_forked,
-    run_fresh,
-)
+from benchmarks.isolation import Percentiles, ProcessFailed, limited_threads, percentiles, run_fresh
 from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.runs import Case, Run, read_runs
 from engine.encoders.backbone import hardware
 from engine.errors import EngineError, QueryError
-
-
-def tell_sum(one: int, other: int, answer: Path) -> None:
-    answer.write_text(json.dumps({"sum": one + other}))
-
-
-def fail(_answer: Path) -> None:
-    raise ValueError("no numbers")
-
 
 MIB = 2**20
 
@@ -51,19 +34,6 @@ def refuse() -> dict[str, Any]:
 
 def die() -> dict[str, Any]:
     os._exit(7)
-
-
-@pytest.mark.slow
-def test_a_forked_process_returns_its_result_in_a_file(tmp_path: Path) -> None:
-    place = tmp_path / "one.x"  # a dot in a name does not begin a suffix
-    assert run_forked(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.x.tell_sum.json", "one.x.tell_sum.txt"]
-
-
-@pytest.mark.slow
-def test_the_error_of_a_failed_process_has_its_last_output_and_the_advice(tmp_path: Path) -> None:
-    with pytest.raises(ProcessFailed, match=r"(?s)^sum ended with 1 \(.*ValueError: no numbers\); add by hand$"):
-        run_forked(fail, name="sum", place=tmp_path / "one", advice="add by hand")
 
 
 @pytest.mark.slow

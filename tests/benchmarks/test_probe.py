@@ -1,69 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
-import numpy as np
-import pytest
-from click.testing import CliRunner
-
-from benchmarks.probing import FrozenVectors, LabelledCorpus, open_labelled
-from benchmarks.runs import Case, Run, read_header, read_run, run_files
-from benchmarks.systems import BuildCost
+from benchmarks.runs import Case, Run
 from benchmarks.tables.encoders import ProbeDetails, probe_table
-from benchmarks.tasks.probe import ProbeTrial, main, measure
 from indexer.origin import Origin
-from tests.benchmarks.labelled_corpus import write_labelled
-
-pytest.importorskip("sklearn")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_labelled(tmp_path / "places")
-
-
-def vectors_of(corpus: LabelledCorpus, misplaced: str) -> FrozenVectors:
-    """Each class has a direction of its own; one document has that of the other class."""
-    directions = {"sea": [1.0, 0.0], "sky": [0.0, 1.0]}
-    rows = [directions[corpus.labels[doc_id]][:: -1 if doc_id == misplaced else 1] for doc_id in corpus.doc_ids]
-    places = {doc_id: place for place, doc_id in enumerate(corpus.doc_ids)}
-    return FrozenVectors("document", "fake@0", places, np.array(rows, np.float32), BuildCost(2.5, 700))
-
-
-def test_a_run_holds_the_accuracy_of_each_document_and_draw(folder: Path, origin: Origin) -> None:
-    corpus = open_labelled(str(folder))
-    run = measure(vectors_of(corpus, "test-sky2"), ProbeTrial(corpus, (1, 5), 4, origin))
-    details = run.details_as(ProbeDetails)
-    assert [case.id for case in run.cases if not case.values["accuracy"]] == ["test-sky2"]
-    sea, sky = 2 * 6 / (2 * 6 + 1), 2 * 5 / (2 * 5 + 1)
-    assert (run.mean("accuracy"), details.macro_f1) == (round(11 / 12, 4), round((sea + sky) / 2, 4))
-    assert details.few_shot["5"]["accuracy"] == [round(11 / 12, 4)] * 4
-    assert (details.n_train, details.n_valid, len(run.cases), run.n_tokens) == (16, 8, 12, 700)
-    assert run.name == "places-document-fake-test"
-
-
-def test_the_command_writes_a_run_and_a_table(folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "tfidf", "--shots", "2,4", "--draws", "3", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    assert "| Task (test) | System | Accuracy [95 %] | Macro-F1 | 2 a class | 4 a class | p, TF-IDF |" in done.output
-    assert "| places (12) | tfidf | 1.000 [1.000, 1.000] | 1.000 | 1.000 ± 0.000 / 1.000 ± 0.000 |" in done.output
-    (run,) = map(read_run, run_files(tmp_path / "out"))
-    assert run.origin.command.endswith("run probe places --systems tfidf --shots 2,4 --draws 3")
-    few = {"accuracy": [1.0] * 3, "macro_f1": [1.0] * 3}
-    assert run.details_as(ProbeDetails).few_shot == {"2": few, "4": few}
-
-
-@pytest.mark.slow
-def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = ["--encoder", str(bert_folder), "--systems", "document", "--shots", "2", "--draws", "2"]
-    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    tokens = []
-    for _ in range(2):
-        assert CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False).exit_code == 0
-        tokens += [read_header(path)["n_tokens"] for path in run_files(tmp_path / "out")]
-    assert tokens[0] > 0 and tokens[1] == 0
-    assert len(list((tmp_path / "work").iterdir())) == 1
 
 
 def probe(system: str, wrong: int, origin: Origin, *, groups: str = "") -> Run:

@@ -8,19 +8,9 @@ from click.testing import CliRunner
 from benchmarks.datasets import Dataset, read_qrels, read_queries
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import BuildCost, Evidence
-from benchmarks.tasks.retrieval import (
-    ALL_SYSTEMS,
-    Trial,
-    main,
-    measure,
-    open_trial,
-    rank_sections,
-    section_ranking,
-)
+from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial
 from engine.index import Index
-from engine.text.document import Document
 from indexer.origin import Origin
-from tests.fakes import FakeEncoder
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None
 
 def test_cases_hold_the_words_of_queries_and_of_relevant_targets(dataset: Dataset, origin: Origin) -> None:
     # Title and heading are words of the text.
-    facts = open_trial(dataset, "test", 100, None, origin).facts
+    facts = open_trial(dataset, "test", 100, origin).facts
     assert facts == {"dog": {"words": 12, "target_words": 12}, "cat": {"words": 12, "target_words": (11 + 12) / 2}}
 
 
@@ -63,12 +53,6 @@ def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tm
     assert judgments == "dog 0 cat 1\ncat 0 kitten 2\ncat 0 dog 1\n"
 
 
-def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "bm25", "--limit", "1", "--out", str(tmp_path / "out")]
-    assert "| pets (1) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
-    assert runs_in(tmp_path / "out") == []
-
-
 def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
     def error_of(*arguments: str) -> str:
         return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
@@ -82,7 +66,7 @@ def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
 def test_judged_targets_that_are_not_in_the_corpus_are_reported(folder: Path) -> None:
     with (folder / "qrels.tsv").open("a") as file:
         file.write("cat\tlion\t1\n")
-    done = CliRunner().invoke(main, [str(folder), "--systems", "bm25", "--limit", "2"])
+    done = CliRunner().invoke(main, [str(folder), "--systems", "bm25", "--out", str(folder)])
     assert "pets: 1 relevant targets are not in corpus.jsonl.gz, the first is 'lion'" in done.stderr
 
 
@@ -90,31 +74,12 @@ def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
     folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
-    runs = ["--run-out", str(tmp_path / "runs"), "--sections"]
-    CliRunner().invoke(main, [*options, *runs, "--out", str(tmp_path / "out")], catch_exceptions=False)
+    CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)
     written = runs_in(tmp_path / "out")
     assert [run.name for run in written] == [
         f"pets_quick-{name}-test" for name in ("bm25", "chunks-bert", "document-bert", "evidence-bert", "words")
     ]
     assert all("--quick" in run.origin.command for run in written)
-    (line, *_) = (tmp_path / "runs" / "pets_quick-evidence-bert-test-sections.trec").read_text().splitlines()
-    assert line.split()[2].endswith("#0")
-
-
-def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus: list[Document]) -> None:
-    with Index.open(built_folder, encoder=FakeEncoder()) as index:
-        system = Evidence(index, "fake")
-        hits = system.hits(corpus[3], k=4)
-        rankings = rank_sections(system, corpus[3:5], k=4)
-    summed: dict[str, float] = {}
-    for hit in hits:
-        for pair in hit.breakdown.pairs:
-            name = f"{hit.doc_id}#{pair.target_section}"
-            summed[name] = summed.get(name, 0) + sum(part.contribution for part in pair.parts) + pair.words
-    assert dict(rankings["doc003"]) == pytest.approx(summed)
-    scores = [score for _, score in rankings["doc003"]]
-    assert scores == sorted(scores, reverse=True)
-    assert list(rankings) == ["doc003", "doc004"] and section_ranking([]) == []
 
 
 def test_words_alone_need_no_encoder(folder: Path, tmp_path: Path) -> None:

@@ -7,17 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.metrics import evaluate
-from benchmarks.runs import (
-    KEPT,
-    Run,
-    RunError,
-    ranked_case,
-    read_header,
-    read_run,
-    run_files,
-    same_cases,
-    write_run,
-)
+from benchmarks.runs import KEPT, Run, RunError, ranked_case, read_header, read_run, run_files, same_cases, write_run
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.formats.trec import write_qrels, write_run
-from benchmarks.score import by_document, main, score_run
+from benchmarks.score import main, score_run
 from benchmarks.significance import bootstrap_interval, randomization_p
 
 QRELS = {"a": {"x": 2, "y": 1}, "b": {"x": 1, "z": 0}, "c": {"w": 1}, "none": {"x": 0}}
@@ -21,8 +21,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     write_qrels(QRELS, tmp_path / "pets.qrels")
     write_run(RUN, tmp_path / "mine.trec", "mine")
     write_run(OTHER, tmp_path / "other.trec", "other")
-    write_run({"a": [("y#2", 3.0), ("y#0", 2.0), ("x#1", 1.0)]}, tmp_path / "sections.trec", "mine")
-    names = ("pets.qrels", "mine.trec", "other.trec", "sections.trec")
+    names = ("pets.qrels", "mine.trec", "other.trec")
     return {name: str(tmp_path / name) for name in names}
 
 
@@ -38,10 +37,6 @@ def test_two_runs_are_compared_query_by_query() -> None:
     assert score.p == randomization_p([1, 0.5, 0], [1, 1, 1], seed=0)
 
 
-def test_a_document_has_the_rank_and_score_of_its_best_section() -> None:
-    assert by_document([("y#2", 3.0), ("x#1", 2.0), ("y#0", 1.0)]) == [("y", 3.0), ("x", 2.0)]
-
-
 def test_the_command_judges_a_run_and_queries_without_relevant_targets_are_passed_over(files: dict[str, str]) -> None:
     table = output_of(files["mine.trec"], files["pets.qrels"]).splitlines()
     assert table[0] == "| 3 queries | mine.trec [95 %] |"
@@ -51,15 +46,6 @@ def test_the_command_judges_a_run_and_queries_without_relevant_targets_are_passe
     assert paired[5].endswith("| 1.0000 | 1.000 |")
     first, *_ = [json.loads(line) for line in output_of(files["mine.trec"], files["pets.qrels"], "--json").splitlines()]
     assert (first["measure"], first["p"]) == ("nDCG@10", None)
-
-
-def test_runs_of_sections_are_judged_by_their_documents(files: dict[str, str]) -> None:
-    lines = output_of(files["sections.trec"], files["pets.qrels"], "--by-document", "--json").splitlines()
-    values = {score["measure"]: score["mean"] for score in map(json.loads, lines)}
-    assert (values["MRR@10"], values["Recall@10"]) == pytest.approx((1 / 3, 1 / 3))
-    assert output_of(files["mine.trec"], files["pets.qrels"], "--by-document") == (
-        "Error: the target 'y' names no section; it must be DOC#SEC, SEC a number from 0"
-    )
 
 
 def test_files_that_do_not_fit_are_reported_in_one_line(files: dict[str, str], tmp_path: Path) -> None:

@@ -61,10 +61,7 @@ RFC 9999                     Two Pages                      March 1997
 def test_pages_are_joined_and_only_the_body_is_read() -> None:
     sections, labels = parse_rfc(RFC)
     assert list(sections) == [
-        (
-            "Abstract",
-            "A short text with a long sentence that the end of the first page cuts and the second page ends.",
-        ),
+        ("Abstract", "A short text with a long sentence that the end of the first page cuts and the second page ends."),
         ("1 Introduction", "The keywords are in [KEY] and [RFC 2119].\n\n| left | right |"),
         ("1.1 Purpose", "Numbered and indented."),
         ("2 Security Considerations", "None, see [2]."),

@@ -53,10 +53,7 @@ def test_a_page_becomes_sections_and_its_see_also_is_left_out() -> None:
             "An ABACUS (plural abaci) is a tool that counts, and it is old. It has beads and a frame.\n\n"
             "Its energy is\n\nas was found much later by somebody else entirely.",
         ),
-        (
-            "Old tools",
-            "Name Used in Suanpan China, and many other places Soroban Japan, and many other places",
-        ),
+        ("Old tools", "Name Used in Suanpan China, and many other places Soroban Japan, and many other places"),
         ("Legacy", "People still learn to use it, and some are faster than machines."),
     ]
 

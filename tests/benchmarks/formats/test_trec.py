@@ -5,14 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.formats.lines import FormatError
-from benchmarks.formats.trec import (
-    parse_section_target,
-    read_qrels,
-    read_run,
-    section_target,
-    write_qrels,
-    write_run,
-)
+from benchmarks.formats.trec import read_qrels, read_run, write_qrels, write_run
 
 
 def test_a_run_has_six_columns(tmp_path: Path) -> None:
@@ -67,11 +60,3 @@ def test_an_id_that_columns_cannot_hold_is_refused(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="is empty or holds white space"):
             write_run({"q": [(bad, 1.0)]}, tmp_path / "run", "tag")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_section_is_a_target_of_its_own() -> None:
-    assert section_target("C#", 12) == "C##12"
-    assert parse_section_target("C##12") == ("C#", 12)
-    for target in ("doc", "doc#", "#3", "doc#a"):
-        with pytest.raises(FormatError, match="names no section; it must be DOC#SEC"):
-            parse_section_target(target)

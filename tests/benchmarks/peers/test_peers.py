@@ -9,12 +9,14 @@ from click.testing import CliRunner, Result
 
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers import peer
-from benchmarks.peers.peer import PEERS, Entry, check_packages, versions
+from benchmarks.peers.peer import PEERS, Entry, check_packages, peer_config, versions
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.tables.peers import PeerDetails
 from benchmarks.tasks.peers import main
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.errors import MissingExtra
+from engine.encoders.mean import MeanEncoder
+from engine.errors import EncoderError, MissingExtra
+from tests.encoders.tiny import tiny_smith
 
 
 def run(*arguments: object) -> Result:
@@ -83,24 +85,18 @@ def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder
     assert "depth" in best.settings and "depth" not in summed.settings
 
 
-@pytest.mark.slow
-def test_a_failed_peer_is_reported_and_only_it_is_measured_again(
+def test_a_failed_peer_is_reported_and_writes_no_run(
     folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise MissingExtra("the peer", "no-such-package", "peers")
 
-    options = [folder, "--quick", "--threads", "1", "--encoder", bert_folder, "--out", tmp_path / "out"]
-    options += ["--peers", "longmatch,txtai"]
     monkeypatch.setattr("benchmarks.tasks.peers.check_packages", lambda _: None)
-    monkeypatch.setattr("benchmarks.tasks.peers.versions", lambda _: {})
-    assert run(*options[:-1], "longmatch").exit_code == 0
-    before = read(tmp_path / "out")
     monkeypatch.setattr("benchmarks.tasks.peers.build_in_process", fail)
-    again = run(*options)
-    assert again.exit_code == 1 and "1 of 2 failed" in again.output
-    assert again.stderr.count("is there, of the same commit, data and versions") == 1
-    assert read(tmp_path / "out") == before
+    options = [folder, "--quick", "--encoder", bert_folder, "--out", tmp_path / "out", "--peers", "longmatch"]
+    done = run(*options)
+    assert done.exit_code == 1 and "1 of 1 failed; to measure those alone again: --peers longmatch" in done.output
+    assert read(tmp_path / "out") == {}
 
 
 def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None:
@@ -123,3 +119,21 @@ def test_versions_are_those_of_the_distributions() -> None:
     assert versions("longmatch") == {}
     pytest.importorskip("sentence_transformers")
     assert set(versions("st-chunks")) == {"sentence-transformers"}
+
+
+def test_a_backbone_is_shared_as_it_is(bert_folder: Path) -> None:
+    config = peer_config(str(bert_folder), dtype="float32", threads=2)
+    assert (config.backbone, config.pooling, config.max_tokens, config.threads) == (bert_folder, "mean", 48, 2)
+    assert (config.dtype, config.n_special, config.width) == ("float32", 2, 32)
+    assert config.label.startswith("bert@")
+
+
+def test_a_saved_mean_encoder_is_shared_with_its_pooling(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    mean_encoder.save_pretrained(tmp_path / "saved")
+    assert peer_config(str(tmp_path / "saved"), dtype="same", threads=1).pooling == "mean"
+
+
+def test_layers_that_no_peer_has_are_refused(bert_folder: Path, tmp_path: Path) -> None:
+    tiny_smith(bert_folder).save_pretrained(tmp_path / "smith")
+    with pytest.raises(EncoderError, match="is of the kind 'smith', whose layers no peer can load; peers share"):
+        peer_config(str(tmp_path / "smith"), dtype="same", threads=1)

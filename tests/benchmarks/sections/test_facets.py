@@ -203,11 +203,7 @@ def test_ties_are_the_mean_over_all_their_orders() -> None:
 
 
 QUERIES = list(zip("abcde", [0.5, 0.4, 0.3, 0.2, 0.1], [1, 1, 2, 2, 2], strict=True))  # name, value, fold
-LARGEST = {
-    "relevant": [1.0, 0.5, None, 1.0, 0.5],
-    "irrelevant": [0.5, None, 0.5, 0.0, 0.0],
-    "by chance": [0.25] * 5,
-}
+LARGEST = {"relevant": [1.0, 0.5, None, 1.0, 0.5], "irrelevant": [0.5, None, 0.5, 0.0, 0.0], "by chance": [0.25] * 5}
 OF_INDEX = tuple(ranking for ranking in Ranking if ranking is not Ranking.MODEL)  # rankings that every encoder has
 
 

@@ -49,17 +49,7 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
     long_folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     ENCODERS["smith fixed normal"](bert_folder).save_pretrained(tmp_path / "encoder")
-    given = [
-        str(long_folder),
-        "--encoder",
-        str(tmp_path / "encoder"),
-        "--queries",
-        "1",
-        "--encoded",
-        "1",
-        "--random",
-        "2",
-    ]
+    given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--queries", "1", "--encoded", "1"]
     given += ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     runs = [read_run(path) for path in run_files(tmp_path / "out")]
@@ -72,7 +62,7 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
 
 @pytest.mark.slow
 def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    options = ["--queries", "2", "--random", "2", "--encoded", "1"]
+    options = ["--queries", "2", "--encoded", "1"]
     folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), *options, *folders]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
@@ -80,7 +70,7 @@ def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folde
     assert len(runs) == 12  # three orders of two sides, rescored in two ways
     run = runs["long-breakdown-bert-chunk-stored-query-test"]
     assert (run.details["n_documents"], run.details["n_hits"], sorted(run.case_ids)) == (24, 2, ["d0", "d2"])
-    assert "--queries 2 --random 2 --encoded 1" in run.origin.command
+    assert "--queries 2 --encoded 1" in run.origin.command
     assert "| long | bert | query, stored (2) | deletion, area (low) |" in done.output
 
 

@@ -109,13 +109,13 @@ def test_an_index_is_grown_published_and_searched(
         return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
 
     monkeypatch.setattr(growth, "run_fresh", run_here)  # processes would take minutes to start
-    options = ["--chunks", "2500", "--queries", "3", "--query-chunks", "5", "--factory", "Flat", "--cap", "4GiB"]
+    options = ["--chunks", "2500", "--queries", "3", "--cap", "4GiB"]
     places = ["--quick", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(real_folder), *options, *places])
     assert done.exit_code == 0, done.output
     (run,) = map(read_run, run_files(tmp_path / "out"))
     assert [case.id.rpartition(", ")[2] for case in run.cases] == ["real queries", "synthetic queries"]
     for case in run.cases:
-        assert (case.labels["factory"], case.values["queries"], case.values["recall"]) == ("Flat", 3, 1)
+        assert (case.values["queries"], case.values["recall"]) == (3, 1)
         assert 0 < case.values["p50, ms"] <= case.values["p99, ms"] and case.values["memory searching, MiB"] == 80
     assert {name for name, cap in caps.items() if cap == 4 << 30} == {"grow", "publish", "latency", "throughput"}
