@@ -1,6 +1,7 @@
-"""Draws the tables of README, results and docs from committed runs, and from nothing else.
+"""Draws tables and pictures of README, results and docs from committed runs, and from nothing else.
 
-A table is between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`.
+A table is between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`. A picture of `PICTURES` is
+drawn where a page names `pictures/NAME-light.svg`, together with `pictures/NAME-dark.svg`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from benchmarks.tables.findings import findings_table, headline_table
 from benchmarks.tables.orderings import orderings_table
 from benchmarks.tables.pairs import pairs_table
 from benchmarks.tables.peers import peers_table
+from benchmarks.tables.pictures import PICTURES, THEMES, drawn_picture
 from benchmarks.tables.pivot import case_tables
 from benchmarks.tables.quality import length_table, overview_table, parts_table, retrieval_table
 from benchmarks.tables.sections import facets_table, faithfulness_table, planted_table
@@ -33,6 +35,7 @@ PAGES = (
     *sorted((_FOLDER / "results").glob("*.md")),
 )
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
+_PICTURE = re.compile(r'srcset="((?:\w+/)*pictures/)([\w-]+)-dark\.svg"')
 
 
 class ReportError(EngineError):
@@ -120,6 +123,18 @@ def drawn(text: str, runs: Sequence[Run]) -> str:
     return text
 
 
+def pictures_of(page: Path, text: str, runs: Sequence[Run]) -> dict[Path, str]:
+    """The files of the pictures that a page with drawn tables shows, in both themes."""
+    files, blocks = {}, {match[2]: match[3] for match in _BLOCK.finditer(text)}
+    for folder, name in dict.fromkeys(_PICTURE.findall(text)):
+        if name not in PICTURES:
+            raise ReportError(f"there is no picture {name!r}; name one of {', '.join(PICTURES)}")
+        table = blocks.get(PICTURES[name].table) or TABLES[PICTURES[name].table].text(runs)
+        for theme in THEMES:
+            files[page.parent / folder / f"{name}-{theme}.svg"] = drawn_picture(PICTURES[name], table, theme)
+    return files
+
+
 @program
 @click.option(
     "--page",
@@ -130,9 +145,9 @@ def drawn(text: str, runs: Sequence[Run]) -> str:
     help="Page with tables; may be repeated.  [default: README.md, RESULTS.md, results/*.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the runs.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its runs, or is missing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table or picture differs from its runs.")
 def main(pages: tuple[Path, ...], results: Path, check: bool) -> None:
-    """Draw the tables of the pages from runs.
+    """Draw the tables and pictures of the pages from runs.
 
     --check also fails for a task whose runs no table shows. `list NAME` prints what changed since a run.
 
@@ -141,26 +156,32 @@ def main(pages: tuple[Path, ...], results: Path, check: bool) -> None:
         python -m benchmarks report --check
     """
     runs = read_runs(results)
-    before = {page: page.read_text("utf-8") for page in pages}
-    after = {page: _drawn_page(page, text, runs) for page, text in before.items()}
+    after: dict[Path, str] = {}
+    for page in pages:
+        after |= _drawn_page(page, page.read_text("utf-8"), runs)
     if check:
-        _check(before, after, runs)
+        _check(after, runs)
         return
-    for page, text in after.items():
-        page.write_text(text, "utf-8")
+    for file, text in after.items():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")
 
 
-def _drawn_page(page: Path, text: str, runs: Sequence[Run]) -> str:
+def _drawn_page(page: Path, text: str, runs: Sequence[Run]) -> dict[Path, str]:
     try:
-        return drawn(text, runs)
+        text = drawn(text, runs)
+        return {page: text, **pictures_of(page, text, runs)}
     except ReportError as error:
         raise click.ClickException(f"{page.name}: {error}") from error
 
 
-def _check(before: Mapping[Path, str], after: Mapping[Path, str], runs: Sequence[Run]) -> None:
-    stale = [page.name for page in after if after[page] != before[page]]
+def _check(after: Mapping[Path, str], runs: Sequence[Run]) -> None:
+    committed = {file: file.read_text("utf-8") if file.is_file() else "" for file in after}
+    stale = [file.name for file in after if after[file] != committed[file]]
     if stale:
-        raise click.ClickException(f"the tables of {' and '.join(stale)} are stale; run python -m benchmarks report")
+        raise click.ClickException(
+            f"drawn anew, these would change: {', '.join(stale)}; run python -m benchmarks report"
+        )
     if missing := not_shown(after.values(), runs):
         blocks = ", ".join(f"<!-- results:{name} -->" for name in missing)
         raise click.ClickException(

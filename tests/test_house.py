@@ -68,7 +68,7 @@ def module_name(file: Path) -> str:
     ("packages", "max_lines", "max_files"),
     [
         (PRODUCT, 57_460, 313),
-        (("benchmarks",), 12_090, 79),
+        (("benchmarks",), 12_240, 80),
     ],
     ids=["product", "benchmarks"],
 )
@@ -81,7 +81,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     ("benchmarks", "max_lines"),
     [
         (False, 43_010),
-        (True, 6_920),
+        (True, 6_990),
     ],
     ids=["product", "benchmarks"],
 )
