@@ -34,6 +34,7 @@ from engine.store.documents import content_hash
 from engine.store.lookup import check_fields
 from engine.store.partitioned import index_facts, open_snapshot
 from engine.store.snapshot import Positions, Snapshot
+from engine.store.where import DATE_FIELDS, dated_text
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
@@ -225,7 +226,8 @@ class Index:
         encoding = self._encode_candidates(weighted, used)
         found = result_view((novelty if is_novelty else ranked)(self.searcher(used.scoring), weighted, used))
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
-        completed = replace(self._completed(found, encoding, used.scoring, origin), copies=copies)
+        completed = self._completed(found, encoding, used.scoring, origin)
+        completed = replace(completed, copies=copies, n_undated=self._n_undated(request))
         self.record(completed)
         return self._explained(completed) if used.explain is Explain.MODEL else completed
 
@@ -265,7 +267,8 @@ class Index:
         results = []
         for result, encoding, query in zip_longest(found.results, encodings, queries):
             origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
-            results.append(self._completed(result, encoding, used.scoring, origin))
+            completed = self._completed(result, encoding, used.scoring, origin)
+            results.append(replace(completed, n_undated=self._n_undated(request)))
         is_partial = any(result.status is Status.PARTIAL for result in results)
         left_out = sorted({doc_id for doc_id in copies if doc_id not in queries})
         status = Status.PARTIAL if is_partial else found.status
@@ -284,8 +287,17 @@ class Index:
             self.position(doc_id)
         if request.where is not None:
             check_fields(self.snapshot, request.where)
+        if request.before is not None and self.n_documents and not any(map(self.snapshot.has_field, DATE_FIELDS)):
+            raise QueryError(f"no document has a date: a field {', '.join(DATE_FIELDS)}; leave out before")
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
+
+    def _n_undated(self, request: Request) -> int | None:
+        """Documents that pass the filter of a request and have no date; None where it has no date either."""
+        if request.before is None:
+            return None
+        is_undated = ~self.snapshot.matching(dated_text())
+        return int(np.count_nonzero(is_undated[self.matching(request.where)]))
 
     def _source(self, query: Document | str) -> Query:
         """A document, or an indexed document by its doc_id, with its vectors."""

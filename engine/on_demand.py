@@ -165,4 +165,6 @@ class OnDemand:
 
 def _best_by_words(request: Request) -> Request:
     """The request for the documents that are candidates or wanted, from the first rank on."""
-    return Request(k=max(WANTED, request.candidates), where=request.where, without=request.without)
+    return Request(
+        k=max(WANTED, request.candidates), where=request.where, before=request.before, without=request.without
+    )

@@ -180,6 +180,7 @@ class Result(Sequence[Hit]):
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
     copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
     floor: Floor | None = None  # scores of unrelated documents; None where they are not known
+    n_undated: int | None = None  # documents left out by `before`, as they have no date; None without `before`
     sections: tuple[SectionNovelty, ...] | None = None  # of a search for novelty: most novel first
     # Of a comparison: folder of the index with the thresholds and word statistics, "" without an index.
     background: str | None = None

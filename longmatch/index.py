@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ class SearchOptions(TypedDict, total=False):
     k: int
     offset: int
     where: Where | None
+    before: str | datetime.date | None
     without: str | Sequence[str] | None
     with_itself: bool
     skip: str | Sequence[str]
@@ -223,6 +225,9 @@ class Index:
             where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
                 `engine.store.where`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
+            before: only documents dated before this day: "2019", "2019-06" or "2019-06-01" (or a `datetime.date`), by
+                the first of the fields date, published, publication_date, created and year that holds a date in
+                ISO format. A year or a month counts as its last day, and `result.n_undated` documents have no date.
             without: doc_id of a document to leave out, or several.
             with_itself: keep documents with the same content as the query among the hits; `result.copies` names them
                 otherwise.

@@ -97,6 +97,7 @@ def head_dict(result: Result) -> dict[str, Any]:
         "status": result.status.value,
         **(found if is_ranking else {}),
         "n_searched": result.n_searched,
+        "n_undated": result.n_undated,
         "seconds": round(result.seconds, 6),
         "language": result.language,
         "reference": result.reference,

@@ -9,7 +9,7 @@ from typing import Any
 from engine.report.contract import JOINT_VERSION, head_dict, hit_dicts
 from engine.report.lines import Line, Run, Style, cut, line
 from engine.report.shares import summary
-from engine.report.table import WIDTH, hit_lines, reach_note, title_line
+from engine.report.table import WIDTH, hit_lines, reach_note, title_line, undated_note
 from engine.result import N_MATCHES, JointResult
 from engine.text.outside import safe
 
@@ -29,6 +29,7 @@ def joint_dict(result: JointResult, *, n_pairs: int | None = N_MATCHES) -> dict[
         "queries": queries,
         "status": result.status.value,
         "n_searched": result.n_searched,
+        "n_undated": heads[0]["n_undated"],
         "seconds": round(result.seconds, 6),
         "language": heads[0]["language"],
         "reference": heads[0]["reference"],
@@ -66,7 +67,10 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
         head = line(Run("like    " if weight > 0 else "unlike  ", Style.FAINT), Run(one.query.title, Style.TITLE))
         lines.append(cut(head, width))
     reach = reach_note(result.floor, result.nothing_stands_out, list(result.scores))
-    notes = [f"{result.n_searched:,} searched, {result.status.value}; {len(result)} hits", reach]
+    notes = [
+        f"{result.n_searched:,} searched{undated_note(result.results[0])}, {result.status.value}; {len(result)} hits",
+        reach,
+    ]
     lines += [*(cut(line(Run(f"        {note}", Style.FAINT)), width) for note in notes), line()]
     for hit in joint_dict(result, n_pairs=n_pairs)["hits"]:
         lines += title_line(hit, width)

@@ -84,7 +84,7 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
 
 def _head(result: Result, width: int) -> list[Line]:
     n_hits = len(result.hits)
-    searched = f"{result.n_searched:,} searched, {result.status.value}"
+    searched = f"{result.n_searched:,} searched{undated_note(result)}, {result.status.value}"
     counts = f"{n_hits} of {result.n_found:,} matching"
     if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
@@ -93,6 +93,11 @@ def _head(result: Result, width: int) -> list[Line]:
         notes += encoding_lines(result.encoding)
     title = line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE))
     return [cut(title, width), *(cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes)]
+
+
+def undated_note(result: Result) -> str:
+    """How many documents were left out as they have no date; "" without a cut-off by date."""
+    return "" if result.n_undated is None else f" ({result.n_undated:,} without a date left out)"
 
 
 def floor_note(result: Result) -> str:
@@ -276,7 +281,7 @@ def _compared_document(mark: str, document: Document, coverage: Coverage) -> lis
 def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
     """The sections, most novel first, each with the document that contains most of it."""
     sections = result_dict(result, n_pairs=n_pairs)["sections"]
-    searched = f"{result.n_searched:,} searched for each section, {result.status.value}"
+    searched = f"{result.n_searched:,} searched for each section{undated_note(result)}, {result.status.value}"
     notes = [f"{coverage_note(result.query_coverage)}; {searched}", f"{len(sections)} sections, most novel first"]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)

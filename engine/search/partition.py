@@ -43,7 +43,7 @@ class Selection:
     @classmethod
     def of(cls, request: Request) -> Selection:
         """The documents that a request searches."""
-        return cls(request.where, request.without, request.exact)
+        return cls(request.filter, request.without, request.exact)
 
 
 @dataclass(frozen=True, slots=True)

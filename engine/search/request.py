@@ -81,6 +81,14 @@ class Request:
             in_novelty=True,
         ),
     )
+    before: str | None = field(
+        default=None,
+        metadata=_about(
+            "Only documents dated before this day, as 2019, 2019-06 or 2019-06-01; those without a date are counted.",
+            value="DATE",
+            in_novelty=True,
+        ),
+    )
     without: tuple[str, ...] = field(
         default=(), metadata=_about("Leave this document out of the hits.", value="ID", in_novelty=True)
     )
@@ -209,6 +217,17 @@ class Request:
         """The constants of the score, those of the mode by default."""
         return self.scoring or Scoring()
 
+    @property
+    def filter(self) -> str | None:
+        """The metadata filter of `where` and `before` together."""
+        if self.before is None:
+            return self.where
+        # Loads SQLAlchemy, which the help of commands does not need.
+        from engine.store.where import before_text
+
+        dated = before_text(self.before)
+        return dated if self.where is None else f"({self.where}) and ({dated})"
+
     def leaving_out(self, *doc_ids: str) -> Request:
         """The same search, with further documents left out."""
         return replace(self, without=tuple(dict.fromkeys((*doc_ids, *self.without)))) if doc_ids else self
@@ -241,11 +260,8 @@ class Parameter:
         """
         if value is None and self.is_optional:
             return None
-        if self.name == "where":
-            # Loads SQLAlchemy, which the help of commands does not need.
-            from engine.store.where import filter_text
-
-            return filter_text(value)
+        if self.name in ("where", "before"):
+            return _filter(self.name, value)
         if self.kind in (int, float):
             return value if value in self.about.choices else self._number(value)
         if self.kind is tuple:
@@ -309,6 +325,17 @@ class Parameter:
         if value is not None and not isinstance(value, Mapping):
             raise QueryError(f'the weights are {type(value).__name__}; pass a dict, as {{"claims": 3, "abstract": 0}}')
         return {} if value is None else value
+
+
+def _filter(name: str, value: object) -> str | None:
+    # Loads SQLAlchemy, which the help of commands does not need.
+    from engine.store.where import filter_text, first_day
+
+    if name == "where":
+        return filter_text(value)
+    if (day := first_day(str(value))) is None:
+        raise QueryError(f"before is {str(value)!r:.40}; it must be a date, as 2019, 2019-06 or 2019-06-01")
+    return day
 
 
 @cache

@@ -251,7 +251,7 @@ class Searcher:
 
     def allowed(self, request: Request) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass the metadata filter and are not to be left out."""
-        return allowed_documents(self.snapshot, request.where, request.without)
+        return allowed_documents(self.snapshot, request.filter, request.without)
 
     @property
     def _bases(self) -> NDArray[np.int64]:

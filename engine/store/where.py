@@ -5,13 +5,16 @@
     term       := 'not' term | '(' filter ')' | comparison
     comparison := key ('=' | '!=' | '<' | '<=' | '>' | '>=') value
                 | key 'in' '(' value (',' value)* ')'
-                | key 'like' value | key 'exists'
+                | key 'like' value | key 'exists' | key 'before' value
 
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
 it is not a plain word, and double a backtick in it. A value is 'text', "text", a number,
 true or false. Where the metadata value is a list, a comparison holds if it holds for
 an element; a missing key satisfies no comparison but `!=`. A number is compared with a
 text that is a number as numbers; with any other text it is neither equal nor in an order.
+`before` compares dates: 2019, '2019-06' or '2019-06-01', of which the value of the filter counts as its first day and
+a metadata value as its last, so that what passes is certainly before. A time after the day does not matter, and other
+metadata values do not pass.
 
 Filters given as a dict are converted to this language:
 
@@ -42,7 +45,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn, TypeAlias, TypeGuard
 
-from sqlalchemy import ColumnElement, Float, and_, cast, exists, false, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, Float, String, and_, cast, exists, false, func, literal, not_, or_, select
 
 from engine.errors import QueryError
 from engine.store.catalog import DocumentRow
@@ -66,6 +69,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 _Test: TypeAlias = Callable[[Any, Any], Any]  # of the value and the type of an element
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?", re.ASCII)
+_DATE_GLOBS = [["[0-9]" * 4, *["[0-9]" * 2] * n] for n in range(3)]
+_LAST_DAY = "9999-12-31"
+DATE_FIELDS = ("date", "published", "publication_date", "created", "year")  # of metadata, the first one counts
 _COLUMNS = {"doc_id": DocumentRow.doc_id, "title": DocumentRow.title, "source": DocumentRow.source}
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
 
@@ -229,9 +236,14 @@ class _Parser:
         if self._take_if("!=", "<>"):
             unwanted = self._value()
             return not_(_any_element(key, _comparing("=", unwanted)))
+        if self._take_if("before"):
+            if (day := first_day(str(self._value()))) is None:
+                self.position -= 1
+                raise self._error("a date, as 2019, '2019-06' or '2019-06-01'")
+            return _any_element(key, _before(day))
         sign = self._take_if(*_COMPARE)
         if sign is None:
-            raise self._error("one of = != < <= > >= in like exists")
+            raise self._error("one of = != < <= > >= in like exists before")
         value = self._value()
         return _any_element(key, _comparing(sign, value))
 
@@ -260,6 +272,38 @@ def _comparing(sign: str, value: str | int | float) -> _Test:
         return or_(of_number, and_(kind == "text", _is_numeric(column), compare(cast(column, Float), value)))
 
     return test
+
+
+def first_day(date: str) -> str | None:
+    """The first day of a date in ISO format that may lack day and month; None where it is no date."""
+    if not _DATE.fullmatch(date):
+        return None
+    try:
+        return datetime.date.fromisoformat(f"{date}-01-01"[:10]).isoformat()
+    except ValueError:
+        return None
+
+
+def _before(day: str) -> _Test:
+    def test(column: Any, _kind: Any) -> Any:  # noqa: ANN401
+        date = func.substr(cast(column, String), 1, 10)
+        is_date = or_(*(date.bool_op("GLOB")("-".join(digits)) for digits in _DATE_GLOBS))
+        return and_(is_date, date.concat("-99") < day)  # after all days of a year or a month
+
+    return test
+
+
+def before_text(day: str) -> str:
+    """The filter of the documents that are dated before a day, by the first of `DATE_FIELDS` that holds a date."""
+    text = ""
+    for key in reversed(DATE_FIELDS):
+        text = f"{key} before '{day}'" + (f" or not {key} before '{_LAST_DAY}' and ({text})" if text else "")
+    return text
+
+
+def dated_text() -> str:
+    """The filter of the documents that have a date in one of `DATE_FIELDS`."""
+    return " or ".join(f"{key} before '{_LAST_DAY}'" for key in DATE_FIELDS)
 
 
 def _as_number(value: str | int | float) -> int | float | None:

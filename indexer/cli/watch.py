@@ -45,7 +45,7 @@ NOTHING_NEW = 4  # exit status
     help="Holds what was printed; made by the first run.",
 )
 @as_option
-@request_options("k", "where", "without", "skip", "weights", "least", "exact", "candidates", **STANDING)
+@request_options("k", "where", "before", "without", "skip", "weights", "least", "exact", "candidates", **STANDING)
 @pairs_option(None, "3, in HTML 10")
 @format_option(["table", "jsonl", "html"])
 @file_options

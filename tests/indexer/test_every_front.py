@@ -37,6 +37,7 @@ VALUES: dict[str, Any] = {
     "k": 2,
     "offset": 1,
     "where": "year >= 2003",
+    "before": "2006-06-01",
     "without": ["dog.md"],
     "with_itself": True,
     "skip": ["references"],

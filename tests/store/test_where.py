@@ -140,7 +140,7 @@ def test_any_quoted_text_is_read_unchanged(text: str) -> None:
     ("where", "expected", "character", "found"),
     [
         ("", "a metadata key", 1, ""),
-        ("year", "one of = != < <= > >= in like exists", 5, ""),
+        ("year", "one of = != < <= > >= in like exists before", 5, ""),
         ("year =", "a value ('text', a number, true or false)", 7, ""),
         ("year = = 3", "a value ('text', a number, true or false)", 8, "= 3"),
         ("year = 3 family = 'x'", "'and', 'or' or the end", 10, "family = 'x'"),
