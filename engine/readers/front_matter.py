@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -20,6 +21,16 @@ _YAML = re.compile(
     re.MULTILINE,
 )
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
+_TOML_NAMED = re.compile(r"\A---toml[ \t]*\n(?P<fields>.*?)^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_JSON = re.compile(
+    r"\A(?:(?:---json|;;;)[ \t]*\n(?P<fields>.*?)^(?:---|;;;)[ \t]*$\n?|(?P<bare>\{[ \t]*\n.*?\n\}[ \t]*$)\n)",
+    re.MULTILINE | re.DOTALL,
+)
+_TITLE_BLOCK = re.compile(
+    r"\A%[ \t]+(?P<title>[^\n]+(?:\n[ \t]+[^\n]+)*)\n"
+    r"(?:%[ \t]*(?P<authors>[^\n]*(?:\n[ \t]+[^\n]+)*)\n(?:%[ \t]*(?P<date>[^\n]*)\n)?)?(?=[ \t]*\n)"
+)  # of pandoc
+_NOTE = re.compile(r"\^?\[\^?[^\[\]]*\]$")  # behind a name
 _LINE = re.compile(r"[A-Za-z_][\w .-]{0,100}:(?:\s|$)|[ \t#]|-\s|$")  # of fields that a parser of YAML may refuse
 _FIELD = re.compile(r"([A-Za-z_][\w .-]{0,100}?)[ \t]*:(?:[ \t]+(.*))?$")
 _AUTHORS = ("authors", "author", "by", "creator")
@@ -27,12 +38,29 @@ _AUTHORS = ("authors", "author", "by", "creator")
 
 def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
     """The fields before a text, and the text after them; no fields where it starts with a mere rule."""
-    for pattern, parse in ((_YAML, _yaml), (_TOML, _toml)):
+    forms = ((_YAML, _yaml), (_TOML, _toml), (_TOML_NAMED, _toml), (_JSON, _json), (_TITLE_BLOCK, None))
+    for pattern, parse in forms if text.startswith(("---", "+++", ";;;", "{", "%")) else ():
         match = pattern.match(text, 0, _MAX_CHARS)
-        fields = parse(match["fields"]) if match else None
+        fields = None if match is None else _title_block(match) if parse is None else parse(_fields_of(match))
         if match is not None and fields is not None:
             return fields, text[match.end() :]
     return {}, text
+
+
+def _fields_of(match: re.Match[str]) -> str:
+    return next((text for text in match.groupdict().values() if text is not None), "")
+
+
+def _title_block(match: re.Match[str]) -> dict[str, MetadataValue] | None:
+    names = [" ".join(line.split()) for line in (match["authors"] or "").split("\n")]
+    return _flat({"title": match["title"], "authors": "; ".join(names), "date": match["date"] or None})
+
+
+def _json(lines: str) -> dict[str, MetadataValue] | None:
+    try:
+        return _flat(json.loads(lines))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _toml(lines: str) -> dict[str, MetadataValue] | None:
@@ -85,12 +113,13 @@ def _flat(fields: object) -> dict[str, MetadataValue] | None:
         return None
     flat: dict[str, MetadataValue] = {}
     for key, value in fields.items():
+        name = "title" if str(key).lower() == "title" else str(key)
         try:
-            flat |= flattened({str(key): value})
+            flat |= flattened({name: value})
         except DocumentError:
             continue  # a value that no filter can compare
     named = next((key for name in _AUTHORS for key in fields if str(key).lower() == name and fields[key]), None)
-    authors = names_of(fields[named]) if named is not None else []
+    authors = [_NOTE.sub("", name).strip() for name in names_of(fields[named])] if named is not None else []
     known: dict[str, MetadataValue] = {
         key: value for key, value in flat.items() if value is not None and not (authors and key == named)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
@@ -12,20 +13,33 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
 from engine.readers.front_matter import front_matter
-from engine.text.cleaning import joined_words, without_encoded
+from engine.readers.scalars import split_names, typed_scalar
+from engine.readers.text import header_fields
+from engine.text.cleaning import joined_words, raised, without_encoded
 from engine.text.document import Document, assemble, is_made_up_title
 from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
 _COMMENT = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*|(?P<ticks>`+)[^`\n]|(?P<comment><!--)"
-    r"|(?P<struck>(?<![~\\])~~(?=[^~\s])[^~\n]{1,1000}(?<!\s)~~(?!~)"
+    r"(?P<comment><!--)"
+    r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
+    r"|(?P<struck>(?<![~\\])~~(?=[^~\s])(?:[^~\n]|\n(?![ \t]*\n)){1,1000}(?<!\s)~~(?!~)"
     r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
-    r"|(?P<note>^ {0,3}\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
-    re.MULTILINE,
+    r"|(?P<mark></?(?P<name>a|abbr|b|big|blockquote|br|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font"
+    r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
+    r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
+    r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
+    r"|(?P<ruby>\{(?P<base>[\u3400-\u9fff\u3005]{1,20})\|[\u3041-\u30ff|]{1,40}\})"
+    r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
+    re.MULTILINE | re.IGNORECASE,
 )
-_LEFT_OUT = re.compile(r"<!--|~~|<(?:del|s|strike|rt|rp)>|\{--|\[(?://|comment)\]:")
+_LEFT_OUT = re.compile(r"<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|\{[\u3400-\u9fff]")
+_TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
+_HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
+_SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
+_SIGN, _TICKS = re.compile(r"[<~`{\[]"), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
@@ -53,6 +67,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
+    header = (
+        header_fields(text) if not fields and _HEADER.match(text) else {}
+    )  # of MultiMarkdown, which stays in the text
+    for name, value in header.items() if "title" in header else ():
+        fields |= {"authors": [*split_names(value)]} if name in ("author", "authors") else {name: typed_scalar(value)}
     text = joined_words(text)
     text, counts = _without_comments(text)
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
@@ -67,10 +86,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         title=title,
         metadata=fields,
         left_out={
-            reasons.FIGURES: len(_PICTURE.findall(text)),
+            **counts,
+            reasons.FIGURES: len(_PICTURE.findall(text)) + counts[reasons.FIGURES],
             reasons.ENCODED: n_encoded,
-        }
-        | counts,
+        },
     )
 
 
@@ -117,35 +136,89 @@ def _headings_by_line(text: str) -> Iterator[Heading]:
                 yield Heading(title, len(found.group(1)), match.start())
 
 
-def _without_comments(text: str) -> tuple[str, dict[str, int]]:
-    """Leave out comments, struck words and readings, but not in code; returns the rest and the words by reason."""
+def _without_comments(text: str) -> tuple[str, Counter[str]]:
+    """Leave out comments, struck words, readings and tags, but not in code; returns the rest and words by reason."""
     parts: list[str] = []
-    counts = dict.fromkeys([reasons.COMMENT_WORDS, reasons.DELETED, reasons.READINGS], 0)
+    counts: Counter[str] = Counter()
     start = place = 0
-    while _LEFT_OUT.search(text, place) and (match := _COMMENT.search(text, place)) is not None:
-        place = match.end()
-        if match["comment"]:
-            stop = text.find("-->", place)
-            if stop < 0:
-                break
-            counts[reasons.COMMENT_WORDS] += len(text[place:stop].split())
-            parts.append(text[start : match.start()])
-            start = place = stop + 3
-        elif match["note"]:
-            counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
-            parts.append(text[start : match.start()])
-            start = place
-        elif match["struck"]:
-            if match["tag"] != "rp":
-                counts[reasons.READINGS if match["tag"] == "rt" else reasons.DELETED] += len(match["struck"].split())
-            parts.append(text[start : match.start()])
-            start = place = match.end() if match["tag"] not in ("rt", "rp") else match.end("struck")
-        elif match["ticks"]:
-            stop = text.find(match["ticks"], place, place + _MAX_LINE_CHARS)
-            place = stop + len(match["ticks"]) if stop >= 0 else place
-        else:
-            closing = re.compile(rf"^ {{0,3}}{match['fence']}[`~]*[ \t]*$", re.MULTILINE).search(text, place)
-            if closing is None:
-                break
-            place = closing.end()
+    following = _LEFT_OUT.search(text)
+    for sign in _SIGN.finditer(text) if following else ():
+        if sign.start() < place:
+            continue
+        if following is not None and following.start() < sign.start():
+            following = _LEFT_OUT.search(text, sign.start())
+        if following is None:
+            break
+        if sign.group() in "`~" and (place := _end_of_code(text, sign.start())) > sign.start():
+            continue
+        match = _COMMENT.match(text, sign.start())
+        shown, stop = "", 0
+        if match is not None:
+            shown, stop = (_without_tag if match["mark"] else _without_mark)(
+                match, text, counts, text[max(0, match.start() - 8) : match.start()]
+            )
+        if match is not None and stop >= 0:  # else a comment without an end
+            parts += [text[start : match.start()], shown]
+            start = place = stop
     return "".join([*parts, text[start:]]), counts
+
+
+def _end_of_code(text: str, start: int) -> int:
+    """Where the code ends whose marks begin at `start`; `start` where there is no code."""
+    line = text.rfind("\n", 0, start) + 1
+    fence = _FENCE.match(text, line)
+    if fence is not None and fence.start(1) == start:
+        closing = re.compile(rf"^ {{0,3}}{fence.group(1)}[`~]*[ \t]*$", re.MULTILINE).search(text, fence.end())
+        return len(text) if closing is None else closing.end()
+    ticks = _TICKS.match(text, start)
+    if ticks is None:
+        return start
+    stop = text.find(ticks.group(), ticks.end(), ticks.end() + _MAX_LINE_CHARS)
+    return stop + len(ticks.group()) if stop >= 0 else ticks.end()
+
+
+def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str) -> tuple[str, int]:
+    """What a comment, struck words or a reading leave in the text, and where it goes on; -1 without an end."""
+    stop = match.end()
+    if match["comment"]:
+        end = text.find("-->", stop)
+        counts[reasons.COMMENT_WORDS] += len(text[stop:end].split()) if end >= 0 else 0
+        return "", end + 3 if end >= 0 else -1
+    if match["note"]:
+        counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
+        return "", stop
+    if match["ruby"]:
+        counts[reasons.READINGS] += 1
+        return match["base"], stop
+    if match["critic"]:
+        is_comment, second = match["sign"] == ">>", match["second"]
+        if is_comment or second is not None:
+            counts[reasons.COMMENT_WORDS if is_comment else reasons.DELETED] += len(match["first"].split())
+        return "" if is_comment else match["first"] if second is None else second, stop
+    tag = (match["tag"] or "").lower()
+    if tag != "rp":
+        counts[reasons.READINGS if tag == "rt" else reasons.DELETED] += len(match["struck"].split())
+    return "", match.end("struck") if tag in ("rt", "rp") else stop
+
+
+def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: str) -> tuple[str, int]:
+    """What a tag of HTML leaves in the text, and where the text goes on."""
+    name, stop = tag["name"].lower(), tag.end()
+    if name == "img":
+        counts[reasons.FIGURES] += 1
+        return "", stop
+    if tag["mark"].startswith("</"):
+        return "\n" if _TITLE_TAG.match(name) else "", stop
+    if _TITLE_TAG.match(name) and not before.rpartition("\n")[2].strip():
+        return f"{'#' * int(name[1])} ", stop
+    is_silent = name in ("script", "style")
+    if name != "sup" and not is_silent and not _HIDDEN.search(tag["attributes"] or ""):
+        return _SPACED.get(name, ""), stop
+    end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, stop)
+    inner = text[stop : end.start()] if end is not None else ""
+    if end is None or (name == "sup" and "<" in inner):
+        return "", stop
+    if name == "sup":
+        return raised(before, inner), end.end()
+    counts[reasons.HIDDEN] += 0 if is_silent else len(inner.split())
+    return "", end.end()

@@ -15,11 +15,13 @@ from engine.readers import text
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
-from engine.readers.rst_markup import lenient_directives, lenient_inliner
+from engine.readers.rst_markup import OTHER_FILE, lenient_directives, lenient_inliner
 from engine.readers.scalars import split_names, typed_scalar
-from engine.text.cleaning import one_line, without_encoded
+from engine.text.cleaning import joined_words, one_line, without_encoded
 from engine.text.document import Document, MetadataValue, assemble
 
+_STRUCK = frozenset(["del", "deleted", "s", "strike", "strikethrough", "struck", "line-through"])  # roles
+_FORMS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 _SILENT = 5  # above the severest level of docutils: nothing is printed, nothing ends the process
 _AUTHORS = frozenset(["author", "authors"])
 _MAX_PARSED_CHARS = 1_200_000  # docutils takes seconds and hundreds of megabytes for each million
@@ -38,6 +40,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     cannot parse in reasonable time, is read as plain text.
     """
     markup, n_encoded = without_encoded(decode(data))
+    markup = joined_words(markup)
     header = text.header_fields(markup)
     tree = _parse(markup, has_header=bool(header))
     if tree is None:
@@ -56,9 +59,16 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         left_out={
             reasons.FIGURES: sum(1 for _ in tree.findall(nodes.image)),
             reasons.ENCODED: n_encoded,
+            reasons.FILES: sum(raw.get("format") == OTHER_FILE for raw in tree.findall(nodes.raw)),
+            reasons.COMMENT_WORDS: sum(len(comment.astext().split()) for comment in tree.findall(nodes.comment)),
+            reasons.DELETED: sum(len(words.astext().split()) for words in tree.findall(_is_struck)),
             reasons.RAW: sum(len(raw.astext().split()) for raw in tree.findall(nodes.raw)),
         },
     )
+
+
+def _is_struck(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.inline) and not _STRUCK.isdisjoint(node.get("classes", ()))
 
 
 def _settings() -> Values:
@@ -121,7 +131,7 @@ def _fields(tree: nodes.document) -> dict[str, str]:
     """The field list before all text, or right below the title."""
     children = list(tree)
     first = next((child for child in children if not isinstance(child, nodes.Invisible)), None)
-    if isinstance(first, nodes.section):
+    while isinstance(first, nodes.section):
         first = next((child for child in first[1:] if not isinstance(child, nodes.Invisible)), None)
     if not isinstance(first, nodes.field_list):
         return {}
@@ -206,12 +216,16 @@ class _Conversion:
         todo: list[tuple[nodes.Node, Element, int]] = [(child, self.root, 0) for child in reversed(tree)]
         while todo:
             node, parent, depth = todo.pop()
-            if isinstance(node, _DROPPED):
+            if isinstance(node, _DROPPED) or _is_struck(node):
                 continue
             if isinstance(node, _LEAVES):
                 etree.SubElement(parent, "inline").text = NOT_XML.sub("\ufffd", self._words(node))
                 continue
             element = etree.SubElement(parent, _tag(node))
+            if isinstance(node, nodes.enumerated_list):
+                form = f"{node.get('prefix', '')}{_FORMS.get(node.get('enumtype'), '1')}{node.get('suffix', '.')}"
+                element.set("form", form)
+                element.set("start", str(node.get("start", 1)))
             if isinstance(node, nodes.section):
                 depth += 1
             elif element.tag == "heading":
@@ -305,4 +319,5 @@ _GRAMMAR = Grammar(
     heading=_heading,
     left_out=_left_out,
     is_raised=lambda element: local_name(element) == "superscript",
+    ordered=lambda element: element.get("form") or "",
 )

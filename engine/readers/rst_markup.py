@@ -20,11 +20,12 @@ _LITERAL = frozenset([
 ])  # fmt: skip
 _WITHOUT_TEXT = frozenset([
     "contents", "currentmodule", "date", "default-domain", "default-role", "footer", "header", "highlight",
-    "highlightlang", "include", "index", "literalinclude", "meta", "role", "sectnum", "tabularcolumns",
+    "highlightlang", "index", "meta", "role", "sectnum", "tabularcolumns",
     "target-notes", "testcleanup", "testsetup", "title", "todolist",
 ])  # fmt: skip
 # The argument of these directives is for programs; their body is text.
 _FOR_PROGRAMS = frozenset(["cssclass", "ifconfig", "only", "rst-class"])
+OTHER_FILE = "longmatch-file"  # the format of a `raw` node
 _OPTION = re.compile(r"\s*:[A-Za-z][\w .-]*:(?:\s|$)")
 _CAPTION = re.compile(r"\s*:caption:\s+(\S.*)")
 _TITLED = re.compile(r"(\S.*?)\s+<[^<>]*>", re.DOTALL)
@@ -53,7 +54,7 @@ def lenient_inliner() -> Inliner:
     def interpret(rawsource: str, content: str, role: str, lineno: int) -> _Parsed:
         found, _ = roles.role(role, inliner.language, lineno, inliner.reporter)
         if found is None:
-            return [nodes.inline(rawsource, role_text(unescape(content)))], []
+            return [nodes.inline(rawsource, role_text(unescape(content)), classes=[role])], []
         parsed: _Parsed = interpreted(rawsource, content, role, lineno)
         return parsed
 
@@ -141,6 +142,13 @@ class _Raw(_Body):
         return [nodes.raw("", "\n".join(self.content), format=argument)]
 
 
+class _File(_Body):
+    """A directive that stands for another file; it is counted."""
+
+    def nodes(self, argument: str, options: list[str]) -> list[Any]:
+        return [nodes.raw(format=OTHER_FILE)]
+
+
 class _Literal(_Body):
     """A directive whose body is not reStructuredText; the argument is a language or a file."""
 
@@ -182,6 +190,7 @@ _KNOWN: dict[str, type[_Body]] = {
     **dict.fromkeys(_LITERAL, _Literal),
     **dict.fromkeys(_WITHOUT_TEXT, _WithoutText),
     "raw": _Raw,
+    **dict.fromkeys(["include", "literalinclude"], _File),
     "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument
     "toctree": _Toctree,
 }

@@ -19,7 +19,7 @@ _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _READING = re.compile("(?<=[\u3400-\u9fff々])《[\u3041-\u30ff]{1,20}》")
 
-_VERSUS = re.compile(r"(?P<first>[^\n]{0,200}?)\b(?:v|vs|V|VS)\.(?=\s)(?P<second>[^\n]{0,200})")
+_VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
 _COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
 _ROLE = re.compile(
     r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|et al\.?)\b[^\n]*",
@@ -29,7 +29,7 @@ _NOT_A_NAME = re.compile(
     r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|^\s*(?:see|cf|e\.g)\b|\d{2,} [A-Z]\w*\.", re.IGNORECASE
 )
 _HEAD_CHARS = 4_000  # of a text that can be the first page
-_MAX_PARTY_CHARS = 100
+_MAX_PARTY_CHARS, _MAX_LINE_CHARS = 100, 200
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
@@ -113,11 +113,12 @@ def case_name(text: str) -> str:
         return ""
     is_opinion = _COURT.search(head[:1_500]) is not None
     for match in _VERSUS.finditer(head):
-        line_start = not match["first"].strip() or head[: match.start("first")].rstrip(" \t")[-1:] in ("", "\n", "\f")
-        if not line_start:
+        start = head.rfind("\n", 0, match.start()) + 1
+        first, second = head[start : match.start()], match.group().partition(".")[2]
+        if len(first) > _MAX_LINE_CHARS:
             continue
-        beside = [match["first"], match["second"]]
-        lines = [_line_before(head, match.start()), head[match.end() :].lstrip().partition("\n")[0]]
+        beside = [first, second]
+        lines = [_line_before(head, start), head[match.end() :].lstrip().partition("\n")[0]]
         first, second = (
             _party(text if _ROLE.sub("", text).strip(" ,;:()") else line)
             for text, line in zip(beside, lines, strict=True)

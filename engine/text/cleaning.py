@@ -113,22 +113,26 @@ def too_large(what: str, size: str, limit: int) -> DocumentError:
 
 
 _ENCODED = re.compile(
-    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}", re.MULTILINE
+    r"\bdata:[\w.+/-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}",
+    re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
+_RUN = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED}}}")
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 
 
 def without_encoded(text: str) -> tuple[str, int]:
     """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
     n_chars = 0
-    if max(map(len, text.split()), default=0) < _LEAST_ENCODED:  # much faster than the pattern
+    long = [word for word in text.split() if len(word) >= _LEAST_ENCODED]  # much faster than the pattern
+    if not any(map(_RUN.search, long)) and ";base64," not in text:
         return text, n_chars
 
     def leave_out(match: re.Match[str]) -> str:
         nonlocal n_chars
         run = match.group()
-        if not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
+        if not run.startswith("data:") and not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
             return run  # a rule, or a sequence of genes
         n_chars += len(run)
         return "\n" if run.endswith("\n") else ""

@@ -14,6 +14,7 @@ from engine.text.spans import Heading
 
 _RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line
+_DIGITS = re.compile(r"\d+")
 _COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
 _CAPITALS = re.compile(
     r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W_]|[ .,?!&()/'\"\u2018\u2019\u2013-])*"
@@ -168,6 +169,8 @@ def _goes_on(last: dict[Kind, tuple[int, ...]], numbered: Numbered) -> bool:
 def _plain(candidates: Iterable[_Line], lines: Sequence[str]) -> Iterator[Heading]:
     is_shouted = _share(lines, str.isupper) > 0.3
     found = [line for line in candidates if _is_plain_heading(line, is_shouted)]
+    if not found:
+        return
     wanted = {_mask(line.text) for line in found}
     repeats = Counter(mask for line in lines if len(line) <= _MAX_CHARS and (mask := _mask(line)) in wanted)
     for line in found:
@@ -176,7 +179,7 @@ def _plain(candidates: Iterable[_Line], lines: Sequence[str]) -> Iterator[Headin
 
 
 def _mask(line: str) -> str:
-    return re.sub(r"\d+", "0", line.strip())
+    return _DIGITS.sub("0", line.strip())
 
 
 def _is_plain_heading(line: _Line, is_shouted: bool) -> bool:

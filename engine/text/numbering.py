@@ -59,7 +59,8 @@ def parse(line: str) -> Numbered | None:
 
 def is_contents_line(line: str) -> bool:
     """Whether it is a line of a table of contents: leaders, or a page number at its end."""
-    return _CONTENTS_LINE.search(line) is not None
+    last = line.rstrip()[-1:]
+    return (last.isdigit() or last in ".ivxlc") and _CONTENTS_LINE.search(line) is not None
 
 
 def could_be_title(title: str) -> bool:

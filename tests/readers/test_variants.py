@@ -175,3 +175,51 @@ def test_authors_of_a_variant(name: str, data: str, authors: list[str]) -> None:
 def test_patents_one_after_the_other(between: str) -> None:
     one = "<us-patent-grant><description><p>Words of it.</p></description></us-patent-grant>"
     assert len(documents("a.xml", f"{one}{between}{one}")) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "title", "text"),
+    [
+        ('{\n  "title": "Locks"\n}\n\nText.', "Locks", "Text."),
+        (';;;\n{"title": "Locks"}\n;;;\nText.', "Locks", "Text."),
+        ('---json\n{"title": "Locks"}\n---\nText.', "Locks", "Text."),
+        ('---toml\ntitle = "Locks"\n---\nText.', "Locks", "Text."),
+        ("% Locks of the\n  Tarn\n% Ann Vane\n  Rin Okabe\n% 2020\n\nText.", "Locks of the Tarn", "Text."),
+        ("Title: Locks\nAuthor: Ann Vane\n\nText.", "Locks", "Title: Locks Author: Ann Vane Text."),
+        ("---\nTitle: Locks\nauthor:\n- Ann Vane^[Weir Lab]\n---\nText.", "Locks", "Text."),
+        ('<h1 align="center">Locks</h1>\n<p><img src="a.png">Silt<sup>12</sup> <kbd>Esc</kbd></p>', "Locks",
+         "# Locks Silt^12 Esc"),
+        ('<div style="display:none">hid</div>\n<script>a < 1</script>\n<b hidden>hid</b>Text.', "a", "Text."),
+        ("The ~~ten\nold~~ toll {~~was~>is~~} {++one++}{>>why?<<} {--gone--} {==here==}.", "a",
+         "The toll is one here."),
+        ("{水門|すいもん}は古い。 `<b>~~a~~</b>`\n\n```\n<b>~~b~~</b>\n```\n", "a",
+         "水門は古い。 `<b>~~a~~</b>` ``` <b>~~b~~</b> ```"),
+        ("a < b and c > d, x<sub>2</sub>, <https://a.b> ![a](data:image/png;base64,iVBORw0KGgoAAAA=)", "a",
+         "a < b and c > d, x2, <https://a.b> ![a]()"),
+    ],
+)  # fmt: skip
+def test_markdown_of_other_programs(source: str, title: str, text: str) -> None:
+    (document,) = documents("a.md", source)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
+    if "Ann Vane" in source:
+        assert document.metadata["authors"] == ["Ann Vane", "Rin Okabe"][: 1 + ("Rin" in source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "left_out"),
+    [
+        (".. role:: del\n\nThe :del:`ten` toll :strike:`old` is due.", "The toll is due.", {"deleted_words": 2}),
+        ("1. Oak\n2. Elm\n\na) Ash\nb) Fir\n", "1. Oak 2. Elm a) Ash b) Fir", {}),
+        ("Text.\n\n.. a remark\n\n.. include:: b.rst\n", "Text.", {"comment_words": 2, "missing_files": 1}),
+        ("The judg-\nment of the reser-\nvoir.", "The judgment of the reservoir.", {}),
+    ],
+)
+def test_restructured_text_of_other_programs(source: str, text: str, left_out: dict[str, int]) -> None:
+    (document,) = documents("a.rst", source)
+    assert " ".join(document.text.split()) == text
+    assert document.left_out == left_out
+
+
+def test_fields_below_a_second_title_are_metadata() -> None:
+    (document,) = documents("a.rst", "Oak\n===\n\nElm\n---\n\n:Author: Ann Vane\n\nText.\n")
+    assert document.metadata["authors"] == ["Ann Vane"]
