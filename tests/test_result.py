@@ -147,6 +147,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "n_found": 7,
         "n_evident": 3,
         "n_searched": 30,
+        "n_undated": None,
         "seconds": 0.012346,
         "language": "english",
         "copies": [],
