@@ -2,7 +2,7 @@
 
 A cell holds the best passage of the hit for its row. It is empty if the row adds less to the score than a minimum: by
 default what it must add to stand out from unrelated documents. Where these are not known, it is empty if no passage of
-the row is more similar than its threshold and the row adds less than an even share of the score.
+the row is more similar than its threshold and the row adds less than half of an even share of the score.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _rule(result: Result, least: float | None) -> str:
     if least is not None:
         return f"Cells that add less than {least:g} are empty."
     if result.floor is None:
-        return "Cells without a passage above its threshold, and with less than an even share of the score, are empty."
+        return "Cells without a passage above its threshold, and with less than half of an even share, are empty."
     return f"Cells that add less than {STANDS_OUT:g} times what unrelated documents of this index reach are empty."
 
 
@@ -121,7 +121,7 @@ def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) 
     if least is not None:
         return [_Lowest(least, is_passage_enough=False)] * len(rows)
     if result.floor is None:
-        return [_Lowest(hit.score / max(1, len(result.query.sections)), is_passage_enough=True)] * len(rows)
+        return [_Lowest(hit.score / max(2, 2 * len(result.query.sections)), is_passage_enough=True)] * len(rows)
     floors = section_floors(result.query, section_kinds(result.query), result.floor)
     return [_Lowest(float(floors[row]), is_passage_enough=False) for row in rows]
 

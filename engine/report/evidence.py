@@ -21,6 +21,7 @@ from engine.result import N_MATCHES, Hit, Result
 from engine.scoring.breakdown import pair_columns
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
 from engine.text.spans import Span
+from engine.words.places import after_heading
 
 N_COLOURS = 10
 _PASSAGES = 2  # passages of a match that are shown side by side; all are marked in the full text
@@ -173,6 +174,7 @@ def _match(number: int, row: Mapping[str, Any], documents: tuple[Document, Docum
 def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
     section = part[f"{side}_section"]
     whole = _span(section)
+    whole = Span(after_heading(document, whole, section["index"]), whole.stop)
     passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
     margin = _MARGIN if passages else _SENTENCE_MARGIN
     focuses = passages or [_span(part["quotes"][side])]

@@ -28,7 +28,8 @@ from engine.words.segmenter import Terms, segmenter_of
 from engine.words.titles import repeats
 
 _PHRASE = re.compile(r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])")
-_LEAST_PHRASE = 30  # characters
+_CLAUSE = re.compile(r";\s+")  # of claims and statutes
+_LONG_SENTENCE, _LEAST_PHRASE = 400, 30  # characters
 PAIR = 1 << 32  # added to the hash of a pair of words, since words and pairs are hashed separately
 _PLACE_BITS = 30  # of a number that sorts occurrences by key, and those of one key by place
 
@@ -175,13 +176,15 @@ class TermPlaces:
 
 
 def phrase_starts(text: str, starts: list[int]) -> list[int]:
-    """Starts of sentences, and of the phrases of Thai and Lao, whose sentences end in a blank and no sign."""
-    if text.isascii() or not (gaps := [gap.end() for gap in _PHRASE.finditer(text)]):
-        return starts
+    """Starts of sentences, of clauses of long ones, and of phrases of Thai and Lao, whose sentences end in a blank."""
     phrases: list[int] = []
-    for start in sorted({*starts, *gaps}):
-        if not phrases or start in starts or start - phrases[-1] >= _LEAST_PHRASE:
-            phrases.append(start)
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        phrases.append(start)
+        borders = [_PHRASE] if not text.isascii() else []
+        borders += [_CLAUSE] if stop - start > _LONG_SENTENCE else []
+        for at in sorted(border.end() for one in borders for border in one.finditer(text, start, stop)):
+            if at - phrases[-1] >= _LEAST_PHRASE and at < stop:
+                phrases.append(at)
     return phrases
 
 

@@ -77,6 +77,8 @@ REGULATIONS = {
     ),
 }
 
+PARTS = ["valve", "rotor", "shaft", "seal", "drain", "motor", "pipe"]
+
 
 def squeezed(text: str) -> str:
     return "".join(text.split())
@@ -193,6 +195,13 @@ def test_a_line_is_cut_around_its_marks(first: int, n_words: int, most: int) -> 
     assert len(line) <= most
     assert line[kept.start : kept.stop] == text[mark.start : mark.stop]
     assert squeezed(line.strip("…")) in squeezed(text)
+
+
+def test_a_long_claim_is_quoted_by_clause() -> None:
+    clauses = [f"a {name} of brass coupled to the {name} of the housing by a {name} of rubber" for name in PARTS]
+    claim = f"A pump comprising: {'; '.join(clauses)}."
+    ((query, target),) = quotes_of("A seal of brass is coupled to the seal of the housing by a seal.", claim)
+    assert target.text == f"{clauses[PARTS.index('seal')]};" and "coupled" in query.text
 
 
 def test_a_very_long_sentence_is_quoted_around_its_marks() -> None:
