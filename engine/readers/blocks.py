@@ -17,7 +17,7 @@ from engine.text.spans import Heading
 
 MAX_HEADING_CHARS = 300  # a longer one is a paragraph that was styled as a heading
 _BLANKS = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
-_SIGNS = "\u2010\u2011\u2013\u2014\u2018\u2019\u201c\u201d\u2026"  # the commonest ones beyond ASCII
+_SIGNS = "¬\u2010\u2011\u2013\u2014\u2018\u2019\u201c\u201d\u2026"  # the commonest ones beyond ASCII
 _LEAST_BYTES = 3  # of a word; shorter ones are marks, numbers and parts of formulas
 _MOST_SEARCHED = 2_000  # words that are searched for inside of others
 

@@ -227,6 +227,8 @@ class _Writer:
             kind = _UNREAD.get(run.get(_MEANING, ""), "")
             if kind:
                 self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
+        for row in filter(_is_deleted_row, root.iter(_ROW)):
+            self._leave_out(reasons.DELETED, " ".join(one.text or "" for one in row.iter(_TEXT)))
         for sign in root.iter(_SIGN):
             self._counts[reasons.UNREADABLE] += not _sign(sign)
 

@@ -57,10 +57,10 @@ _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-editsection\b")
-_STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no)|pagenum)", re.IGNORECASE)
+_STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
+    r"display\s*:\s*none|mso-hide\s*:\s*all|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
     r"transparent|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])clip(?:-path)?\s*:\s*(?:rect\(0|inset\(50%)",
     re.IGNORECASE,
 )
@@ -107,6 +107,8 @@ def _title(root: Element) -> str:
     """The title of the page, without the name of the site where a heading shows the title alone."""
     named = root.find(".//head/meta[@name='citation_title']")
     declared = words(root.find(".//head/title")) if named is None else named.get("content") or ""
+    if not declared.strip():
+        declared = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
     shown = rendered(root.find(".//h1"), GRAMMAR)
     is_without_site = (
         len(shown) >= 4
@@ -131,11 +133,11 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     blocks.expect(markup.all_text(root))
     _apply_styles(root)
     _move_notes(root)
-    blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks)
+    blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)
     notes: list[Element] = []
     if main is not root:
-        outside = (one for one in root.iter("section", "div", "aside", "ol", "footer") if _NOTES.search(_names(one)))
+        outside = (one for one in root.iter("section", "div", "aside", "ol", "footer") if _NOTES.search(_kinds(one)))
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
@@ -214,6 +216,9 @@ def _move_notes(root: Element) -> None:
 
 def _main_part(root: Element) -> Element:
     """The one `main` element, or the one `article`, if it holds text; else the whole page."""
+    case = next((one for one in root.iter("section", "div") if "casebody" in (one.get("class") or "").split()), None)
+    if case is not None:  # of the Caselaw Access Project
+        return case
     for tag in ("main", "article"):
         parts = list(root.iter(tag))
         if len(parts) == 1 and len(words(parts[0])) * 3 > len(words(root.find("body"))):
@@ -228,7 +233,7 @@ def _left_out(element: Element) -> str | None:
     if tag == "img" and (_MATH.search(element.get("class") or "") or _initial(element)):
         return None if _formula_of(element) else ""
     reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
-    if reason is not None or not (element.attrib or tag in _FRAMES):
+    if reason is not None or not (element.attrib or tag in _FRAMES or tag == "dialog"):
         return reason
     if tag == "input":
         return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
@@ -236,11 +241,16 @@ def _left_out(element: Element) -> str | None:
         return ""
     if (element.get("class") or "").startswith("MathJax") and any(map(_formula_of, element.itersiblings("script"))):
         return ""  # the formula as a picture of it
-    return _reason_of_looks(element, _names(element)) or _frame_reason(element, tag, _names(element))
+    return _reason_of_looks(element, _names(element)) or _frame_reason(element, tag)
 
 
 def _names(element: Element) -> str:
     return f"{element.get('class') or ''} {element.get('id') or ''}"
+
+
+def _kinds(element: Element) -> str:
+    """Its names, and what it is for."""
+    return " ".join([_names(element), *(value for name, value in element.items() if name.endswith(("role", "type")))])
 
 
 def _initial(picture: Element) -> str:
@@ -267,11 +277,11 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
     return reasons.DELETED if _STRUCK.search(style) or _STRUCK_CLASS.search(element.get("class") or "") else None
 
 
-def _frame_reason(element: Element, tag: str, names: str) -> str | None:
+def _frame_reason(element: Element, tag: str) -> str | None:
     """Headers, footers and asides of the page itself; those of its parts are text, and so are notes."""
     if tag not in _FRAMES or any(above.tag in _PARTS for above in element.iterancestors()):
         return None
-    kinds = " ".join([names, *(value for name, value in element.items() if name.endswith(("role", "type")))])
+    kinds = _kinds(element)
     is_note = _NOTE.search(kinds) if tag == "aside" else tag == "footer" and _NOTES.search(kinds)
     return None if is_note else reasons.PAGE_FRAME
 
@@ -395,8 +405,8 @@ class _Tally:
     links: int = 0
 
 
-def remove_link_lists(root: Element, blocks: Blocks) -> int:
-    """Remove lists that are mostly short links, unless these are most of the page; returns the number removed."""
+def remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
+    """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
     found: list[tuple[Element, int]] = []
     tallies = [_Tally(0)]
     open_links = 0
@@ -418,7 +428,7 @@ def remove_link_lists(root: Element, blocks: Blocks) -> int:
             above.linked += tally.linked
             above.links += tally.links
         _count(above, element.tail, open_links)
-    if sum(letters for _, letters in found) > _MAX_PAGE_SHARE * tallies[0].letters:
+    if sum(letters for _, letters in found) > most * tallies[0].letters:
         return 0
     for element, _ in found:
         blocks.skip(markup.all_text(element))

@@ -99,7 +99,7 @@ def _left_out(element: Element) -> str | None:
         return ""
     if tag == "styled-content" and "line-through" in (element.get("style") or ""):
         return reasons.DELETED
-    return _REASONS.get(tag)
+    return None if tag == "media" and element.find("{*}caption") is not None else _REASONS.get(tag)
 
 
 def _preferred(alternatives: Element) -> Element:

@@ -346,7 +346,7 @@ class _Walk:
             text = joined_words(text.replace(_BREAK, "\n"))
         else:
             text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
-            text = joined_words(text) if "-\n" in text else text
+            text = joined_words(text) if "\n" in text else text
         if text.strip():
             start = self._blocks.add(self._prefix + text.rstrip(), self._separator)
             if self._pin:

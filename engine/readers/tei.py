@@ -124,7 +124,8 @@ _BLOCKS = frozenset([
     "ab", "abstract", "argument", "back", "bibl", "body", "byline", "castList", "cit", "closer", "dateline", "div",
     "div0", "div1", "div2", "div3", "div4", "div5", "div6", "div7", "docTitle", "epigraph", "figDesc", "figure",
     "floatingText", "formula", "front", "head", "l", "lg", "list", "note", "opener", "p", "salute", "signed", "sp",
-    "docAuthor", "docDate", "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
+    "docAuthor", "docDate", "entry", "etym", "form", "person", "place", "sense", "u",
+     "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
     "titlePart", "trailer",
 ])  # fmt: skip
 _GRAMMAR = Grammar(

@@ -14,7 +14,9 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks
 from engine.readers.formulas import tex_text
+from engine.readers.jats import person_name
 from engine.readers.markup import Element, Grammar, HeadingMark, all_text, lift, local_name, n_words, words, write
+from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue
 
 KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
@@ -42,7 +44,7 @@ _REASONS = {
     **dict.fromkeys(["del", "deleted-phrase"], reasons.DELETED),
     **dict.fromkeys(["script", "style", "presentation"], ""),
 }
-_TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
+_TITLES = ("book-title", "official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
@@ -114,6 +116,8 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         one.get("fullname") or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
         for one in root.iterfind("{*}front/{*}author")
     ]
+    names += [person_name(one) for one in root.iterfind("{*}book-meta//{*}contrib")]
+    names += [one_line(all_text(one)) for one in root.iterfind("{*}info//{*}author")]
     fields: dict[str, MetadataValue] = {
         "authors": [name for name in names if name],
         "number": root.get("number") or next((words(one) for one in root.iter("{*}cite", "{*}docNumber")), ""),

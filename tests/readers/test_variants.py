@@ -89,6 +89,16 @@ _COLLAB = (
          "a/b"),
         ("a.html", html(f"{_ORDER}{_ORDER.replace('a', 'I', 1)}"), "a. Oak b. Elm I. Oak II. Elm"),
         ("a.html", html('<ol reversed><li>Oak</li><li value="7">Elm</li></ol>'), "2. Oak 7. Elm"),
+        ("a.html", html("<section class='casebody'><h4>Oak v. Elm</h4><article><p>The court <a class="
+                        "'page-label'>*12</a>held.</p></article></section>"), "Oak v. Elm The court held."),
+        ("a.html", html("<dialog><p>hid</p></dialog><p style='mso-hide:all'>hid</p><p>Oak</p>"), "Oak"),
+        ("a.html", html(f"<main><p>{'Oak ' * 9}</p></main><section role='doc-endnotes'><p>Elm</p></section>"),
+         f"{'Oak ' * 9}Elm"),
+        ("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>", "b.xhtml": f"<ol>{'<li><a>Elm</a></li>' * 9}</ol>"}), "Oak"),
+        ("a.xml", jats("", "<media><caption><p>Oak</p></caption></media><p>Elm</p>"), "Oak Elm"),
+        ("a.xml", tei("<u>Oak</u><u>judg¬<lb/>ment</u>"), "Oak judgment"),
+        ("a.docx", word_of("<w:tbl><w:tr><w:trPr><w:del/></w:trPr><w:tc><w:p><w:r><w:t>gone</w:t></w:r></w:p></w:tc>"
+                           f"</w:tr></w:tbl><w:p>{word_run('Oak')}</w:p>"), "Oak"),
         ("a.epub", epub_bytes({"a.xhtml": "<p>x <m:math><m:mfrac><m:mi>a</m:mi><m:mi>b</m:mi></m:mfrac></m:math></p>"}),
          "x a/b"),
         ("a.xml", jats("", "<p>Held (<xref ref-type='bibr'>Vane 2020</xref>) here<xref ref-type='bibr'>2</xref>.</p>"),
@@ -163,6 +173,8 @@ def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[st
                   "</author><author><persName><roleName>Dr</roleName><forename>Ines</forename><nameLink>von</nameLink>"
                   "<surname>Alvor</surname></persName></author></titleStmt></teiHeader><text><body><p>x</p></body>"
                   "</text></TEI>", ["Rin Okabe", "Ines von Alvor"]),
+        ("a.xml", "<book><book-meta><contrib><name><surname>Vane</surname><given-names>Ann</given-names></name>"
+                  "</contrib></book-meta><p>The eels hide in mud.</p></book>", ["Ann Vane"]),
         ("a.xml", "<rfc><front><title>T</title><author initials='A.' surname='Vane'/></front><middle><t>Words of it."
                   "</t></middle></rfc>", ["A. Vane"]),
     ],
