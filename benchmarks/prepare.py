@@ -13,7 +13,7 @@ from engine import Document, Index
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexMismatch
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from indexer import build
 from indexer.building.report import BuildReport
 
@@ -29,7 +29,7 @@ class Prepared:
 
 def check_vectors(index: Path) -> None:
     """Check that an index has chunk vectors."""
-    with Snapshot(index) as snapshot:
+    with IndexSnapshot(index) as snapshot:
         if not snapshot.n_chunks:
             raise IndexMismatch(f"{index} holds words alone and no vectors; add them: longmatch index {index}")
 

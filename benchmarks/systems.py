@@ -14,7 +14,7 @@ from engine.encoders.files import resolve_backbone
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.training.card import CARD_FILE
+from indexer.training.record import CARD_FILE
 
 if TYPE_CHECKING:
     from engine.index import Index

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from engine.systems import wait_passively
+from engine.environment import wait_passively
 
 if TYPE_CHECKING:
     from engine.encoders.loading import load_encoder

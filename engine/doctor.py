@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from engine.environment import installed_faiss, require_one_faiss
 from engine.errors import EngineError
-from engine.extras import installed_faiss, require_one_faiss
 
 if TYPE_CHECKING:
     from engine.gpu.gpus import Gpus
@@ -83,7 +83,7 @@ def _torch() -> str:
 
 def _gpu_search() -> str:
     """Search a few vectors on each GPU, as `--device cuda` would, and compare the results with those of the CPU."""
-    from engine.devices import gpu_numbers
+    from engine.environment import gpu_numbers
     from engine.gpu.gpus import FaissGpus, why_none
 
     numbers = gpu_numbers("cuda")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.comparison import compare
-from engine.devices import check_device, is_gpu
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
+from engine.environment import check_device, is_gpu
 from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
@@ -32,8 +32,8 @@ from engine.search.searcher import Searcher
 from engine.search.section_weights import with_section_weights
 from engine.store.documents import content_hash
 from engine.store.lookup import check_fields
-from engine.store.partitioned import index_facts, open_snapshot
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.partitioned import Snapshot, index_facts, open_snapshot
+from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.where import DATE_FIELDS, dated_text
 from engine.text.document import Document
 from engine.text.spans import Coverage
@@ -107,9 +107,11 @@ class Index:
         check_device(device)
         snapshot = open_snapshot(Path(path))
         try:
-            is_single = placement is None and len(snapshot.parts) == 1
-            is_accelerated = device is not None and is_gpu(device) and is_single
-            acceleration = _accelerated(snapshot, device or "") if is_accelerated else None
+            acceleration = None
+            if device is not None and is_gpu(device) and placement is None and isinstance(snapshot, IndexSnapshot):
+                from engine.gpu.acceleration import accelerate  # a search on CPUs loads no code for GPUs
+
+                acceleration = accelerate(snapshot, device)
             return cls(snapshot, encoder, device, acceleration, store=store, log=log, placement=placement)
         except EngineError:
             snapshot.close()
@@ -504,9 +506,3 @@ class Index:
             hint = f"did you mean {names}?" if similar else "list them: longmatch show INDEX --documents"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
-
-
-def _accelerated(snapshot: Snapshot, device: str) -> Acceleration | None:
-    from engine.gpu.acceleration import accelerate  # a search on CPUs loads no code for GPUs
-
-    return accelerate(snapshot, device)

@@ -24,7 +24,8 @@ from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.partitioned import Snapshot
+from engine.store.snapshot import Positions
 from engine.store.writer import Writer
 
 WANTED = 50  # best documents by words that are recorded as wanted; a later run encodes wanted documents first

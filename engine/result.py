@@ -23,7 +23,7 @@ from engine.words.places import TermPlaces, nowhere
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
-    from engine.store.snapshot import Snapshot
+    from engine.store.partitioned import Snapshot
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
 N_MATCHES = 10  # section pairs of a hit that a report shows by default

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from engine import pairs as overlaps
 from engine import result as results
-from engine.extras import check_extra
+from engine.environment import check_extra
 from engine.result import N_MATCHES, N_SNIPPETS
 from engine.text.document import section_label
 

@@ -10,13 +10,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
 
 from engine.encoders.encoder import Encoder
+from engine.environment import refuse_windows
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.scoring.evidence import Scoring
 from engine.search.request import STANDING, Request
 from engine.store.manifest import holds_index
 from engine.store.where import filter_text
-from engine.systems import refuse_windows
 from engine.text.document import Document
 from engine.views import JointResult, Result, SectionMatrix
 from longmatch.arguments import Where, index_path
@@ -381,7 +381,7 @@ class Index:
             MissingExtra: pyarrow is not installed.
             QueryError: there is no such table, or the filter cannot be used.
         """
-        from engine.extras import check_extra
+        from engine.environment import check_extra
 
         check_extra("pyarrow", "Index.to_arrow()", "pyarrow", "arrow")
         from engine.report.arrow import index_export

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.index import Index
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 
 
@@ -52,13 +52,13 @@ def read_contents(path: Path, doc_ids: Sequence[str]) -> Contents:
     return Contents(documents, hits)
 
 
-def _vectors(snapshot: Snapshot, position: int) -> bytes:
+def _vectors(snapshot: IndexSnapshot, position: int) -> bytes:
     chunks, _ = snapshot.chunk_vectors(np.array([position]))
     document = snapshot.document_vectors[position : position + 1]
     return b"".join(np.asarray(rows).tobytes() for rows in (document, snapshot.section_vectors(position), chunks))
 
 
-def _terms(snapshot: Snapshot, position: int) -> bytes:
+def _terms(snapshot: IndexSnapshot, position: int) -> bytes:
     tables = snapshot.words(np.array([position]))
     arrays = (array for table in (tables.words, tables.pairs) for array in (table.terms, table.counts))
     return b"".join(array.tobytes() for array in arrays)

@@ -13,7 +13,7 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.result import EncoderState, Provenance, index_state
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.views import Result, result_view
 from indexer.building.builder import build
@@ -100,7 +100,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         return index_state(snapshot).fingerprint
 
 

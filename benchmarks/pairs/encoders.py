@@ -28,15 +28,15 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring.evidence import chunk_weights
 from engine.text.document import Document
-from engine.training.card import CARD_FILE
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
+from engine.training.masked_words import Objective, SmithPretraining, SmithSettings
 from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import RandomRuns, spread_chunks
-from engine.training.smith_pretraining import Objective, SmithPretraining, SmithSettings
 from engine.training.task import Task
 from engine.training.text_pairs import LabelledPair, TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
+from indexer.training.record import CARD_FILE
 from indexer.training.start import Made, Start, starting_encoder
 
 Objectives: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings

@@ -14,8 +14,8 @@ from benchmarks.pairs.encoders import Comparison, Recipe
 from engine.encoders.files import parse_json, resolve_backbone
 from engine.errors import EncoderError, TrainingError
 from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.masked_words import Objective
 from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
 from indexer.training.start import Kind, NewEncoder, Start
 

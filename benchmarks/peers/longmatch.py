@@ -45,7 +45,7 @@ class Longmatch:
         self._index = Index.open(folder / _INDEX_FOLDER, encoder=self._encoder)
         # These are read at first use; the time belongs to opening.
         snapshot = self._index.snapshot
-        _ = snapshot.generation, snapshot.reference.vectors
+        _ = snapshot.parts[0].generation, snapshot.reference.vectors
 
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""

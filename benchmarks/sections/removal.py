@@ -24,8 +24,7 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from engine.search.long_query import pool_long
-from engine.search.query import Prepared, Query, as_stored
+from engine.search.query import Prepared, Query, as_stored, pool_long
 from engine.search.request import Request
 from engine.store.snapshot import Positions
 from engine.text.document import Document

@@ -25,8 +25,8 @@ from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
 from benchmarks.speed.ways import DEFAULTS, END_TO_END, TITLES, WAYS, Job, Way, draw_sample
 from benchmarks.tables.pivot import case_tables
-from engine.devices import check_device
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+from engine.environment import check_device
 from engine.errors import EngineError
 
 CHUNKS, QUICK_CHUNKS = 4000, 150

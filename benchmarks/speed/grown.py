@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexMismatch
 from engine.store.factory import AUTO
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage, Section
@@ -64,7 +64,7 @@ class Block:
 class Source:
     """The documents of an open index, and those made from them."""
 
-    def __init__(self, snapshot: Snapshot, seed: int) -> None:
+    def __init__(self, snapshot: IndexSnapshot, seed: int) -> None:
         if not snapshot.n_documents:
             raise IndexMismatch(f"{snapshot.folder} holds no document, at least 1 is needed; index some first")
         self.names = snapshot.doc_ids()
@@ -203,7 +203,7 @@ def made_documents(block: Block, names: list[str]) -> Iterator[tuple[Document, E
 def grow(index: Path, folder: Path, n_chunks: int, seed: int) -> dict[str, Any]:
     """Add documents to a grown index until it holds at least `n_chunks` chunks; a killed run resumes."""
     started = time.perf_counter()
-    with Snapshot(index) as snapshot, Writer(folder) as writer:
+    with IndexSnapshot(index) as snapshot, Writer(folder) as writer:
         source = Source(snapshot, seed)
         originals, copies = source.order(n_chunks)
         counters: dict[str, int] = writer.meta.get("counters", {"document": 1})
@@ -230,7 +230,7 @@ def publish(folder: Path, memory_bytes: int | None) -> dict[str, Any]:
     with Writer(folder) as writer:
         left = left_beside(memory_bytes, Footprint())
         refresh_reference(writer, lambda _: None)
-        with Snapshot(folder) as snapshot:
+        with IndexSnapshot(folder) as snapshot:
             row, n_chunks = snapshot.generation_row, snapshot.n_chunks
             chosen = options_for(snapshot, AUTO, left)[-1].factory
         if row is None or (row.n_vectors, row.factory) != (n_chunks, chosen):

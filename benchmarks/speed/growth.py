@@ -32,7 +32,8 @@ from benchmarks.tables.pivot import case_tables
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.snapshot import Snapshot
+from engine.store.partitioned import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from indexer.cli.reading import parse_bytes
 from indexer.generation.resources import folder_bytes
 
@@ -142,7 +143,7 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
     forget_pages(folder)
     timed, searching = run_fresh(latency, folder, exact["names"], _K, cap_bytes=cap, threads=trial.threads)
     batch, _ = run_fresh(throughput, folder, list(exact["targets"]), _K, trial.threads, cap_bytes=cap)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
         labels = {"factory": row.factory, "nprobe": str(row.nprobe or "")}
@@ -210,7 +211,7 @@ def main(
         python -m benchmarks study growth papers.lm --chunks 1000000 --memory 6GiB --cap 6GiB
     """
     check_vectors(path)
-    with Snapshot(path) as snapshot:
+    with IndexSnapshot(path) as snapshot:
         source = Source(snapshot, run.seed)
         name, n_there = f"{path.stem.partition('@')[0]}@{source.checksum}", int(source.n_chunks.sum())
     sizes = chunks or (tuple(n_there * times for times in QUICK_GROWTH) if run.is_quick else DEFAULT_CHUNKS)

@@ -16,7 +16,7 @@ from benchmarks.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.runs import Case, Run
 from benchmarks.tables.pivot import case_tables
-from engine.devices import check_device, is_gpu
+from engine.environment import check_device, is_gpu
 from engine.errors import EngineError, QueryError
 from engine.index import Index
 from engine.search.request import Request
@@ -70,7 +70,7 @@ def measure(path: Path, name: str, *, device: str, n_queries: int, k: int, threa
     """Search sampled documents of an index on the CPU, and on a GPU if `device` is one; each in its own process."""
     with Index.open(path) as index:
         doc_ids, vectors = index.document_vectors()
-        row = index.snapshot.generation_row
+        row = index.snapshot.parts[0].generation_row
         sizes = {"documents": index.n_documents, "chunks": index.n_chunks}
     if not doc_ids:
         raise QueryError(f"index {name} holds 0 documents, at least 1 is needed; build it first")

@@ -19,7 +19,7 @@ from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, WORDS, ArchitectureDe
 from benchmarks.tasks.retrieval import measure, open_trial, prepared_systems
 from engine.encoders.files import MINILM_NAME
 from engine.encoders.loading import load_trainable
-from engine.training.card import CARD_FILE
+from indexer.training.record import CARD_FILE
 
 SYSTEMS = (DOCUMENT, EVIDENCE, WORDS, *LEXICAL)
 N_DOCUMENTS, N_WORDS = 240, 1000  # of a part

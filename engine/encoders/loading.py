@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.devices import check_device, is_gpu
 from engine.encoders.backbone.hardware import default_device
 from engine.encoders.backbone.openvino_bert import OpenvinoBert, Precision, read_sizes
 from engine.encoders.cpu import KIND, WINDOW_TOKENS, CpuEncoder, MeanConfig
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE, check_files, read_json, resolve_backbone
+from engine.environment import check_device, is_gpu
 from engine.errors import EncoderError
 
 if TYPE_CHECKING:

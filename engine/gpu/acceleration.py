@@ -7,15 +7,15 @@ from threading import Lock
 
 import torch
 
-from engine.devices import gpu_numbers
 from engine.encoders.encoder import Vectors
+from engine.environment import gpu_numbers
 from engine.errors import BudgetExceeded
 from engine.gpu.gpus import FaissGpus, Gpus, why_none
 from engine.gpu.replication import replicate
 from engine.gpu.self_test import Probe, probe
 from engine.scoring.similarity import Multiply, products
 from engine.store.replica import OpenReplica
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Acceleration:
             self.replica.ann.close()
 
 
-def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
+def accelerate(snapshot: IndexSnapshot, device: str) -> Acceleration:
     """Copy an index onto GPUs and probe the copy; fall back to the CPU where that fails.
 
     Reads all chunk vectors, unless the published generation itself is copied.
@@ -53,7 +53,7 @@ def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
     return accelerate_on(snapshot, FaissGpus(numbers), TorchProducts(f"cuda:{numbers[0]}"))
 
 
-def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products) -> Acceleration:
+def accelerate_on(snapshot: IndexSnapshot, gpus: Gpus, multiply: Multiply = products) -> Acceleration:
     """Do the work of `accelerate` on given GPUs."""
     replica, summary = replicate(snapshot, gpus)
     if replica is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from engine.environment import installed_faiss, require_one_faiss
 from engine.errors import install_command
-from engine.extras import installed_faiss, require_one_faiss
 
 require_one_faiss()
 import faiss  # noqa: E402

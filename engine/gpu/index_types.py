@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.encoder import Vectors
-from engine.extras import require_one_faiss
+from engine.environment import require_one_faiss
 from engine.gpu.gpus import Gpus
 from engine.store.ann import Ids, inverted_lists
 from engine.store.replica import Part

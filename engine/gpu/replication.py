@@ -24,7 +24,7 @@ from engine.gpu.index_types import PART_NUMBERS, can_clone, centroids, flat_part
 from engine.store.ann import Ids
 from engine.store.gathering import ranges
 from engine.store.replica import MOST, OpenReplica, Part, Replica
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 FLAT_VECTORS = 20_000_000  # per GPU; above it, comparing all is tried last; an estimate, not measured on a GPU yet
 BLOCK_CHUNKS = 65_536
@@ -42,7 +42,7 @@ class IndexOption:
     make: Callable[[], OpenReplica]
 
 
-def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
+def replicate(snapshot: IndexSnapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
     """Copy an index onto GPUs.
 
     Returns:
@@ -68,7 +68,7 @@ def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
-def options(snapshot: Snapshot, gpus: Gpus) -> list[IndexOption]:
+def options(snapshot: IndexSnapshot, gpus: Gpus) -> list[IndexOption]:
     """The possible types of replica, best first."""
     n, width = snapshot.n_chunks, snapshot.width
     flat_bytes = n * (2 * width + 4) + len(gpus.numbers) * min(2 * PART_NUMBERS, 2 * n * width)
@@ -91,7 +91,7 @@ def options(snapshot: Snapshot, gpus: Gpus) -> list[IndexOption]:
     return [*of_lists, flat] if is_slow else [flat, *of_lists]
 
 
-def _flat(snapshot: Snapshot, gpus: Gpus) -> OpenReplica:
+def _flat(snapshot: IndexSnapshot, gpus: Gpus) -> OpenReplica:
     parts = flat_parts(gpus, _blocks(snapshot), snapshot.n_chunks, snapshot.width)
     size = snapshot.n_chunks * 2 * snapshot.width
     return _opened(Replica(parts), _last_chunk(snapshot), gpus, "every chunk in float16", size, is_exact=True)
@@ -107,7 +107,7 @@ def _clone(generation: OpenGeneration, gpus: Gpus) -> OpenReplica:
     return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size, is_exact=False)
 
 
-def _lists(snapshot: Snapshot, generation: OpenGeneration, gpus: Gpus, code: str) -> OpenReplica:
+def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: Gpus, code: str) -> OpenReplica:
     around = centroids(lists_of(generation.ann.inner, snapshot.width))
     parts = list_parts(gpus, around, code, _sample(snapshot), _blocks(snapshot))
     replica = Replica(parts, nprobe=generation.ann.nprobe, n_lists=generation.ann.n_lists)
@@ -125,11 +125,11 @@ def _opened(
     return OpenReplica(replica, through_chunk, is_exact, summary)
 
 
-def _last_chunk(snapshot: Snapshot) -> int:
+def _last_chunk(snapshot: IndexSnapshot) -> int:
     return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
 
 
-def _blocks(snapshot: Snapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
+def _blocks(snapshot: IndexSnapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
     """All chunks that can be found, with their ids, in blocks of whole documents of about `block_chunks` chunks."""
     locations = snapshot.locations
     block = (np.cumsum(locations.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
@@ -138,11 +138,11 @@ def _blocks(snapshot: Snapshot, block_chunks: int | None = None) -> Iterator[tup
         yield ranges(locations.first_chunk[positions], locations.n_chunks[positions]), rows
 
 
-def _sample(snapshot: Snapshot) -> Vectors:
+def _sample(snapshot: IndexSnapshot) -> Vectors:
     return snapshot.chunk_vectors(spread_documents(snapshot, SAMPLE_CHUNKS))[0]
 
 
-def spread_documents(snapshot: Snapshot, n_chunks: int) -> Positions:
+def spread_documents(snapshot: IndexSnapshot, n_chunks: int) -> Positions:
     """Documents evenly spread over an index, with about `n_chunks` chunks in total; at least one document."""
     n = snapshot.n_documents
     wanted = max(1, min(n, n_chunks * n // max(1, snapshot.n_chunks)))

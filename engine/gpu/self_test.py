@@ -24,7 +24,7 @@ from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import Ids
 from engine.store.gathering import ranges
 from engine.store.replica import OpenReplica, Replica
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 
 TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
 MAY_LACK = 0.05  # share of near chunks by which a replica that is not exact may fall below the CPU's index
@@ -63,7 +63,7 @@ class _Sample:
     table: Vectors  # (I, C) their similarities
 
 
-def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
+def probe(snapshot: IndexSnapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
     """Test a replica before it is used.
 
     Raises:
@@ -94,7 +94,7 @@ def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = product
     return Probe(len(sample.queries), n_near, error, found, on_cpu, filtered, product_error, tuple(faults))
 
 
-def _drawn(snapshot: Snapshot) -> tuple[_Sample, Vectors]:
+def _drawn(snapshot: IndexSnapshot) -> tuple[_Sample, Vectors]:
     positions = spread_documents(snapshot, SAMPLE_CHUNKS)
     rows, _ = snapshot.chunk_vectors(positions)
     ids = ranges(snapshot.locations.first_chunk[positions], snapshot.locations.n_chunks[positions])
@@ -124,7 +124,7 @@ def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:
     return float(found[near].mean()) if near.any() else 1.0
 
 
-def _cpu_share(snapshot: Snapshot, sample: _Sample, near: NDArray[np.bool_]) -> float | None:
+def _cpu_share(snapshot: IndexSnapshot, sample: _Sample, near: NDArray[np.bool_]) -> float | None:
     generation = snapshot.generation
     if generation is None:
         return None
@@ -144,7 +144,7 @@ def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
     return ["a vector was found twice"] if is_twice else []
 
 
-def _filtered_share(snapshot: Snapshot, replica: OpenReplica, queries: Vectors) -> float:
+def _filtered_share(snapshot: IndexSnapshot, replica: OpenReplica, queries: Vectors) -> float:
     allowed = np.arange(snapshot.n_documents) % 2 == 0
     neighbours = CandidateLists(snapshot)
     here = neighbours.by_generation(queries, allowed, _LIST)

@@ -26,8 +26,9 @@ from engine.plots.projection import Points, Projection, project_terms, project_v
 from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot, plain_axes
 from engine.result import Result
 from engine.search.query import Query
+from engine.store.partitioned import Snapshot
 from engine.store.reference import sample_order
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of

@@ -21,7 +21,8 @@ from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import N_MATCHES, Result
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_types
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.partitioned import Snapshot
+from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
 from engine.text.spans import Coverage, Span

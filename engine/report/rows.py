@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.extras import check_extra
+from engine.environment import check_extra
 from engine.pairs import PAIR_COLUMNS
 from engine.report.contract import listed_hits, result_dict
 from engine.result import N_MATCHES

@@ -18,7 +18,7 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists, best_by_document, empty_lists, first_places, merge, with_rows
 from engine.store.postings import Postings
 from engine.store.replica import OpenReplica
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 SPARE_DOCUMENTS = 40  # documents beyond those requested with exact similarities, for each query chunk
 LAST_DEPTH = 8_192  # after this number of chunks for each query chunk, an approximate index is not searched deeper
@@ -35,7 +35,7 @@ class CandidateLists:
     """Builds lists over the documents of a snapshot that a generation covers."""
 
     def __init__(
-        self, snapshot: Snapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
+        self, snapshot: IndexSnapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
     ) -> None:
         """Search a snapshot.
 
@@ -143,7 +143,7 @@ class _Filtered:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: IndexSnapshot,
         generation: OpenGeneration | OpenReplica,
         allowed: NDArray[np.bool_],
         n_query_chunks: int,

@@ -26,8 +26,9 @@ from engine.search.candidates import CandidateLists
 from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.search.scorer import Exact, Pool, Scorer, join_exact, without_positions
+from engine.store.partitioned import Snapshot
 from engine.store.replica import OpenReplica
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
@@ -48,7 +49,7 @@ class LocalPartition:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: IndexSnapshot,
         scoring: Scoring,
         generation: OpenGeneration | None = None,
         scan_chunks: int | None = None,

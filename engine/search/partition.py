@@ -27,7 +27,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.query import Prepared
 from engine.search.request import Request
 from engine.search.scorer import Exact, join_exact
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, Positions
 from engine.text.document import Document
 from engine.text.spans import Coverage
 
@@ -128,7 +128,7 @@ class Partition(Protocol):
 class Placement(Protocol):
     """Where the partitions of an index are searched, other than in this process."""
 
-    def partitions(self, snapshots: Sequence[Snapshot], scoring: Scoring) -> Sequence[Partition]:
+    def partitions(self, snapshots: Sequence[IndexSnapshot], scoring: Scoring) -> Sequence[Partition]:
         """The partitions of an index.
 
         Args:

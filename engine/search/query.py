@@ -1,26 +1,35 @@
 """A query with everything that scoring needs: vectors, thresholds and term weights. Searches nothing.
 
+Sections can be skipped by kind or by a weight of 0: the query loses their terms, and their chunks have the weight 0.
+If a kind is skipped, targets lose the terms and chunks of their sections of that kind too (`engine.store.gathering`).
+
+A query of more than 512 chunks is searched with runs of r neighbouring chunks of one section, where r is the smallest
+number that leaves at most 512 runs; if one run a section is still too many, with the 512 runs of most tokens. The
+vector of a run is the sum of n_j c_j over its chunks j of n_j tokens, to unit length. So every run is one part of the
+score, and the parts still sum to it. The coverage records how many chunks were pooled, and excludes the tokens of runs
+that were not used. Targets are never pooled.
+
 Letters in shapes: I query chunks, R documents of the reference, D width.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.encoder import EncodedDocument, Vectors, unit
+from engine.errors import QueryError
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import Multiply, best_matches
-from engine.search.long_query import pool_long
-from engine.search.skipping import left_out_sections, query_stretches
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, kind_bits, section_kinds
-from engine.text.spans import Span
+from engine.text.spans import Chunk, Coverage, Span
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
@@ -183,3 +192,112 @@ def _exceeding(reference: Reference, scoring: Scoring) -> int:
     """m for this sample: the same share of it as m is of a full sample, at least 1."""
     full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
     return max(1, round(scoring.exceeding * reference.n_documents / full))
+
+
+def left_out_sections(
+    kinds: Sequence[SectionKind], skip: Collection[SectionKind], weights: Sequence[float] = ()
+) -> NDArray[np.bool_]:
+    """Which sections of a query are left out, (A,); [False] for a document without sections.
+
+    Args:
+        kinds: of the A sections.
+        skip: kinds to leave out.
+        weights: of the sections, of which those of weight 0 are left out; () where all are 1.
+    """
+    of_kind = np.array([kind in skip for kind in kinds] or [False])
+    return of_kind | (np.array(weights) == 0) if len(weights) else of_kind
+
+
+def query_stretches(
+    query: Document, left_out: NDArray[np.bool_], common: Sequence[Span], names: Iterable[str]
+) -> list[Span]:
+    """The stretches of a query that are left out of its evidence: some of its sections, and common sentences.
+
+    Args:
+        query: the document to search with.
+        left_out: from `left_out_sections`.
+        common: stretches of common sentences.
+        names: of the sections that are left out, for the error.
+
+    Returns:
+        Stretches in reading order that do not overlap.
+
+    Raises:
+        QueryError: nothing of the query would be left.
+    """
+    skipped = [Span(query.sections[at].start, query.sections[at].stop) for at in np.flatnonzero(left_out).tolist()]
+    if not skipped:
+        return list(common)
+    merged = _merged([*skipped, *common])
+    left, at = "", 0
+    for stretch in merged:
+        left += query.text[at : stretch.start].strip()
+        at = stretch.stop
+    if not left and not query.text[at:].strip():
+        named = ", ".join(names)
+        raise QueryError(f"the query {query.title!r} has no section but those to be skipped ({named}); skip fewer")
+    return merged
+
+
+def _merged(stretches: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for one in sorted(stretches, key=lambda stretch: (stretch.start, stretch.stop)):
+        if merged and one.start <= merged[-1].stop:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, one.stop))
+        else:
+            merged.append(one)
+    return merged
+
+
+MOST_CHUNKS = 512  # of 126 tokens each: about 40,000 words
+
+
+def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocument:
+    """The document in at most `most` chunks; unchanged if it has no more.
+
+    Args:
+        encoded: a query; its document and section vectors do not change.
+        most: chunks, at least 1; `MOST_CHUNKS` by default.
+    """
+    most = most or MOST_CHUNKS
+    if len(encoded.chunks) <= most:
+        return encoded
+    sections = np.array([chunk.section for chunk in encoded.chunk_spans])
+    n_tokens = np.array([chunk.n_tokens for chunk in encoded.chunk_spans])
+    per_run = _run_length(sections, most)
+    starts = _run_starts(sections, per_run)
+    tokens = np.add.reduceat(n_tokens, starts)
+    rows = np.add.reduceat(encoded.chunks * np.maximum(n_tokens, 1)[:, None].astype(np.float32), starts, axis=0)
+    kept = np.sort(np.argsort(-tokens, kind="stable")[:most])
+    stops = np.append(starts[1:], len(sections))
+    first, last = starts[kept].tolist(), (stops[kept] - 1).tolist()
+    spans = tuple(
+        Chunk(encoded.chunk_spans[a].section, encoded.chunk_spans[a].start, encoded.chunk_spans[b].stop, n)
+        for a, b, n in zip(first, last, tokens[kept].tolist(), strict=True)
+    )
+    return replace(
+        encoded,
+        chunks=unit(rows[kept]),
+        chunk_spans=spans,
+        coverage=_coverage(encoded.coverage, float(tokens[kept].sum() / max(1, tokens.sum())), per_run),
+    )
+
+
+def _run_length(sections: NDArray[np.int64], most: int) -> int:
+    """The smallest r that leaves at most `most` runs, or one run per section."""
+    _, lengths = np.unique(sections, return_counts=True)
+    longest = int(lengths.max())
+    per_run = min(-(-len(sections) // most), longest)
+    while np.ceil(lengths / per_run).sum() > most and per_run < longest:
+        per_run += 1
+    return per_run
+
+
+def _run_starts(sections: NDArray[np.int64], per_run: int) -> NDArray[np.int64]:
+    begins = np.flatnonzero(np.diff(sections, prepend=sections[0] - 1))
+    number = np.arange(len(sections)) - np.repeat(begins, np.diff(begins, append=len(sections)))
+    return np.flatnonzero(number % per_run == 0)
+
+
+def _coverage(coverage: Coverage, share: float, per_run: int) -> Coverage:
+    return replace(coverage, tokens_read=round(coverage.tokens_read * share), chunks_pooled=per_run)

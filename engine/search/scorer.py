@@ -15,7 +15,8 @@ from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_compo
 from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, no_matches, products
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.partitioned import Snapshot
+from engine.store.snapshot import Positions
 from engine.words.inverted import scores_of_many
 from engine.work import step
 

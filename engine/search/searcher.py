@@ -39,8 +39,9 @@ from engine.search.partition import (
 from engine.search.query import Prepared, Query, prepare
 from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact, join_exact
+from engine.store.partitioned import Snapshot
 from engine.store.replica import OpenReplica
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.snapshot import OpenGeneration, Positions
 
 NamedT = TypeVar("NamedT")
 
@@ -90,7 +91,7 @@ class Searcher:
     def search(self, query: Query, request: Request | None = None) -> Result:
         """Rank the documents of the index against a query.
 
-        A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.long_query`.
+        A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.query`.
         The coverage of the result records this, and such a result is never certified. A search by containment scores
         every document, since lists and postings choose similar documents.
 

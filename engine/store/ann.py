@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
+from engine.environment import require_one_faiss
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.extras import require_one_faiss
 from engine.store.durable import Checksum, check_file, write_durably
 from engine.store.factory import TRAINING_POINTS_PER_LIST
 

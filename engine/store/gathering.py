@@ -5,6 +5,7 @@ Letters in shapes: N documents, R requested documents, C chunks of these, D widt
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.similarity import Matches
-from engine.store.listing import Listing
-from engine.store.precision import as_float32
+from engine.store.locations import Locations
 from engine.store.shards import Shard, ShardSet
+from engine.store.tensors import as_float32
 from engine.text.spans import Chunk, Coverage
 from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
 from engine.words.inverted import InvertedTable, inverted
@@ -48,12 +49,17 @@ class InvertedWords:
     pairs: InvertedTable
 
 
-class Gathering(Listing):
+class Gathering:
     """Documents with their vectors and words in shards."""
 
     width: int  # D; 0 without an encoder
     _shards: ShardSet
     _n_passes = 0  # over the words of all documents
+
+    @property
+    @abstractmethod
+    def locations(self) -> Locations:
+        """Where the vectors of each document are."""
 
     @property
     def has_vectors(self) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from engine.store.catalog import NamedRow
 from engine.store.locations import Locations
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.shards import Shard, ShardSet
-from engine.store.snapshot import OPENINGS, Positions, Snapshot
+from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.packing import PackedWords
@@ -35,19 +35,14 @@ Value = TypeVar("Value")
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open and pin an index, partitioned or not; errors as in `Snapshot`."""
-    return PartitionedSnapshot(folder) if is_partitioned(folder) else Snapshot(folder)
+    """Open and pin an index, partitioned or not; errors as in `IndexSnapshot`."""
+    return PartitionedSnapshot(folder) if is_partitioned(folder) else IndexSnapshot(folder)
 
 
-class PartitionedSnapshot(Snapshot):
+class PartitionedSnapshot(Documents):
     """All partitions of an index and its reference, as they were when opened."""
 
-    generation = None
-    generation_row = None
-    postings_row = None
-    word_postings = None
-    word_postings_row = None
-    _parts: Sequence[Snapshot]
+    _parts: Sequence[IndexSnapshot]
 
     def __init__(self, folder: Path) -> None:
         """Open and pin all partitions.
@@ -69,7 +64,7 @@ class PartitionedSnapshot(Snapshot):
         self._manifest = manifest
         with ExitStack() as opening:
             paths = partition_folders(self.folder, manifest)
-            self._parts = tuple(opening.enter_context(Snapshot(path)) for path in paths)
+            self._parts = tuple(opening.enter_context(IndexSnapshot(path)) for path in paths)
             for number, part in enumerate(self._parts):
                 check_partition(part.meta, part.folder, number, manifest)
             self._opened = opening.pop_all()
@@ -100,16 +95,16 @@ class PartitionedSnapshot(Snapshot):
 
     @cached_property
     def _attached(self) -> NDArray[np.bool_]:
-        """(N,) see `Snapshot._attached`."""
+        """(N,) see `IndexSnapshot._attached`."""
         return np.concatenate([part._attached for part in self._parts])
 
     def _check_all(self) -> None:
-        """See `Snapshot._check_all`."""
+        """See `IndexSnapshot._check_all`."""
         for part in self._parts:
             part._check_all()
 
     def is_newest(self) -> bool:
-        """See `Snapshot.is_newest`; compares all partitions, and the manifest."""
+        """See `IndexSnapshot.is_newest`; compares all partitions, and the manifest."""
         return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
 
     def close(self) -> None:
@@ -117,11 +112,11 @@ class PartitionedSnapshot(Snapshot):
         self._opened.close()
 
     @property
-    def parts(self) -> Sequence[Snapshot]:
+    def parts(self) -> Sequence[IndexSnapshot]:
         """The snapshots of the partitions, by number."""
         return self._parts
 
-    def split(self, positions: Positions) -> Iterator[tuple[Snapshot, NDArray[np.int64], Positions]]:
+    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, NDArray[np.int64], Positions]]:
         """Group documents (R,) by partition: its snapshot, places among the R, and positions in that snapshot."""
         owners = np.searchsorted(self._bases, positions, side="right") - 1
         for owner in np.unique(owners).tolist():
@@ -135,11 +130,11 @@ class PartitionedSnapshot(Snapshot):
 
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
-        """(N,) see `Snapshot.tokens`."""
+        """(N,) see `IndexSnapshot.tokens`."""
         return np.concatenate([part.tokens for part in self._parts])
 
-    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> PartitionedSnapshot:
-        """See `Snapshot.with_vectors`."""
+    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
+        """See `IndexSnapshot.with_vectors`."""
         other = copy(self)
         parts = list(self._parts)
         for part, places, own in self.split(positions):
@@ -150,7 +145,7 @@ class PartitionedSnapshot(Snapshot):
         return other
 
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
-        """See `Snapshot.attach`."""
+        """See `IndexSnapshot.attach`."""
         for part, places, own in self.split(positions):
             part.attach(own, [encoded[place] for place in places.tolist()])
         self._forget()
@@ -161,7 +156,7 @@ class PartitionedSnapshot(Snapshot):
             self.__dict__.pop(derived, None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """See `Snapshot.documents`."""
+        """See `IndexSnapshot.documents`."""
         return self._of(positions, lambda part, own: part.documents(own))
 
     def position(self, doc_id: str) -> int | None:
@@ -182,7 +177,7 @@ class PartitionedSnapshot(Snapshot):
         return self._of(positions, lambda part, own: part.doc_ids_of(own))
 
     def content_keys(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """See `Snapshot.content_keys`."""
+        """See `IndexSnapshot.content_keys`."""
         return np.array(self._of(positions, lambda part, own: part.content_keys(own)), np.uint64)
 
     def copies(self, content: str) -> list[str]:
@@ -214,15 +209,18 @@ class PartitionedSnapshot(Snapshot):
         """Documents that could not be indexed: (source, reason), by source."""
         return sorted(self._all(lambda part: part.failures()))
 
-    def _all(self, ask: Callable[[Snapshot], Iterable[Value]]) -> list[Value]:
+    def _all(self, ask: Callable[[IndexSnapshot], Iterable[Value]]) -> list[Value]:
         return list(chain.from_iterable(map(ask, self._parts)))
 
-    def _of(self, positions: Positions, ask: Callable[[Snapshot, Positions], Iterable[Value]]) -> list[Value]:
+    def _of(self, positions: Positions, ask: Callable[[IndexSnapshot, Positions], Iterable[Value]]) -> list[Value]:
         """One value for each of some documents, in the order given."""
         found: dict[int, Value] = {}
         for part, places, own in self.split(positions):
             found |= zip(places.tolist(), ask(part, own), strict=True)
         return [found[place] for place in range(len(positions))]
+
+
+Snapshot: TypeAlias = IndexSnapshot | PartitionedSnapshot
 
 
 class _JoinedShards(ShardSet):
@@ -294,7 +292,7 @@ def index_facts(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+def _partitions(parts: Sequence[IndexSnapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
     return [
         {
             "folder": part.folder.name,

@@ -26,8 +26,7 @@ from engine.errors import IndexDamaged
 from engine.scoring.evidence import Scoring
 from engine.scoring.floor import Floor, FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
-from engine.store.precision import CoarseRows
-from engine.store.tensors import map_file, mapped_tensors, save_file
+from engine.store.tensors import CoarseRows, map_file, mapped_tensors, save_file
 from engine.words.statistics import Statistics, TermStatistics
 
 REFERENCE_FOLDER = "reference"

@@ -10,13 +10,14 @@ Letters in shapes: N documents, R requested documents, D width.
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +43,13 @@ from engine.store.catalog import (
     newest,
     read_opened,
 )
-from engine.store.checks import check_catalog, check_opened, committed_state, read_meta
-from engine.store.commits import check_commits, reported_commits
+from engine.store.checks import check_catalog, check_commits, check_opened, committed_state, read_meta, reported_commits
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
+from engine.store.listing import Listing
 from engine.store.lookup import field_names, has_field
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.postings import Postings
-from engine.store.precision import coarse
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
@@ -60,7 +60,7 @@ from engine.store.reference import (
     sample_size,
 )
 from engine.store.shards import ShardSet, shard_arrays
-from engine.store.tensors import map_file
+from engine.store.tensors import coarse, map_file
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences
@@ -91,7 +91,155 @@ def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
     return IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX")
 
 
-class Snapshot(Gathering):
+class Documents(Gathering, ABC):
+    """What a snapshot of one index and a snapshot of all its partitions have in common."""
+
+    folder: Path
+    meta: dict[str, Any]
+    reference_row: ReferenceFile | None
+
+    @abstractmethod
+    def _check_all(self) -> None:
+        """Compare all rows with their checksums, once; methods that read all rows call this first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the catalogs; a mapped file is released with the last array that views it."""
+
+    @abstractmethod
+    def doc_ids(self) -> list[str]:
+        """All names, in the order of positions."""
+
+    @abstractmethod
+    def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
+        """The content hashes of documents, in the order given, as a reference keeps them."""
+
+    @abstractmethod
+    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        """Documents in the order given; text and sections are unpacked when first read, also after closing."""
+
+    @property
+    @abstractmethod
+    def tokens(self) -> NDArray[np.int64]:
+        """(N,) tokens of each document; an estimate for one that has no vectors."""
+
+    @property
+    @abstractmethod
+    def _attached(self) -> NDArray[np.bool_]:
+        """(N,) True for documents whose vectors are only in memory."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return len(self.locations)
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of all documents."""
+        return int(self.locations.n_chunks.sum())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all documents have vectors, or the index has none."""
+        return not self.width or bool(self.has_vectors.all())
+
+    def is_encoded(self, position: int) -> bool:
+        """Whether a document has vectors."""
+        return bool(self.has_vectors[position])
+
+    def has_field(self, key: str) -> bool:
+        """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
+        self._check_all()
+        return has_field(self.folder, key)
+
+    def field_names(self) -> list[str]:
+        """The metadata fields of all documents, by name."""
+        self._check_all()
+        return field_names(self.folder)
+
+    @property
+    def missing_tokens(self) -> NDArray[np.int64]:
+        """(N,) estimated tokens of each document without vectors; 0 for documents with vectors."""
+        return np.where(self.has_vectors, 0, self.tokens)
+
+    def _map_reference(self) -> None:
+        pinned, home = self.reference_row, self.folder.parent if "partition" in self.meta else self.folder
+        self._reference_path = home if pinned is None else home / pinned.file
+        self._reference_file = None if pinned is None else map_file(self._reference_path)
+
+    @property
+    def has_partial_reference(self) -> bool:
+        """Whether the reference was drawn while documents had no vectors."""
+        return bool(self.meta.get("partial_reference", False))
+
+    @property
+    def language(self) -> str | None:
+        """The language by which words are segmented; None until there is a document or a choice."""
+        found: str | None = self.meta.get("language")
+        return found
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The pinned reference; while there is none, a reference drawn from the documents of the snapshot, version 0.
+
+        Raises:
+            IndexDamaged: its file is not the one that was written.
+        """
+        row = self.reference_row
+        if row is None:
+            return self.draw_reference(0)
+        return parse_reference(self._reference_file, self._reference_path, Checksum(row.size_bytes, row.digest))
+
+    def draw_reference(self, version: int) -> Reference:
+        """Draw a reference from the snapshot; reads the term counts of at most `STATISTICS_DOCUMENTS` documents.
+
+        The sample ends before the first document of the draw that has no vectors: documents that
+        were encoded because a query came near them are not a random sample.
+        """
+        order = sample_order(self.doc_ids())
+        sample = order[: sample_size(self.locations.n_chunks[order])]
+        sample = sample[: int(np.argmin(np.append(self.has_vectors[sample], False)))]
+        rows, starts = self.chunk_rows(sample)
+        counted = np.sort(order[:STATISTICS_DOCUMENTS])
+        return Reference(
+            version,
+            self.n_documents,
+            self.content_keys(sample),
+            coarse(rows),
+            starts,
+            self._statistics(counted),
+            self._common_sentences(order[: COMMON_DOCUMENTS if version else SAMPLE_DOCUMENTS]),
+        )
+
+    def _common_sentences(self, positions: Positions) -> NDArray[np.uint64]:
+        blocks = range(0, len(positions), _TEXTS_AT_ONCE)
+        return common_sentences(
+            document.text
+            for first in blocks
+            for document, _ in self.documents(positions[first : first + _TEXTS_AT_ONCE])
+        )
+
+    def _statistics(self, positions: Positions) -> Statistics:
+        if self.language is None:
+            nothing = TermStatistics(np.empty(0, np.uint32), np.empty(0, np.uint32), 0)
+            return Statistics(nothing, nothing)
+        blocks = range(0, len(positions), _WORDS_AT_ONCE)
+        return collect(self.words(positions[first : first + _WORDS_AT_ONCE]) for first in blocks)
+
+    def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
+        """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
+        return (self.locations.first_chunk > through_chunk) | self._attached
+
+
+class IndexSnapshot(Listing, Documents):
     """An index as it was when opened: documents, mapped shards, the ANN generation."""
 
     def __init__(self, folder: Path) -> None:
@@ -185,19 +333,6 @@ class Snapshot(Gathering):
         row = newest(stored, ReferenceRow)
         return None if row is None else ReferenceFile(**row._asdict())
 
-    def _map_reference(self) -> None:
-        pinned, home = self.reference_row, self.folder.parent if "partition" in self.meta else self.folder
-        self._reference_path = home if pinned is None else home / pinned.file
-        self._reference_file = None if pinned is None else map_file(self._reference_path)
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the catalog; a mapped file is released with the last array that views it."""
         self._connection.close()
@@ -220,11 +355,11 @@ class Snapshot(Gathering):
             engine.dispose()
 
     @property
-    def parts(self) -> Sequence[Snapshot]:
+    def parts(self) -> Sequence[IndexSnapshot]:
         """The snapshots of all partitions, in the order of their documents; here only this snapshot."""
         return (self,)
 
-    def split(self, positions: Positions) -> Iterator[tuple[Snapshot, NDArray[np.int64], Positions]]:
+    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, NDArray[np.int64], Positions]]:
         """Group documents (R,) by part: the part, places among the R, and positions in the part."""
         yield self, np.arange(len(positions)), positions
 
@@ -233,46 +368,12 @@ class Snapshot(Gathering):
         """The catalog row of each shard."""
         return list(self._shard_rows.values())
 
-    @property
-    def n_documents(self) -> int:
-        """N."""
-        return len(self.locations)
-
-    @property
-    def n_chunks(self) -> int:
-        """Chunks of all documents."""
-        return int(self.locations.n_chunks.sum())
-
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
         """(N,) tokens of each document; an estimate for one that has no vectors."""
         return self._listed.tokens.copy()  # a copy, because `attach` changes it
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all documents have vectors, or the index has none."""
-        return not self.width or bool(self.has_vectors.all())
-
-    def is_encoded(self, position: int) -> bool:
-        """Whether a document has vectors."""
-        return bool(self.has_vectors[position])
-
-    def has_field(self, key: str) -> bool:
-        """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
-        self._check_all()
-        return has_field(self.folder, key)
-
-    def field_names(self) -> list[str]:
-        """The metadata fields of all documents, by name."""
-        self._check_all()
-        return field_names(self.folder)
-
-    @property
-    def missing_tokens(self) -> NDArray[np.int64]:
-        """(N,) estimated tokens of each document without vectors; 0 for documents with vectors."""
-        return np.where(self.has_vectors, 0, self.tokens)
-
-    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Snapshot:
+    def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
         """The same snapshot with vectors of further documents, see `attach`; threads that read this one go on."""
         other = copy(self)
         other._attached, other.tokens = self._attached.copy(), self.tokens.copy()
@@ -358,69 +459,6 @@ class Snapshot(Gathering):
         written = Checksum(row.size_bytes, row.digest)
         return Postings.parse(self._word_postings_file, self.folder / row.file, written)
 
-    @property
-    def has_partial_reference(self) -> bool:
-        """Whether the reference was drawn while documents had no vectors."""
-        return bool(self.meta.get("partial_reference", False))
-
-    @property
-    def language(self) -> str | None:
-        """The language by which words are segmented; None until there is a document or a choice."""
-        found: str | None = self.meta.get("language")
-        return found
-
-    @cached_property
-    def reference(self) -> Reference:
-        """The pinned reference; while there is none, a reference drawn from the documents of the snapshot, version 0.
-
-        Raises:
-            IndexDamaged: its file is not the one that was written.
-        """
-        row = self.reference_row
-        if row is None:
-            return self.draw_reference(0)
-        return parse_reference(self._reference_file, self._reference_path, Checksum(row.size_bytes, row.digest))
-
-    def draw_reference(self, version: int) -> Reference:
-        """Draw a reference from the snapshot; reads the term counts of at most `STATISTICS_DOCUMENTS` documents.
-
-        The sample ends before the first document of the draw that has no vectors: documents that
-        were encoded because a query came near them are not a random sample.
-        """
-        order = sample_order(self.doc_ids())
-        sample = order[: sample_size(self.locations.n_chunks[order])]
-        sample = sample[: int(np.argmin(np.append(self.has_vectors[sample], False)))]
-        rows, starts = self.chunk_rows(sample)
-        counted = np.sort(order[:STATISTICS_DOCUMENTS])
-        return Reference(
-            version,
-            self.n_documents,
-            self.content_keys(sample),
-            coarse(rows),
-            starts,
-            self._statistics(counted),
-            self._common_sentences(order[: COMMON_DOCUMENTS if version else SAMPLE_DOCUMENTS]),
-        )
-
-    def _common_sentences(self, positions: Positions) -> NDArray[np.uint64]:
-        blocks = range(0, len(positions), _TEXTS_AT_ONCE)
-        return common_sentences(
-            document.text
-            for first in blocks
-            for document, _ in self.documents(positions[first : first + _TEXTS_AT_ONCE])
-        )
-
-    def _statistics(self, positions: Positions) -> Statistics:
-        if self.language is None:
-            nothing = TermStatistics(np.empty(0, np.uint32), np.empty(0, np.uint32), 0)
-            return Statistics(nothing, nothing)
-        blocks = range(0, len(positions), _WORDS_AT_ONCE)
-        return collect(self.words(positions[first : first + _WORDS_AT_ONCE]) for first in blocks)
-
     def _is_superseded(self, generation: int) -> bool:
         with connect(self.folder / CATALOG_FILE, read_only=True).connect() as now:
             return now.execute(select(GenerationRow.id).where(GenerationRow.id == generation)).first() is None
-
-    def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
-        """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
-        return (self.locations.first_chunk > through_chunk) | self._attached

@@ -34,15 +34,19 @@ from engine.store.catalog import (
     write_meta,
 )
 from engine.store.checks import (
+    COMMITS,
+    CommitLog,
     check_block_rows,
+    check_commits,
     check_names,
     check_tables,
+    commits_of,
     committed_state,
     read_meta,
     record_documents,
     record_tables,
+    reported_commits,
 )
-from engine.store.commits import COMMITS, CommitLog, check_commits, commits_of, reported_commits
 from engine.store.durable import fsync_folder
 from engine.store.locations import BLOCK_IDS
 from engine.store.reference import REFERENCE_FOLDER

@@ -18,6 +18,7 @@ from engine.store.lookup import stored_meta
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import network_note
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -337,7 +338,7 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
     """
     if not writer.holds_anything:
         return False
-    with open_snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         missing = snapshot.missing_tokens[~snapshot.has_vectors]
         report.n_missing += len(missing)
         report.tokens_missing += int(missing.sum())

@@ -16,7 +16,7 @@ from typing import Any
 from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
-from engine.store.commits import COMMITS_FILE
+from engine.store.checks import COMMITS_FILE
 from engine.store.durable import appearing
 from engine.store.manifest import (
     MANIFEST_FILE,

@@ -27,8 +27,8 @@ from engine.store.catalog import ShardRow
 from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
-from engine.store.precision import as_float32
 from engine.store.shards import ShardSet
+from engine.store.tensors import as_float32
 from engine.store.writer import Writer
 from engine.text.document import Document
 

@@ -20,8 +20,8 @@ from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
-from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.partitioned import Snapshot, open_snapshot
+from engine.store.snapshot import Positions
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.creation import check_number, is_free, write_empty

@@ -54,7 +54,7 @@ def check_ray(feature: str) -> None:
     Raises:
         MissingExtra: Ray is not installed; the message has the command that installs it.
     """
-    from engine.extras import check_extra
+    from engine.environment import check_extra
 
     check_extra("ray", feature, "Ray", "ray")
 

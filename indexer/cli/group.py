@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
+from engine.environment import refuse_windows
 from engine.errors import EngineError
 from engine.faults import faults_named
-from engine.systems import refuse_windows
 from engine.text.outside import safe
 from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.terminal import LOG_OPTION, json_log

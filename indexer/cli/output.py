@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from engine.extras import check_extra
+from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
 from engine.report.lines import plain
 from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows

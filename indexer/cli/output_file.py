@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 import click
 
-from engine.extras import check_extra
+from engine.environment import check_extra
 from indexer.cli.options import together
 from indexer.cli.reading import read_memory_option, read_seconds_option
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.environment import check_extra
+from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
+from engine.report.rows import as_cell
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import check_picture, checked_output, output_option, write_output, write_picture
 from indexer.cli.terminal import echo, echo_text
@@ -98,9 +104,7 @@ def pairs(
     if picture is not None:
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
-        from indexer.pairs import check_parquet
-
-        check_parquet()
+        check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
     from indexer.pairs import PairSettings, find_pairs
 
     settings = PairSettings(**given)
@@ -116,20 +120,45 @@ def pairs(
 def _write(
     found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    from indexer.pairs import clusters_csv, pairs_csv, pairs_parquet
-
     if output is None:
-        echo_text(pairs_csv(found), nl=False)
+        echo_text(_csv(PAIR_COLUMNS, found.rows()), nl=False)
     else:
-        write_output(output, pairs_parquet(found) if is_parquet else pairs_csv(found))
+        write_output(output, _parquet(found) if is_parquet else _csv(PAIR_COLUMNS, found.rows()))
     status = "certified" if found.is_certified else "estimated"
     by = ", by words alone" if found.by_words else ""
     line = f"{len(found):,} pairs among {found.n_documents:,} documents, {status}{by}"
     if clusters is not None:
         made = found.clusters(cluster_least)
-        write_output(clusters, clusters_csv(made))
+        write_output(clusters, _csv(CLUSTER_COLUMNS, cluster_rows(made)))
         line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
     echo(f"{line}; {found.seconds:.1f} s", err=True)
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows([as_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _parquet(pairs: Pairs) -> bytes:
+    """Pairs as Parquet; mode, least score, top and certification are in the metadata of the file."""
+    import pyarrow
+    from pyarrow import parquet
+
+    types = {"score": pyarrow.float64(), "forward": pyarrow.float64(), "backward": pyarrow.float64()}
+    columns = list(zip(*pairs.rows(), strict=True)) or [()] * len(PAIR_COLUMNS)
+    arrays = [
+        pyarrow.array(list(values), types.get(name, pyarrow.string()))
+        for name, values in zip(PAIR_COLUMNS, columns, strict=True)
+    ]
+    described = {"mode": pairs.mode, "least": f"{pairs.least:g}", "top": str(pairs.top)}
+    described["certified"] = str(pairs.is_certified).lower()
+    table = pyarrow.table(arrays, names=list(PAIR_COLUMNS)).replace_schema_metadata(described)
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()
 
 
 def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from engine.environment import check_extra
 from engine.errors import MissingExtra
-from engine.extras import check_extra
 from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.options import GroupedCommand, collected, device_option, existing_index_argument, option
 from indexer.cli.output_file import log_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 import numpy as np
 
-from engine.extras import check_extra
+from engine.environment import check_extra
 from indexer.cli.options import existing_index_argument, json_option, opened_index
 from indexer.cli.output_file import opened_output, output_option
 from indexer.cli.terminal import echo

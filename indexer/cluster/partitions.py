@@ -23,7 +23,7 @@ from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, Positions
 from indexer.cluster.session import first_line
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _START_SECONDS = 300.0  # in which the processes of all partitions begin to answ
 _ANSWER_SECONDS = 300.0  # in which an actor answers, a restart included
 
 
-def part_state(snapshot: Snapshot) -> str:
+def part_state(snapshot: IndexSnapshot) -> str:
     """A digest that changes with the documents of a partition and with their vectors."""
     locations = snapshot.locations
     return xxhash.xxh3_128_hexdigest(np.concatenate([locations.ids, locations.shard, locations.n_chunks]).tobytes())
@@ -45,7 +45,7 @@ class PartitionActor:
     def __init__(self, folder: Path) -> None:
         """Open nothing yet: an error here would be lost."""
         self._folder = folder
-        self._snapshot: Snapshot | None = None
+        self._snapshot: IndexSnapshot | None = None
 
     def ready(self) -> bool:
         """Whether the process runs."""
@@ -68,12 +68,12 @@ class PartitionActor:
             return [replace(shown, document=replace(shown.document)) for shown in value]
         return value
 
-    def _opened(self, state: str) -> Snapshot:
+    def _opened(self, state: str) -> IndexSnapshot:
         if self._snapshot is not None and part_state(self._snapshot) != state:
             self._snapshot.close()
             self._snapshot = None
         if self._snapshot is None:
-            self._snapshot = Snapshot(self._folder)
+            self._snapshot = IndexSnapshot(self._folder)
         if part_state(self._snapshot) != state:
             raise ClusterError(
                 f"{self._folder} holds other documents on a machine of the cluster than where the query runs; copy the "
@@ -85,7 +85,7 @@ class PartitionActor:
 class ActorPartition:
     """A partition that an actor searches; see `Partition`."""
 
-    def __init__(self, name: str, actor: Actor, snapshot: Snapshot, scoring: Scoring) -> None:
+    def __init__(self, name: str, actor: Actor, snapshot: IndexSnapshot, scoring: Scoring) -> None:
         """Search the documents of a snapshot.
 
         Args:
@@ -167,7 +167,7 @@ class PartitionActors:
                 "into the logs of Ray, and install longmatch on all of its machines"
             ) from error
 
-    def partitions(self, snapshots: Sequence[Snapshot], scoring: Scoring) -> list[Partition]:
+    def partitions(self, snapshots: Sequence[IndexSnapshot], scoring: Scoring) -> list[Partition]:
         """The partitions of an index; see `Placement.partitions`."""
         return [
             ActorPartition(name, actor, snapshot, scoring)

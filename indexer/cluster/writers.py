@@ -21,7 +21,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from engine.errors import ClusterError, IndexBusy
 from engine.readers import Unreadable
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.building.pipeline import LOOKUP_CHARS, BatchSizes, Pipeline
 from indexer.building.report import BuildReport
@@ -113,7 +113,7 @@ class PartitionWriter:
         with _opened(folder) as writer:
             disk = DiskGuard(folder)
             join_small_shards(writer, disk, log=lines.append)
-            with Snapshot(folder) as snapshot:
+            with IndexSnapshot(folder) as snapshot:
                 is_complete = bool(snapshot.has_vectors.all()) or snapshot.generation_row is not None
             if is_complete:
                 refresh_generation(writer, factory, disk=disk, recall_floor=recall_floor, log=lines.append)

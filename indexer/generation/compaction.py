@@ -17,7 +17,7 @@ from engine.store.factory import AUTO
 from engine.store.gathering import ranges
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.staging import staged_shards
 from engine.store.writer import Replacement, Writer
 from engine.words.counts import join
@@ -158,13 +158,13 @@ def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], log: Callable[[s
     """Make one shard of each group; an opened index serves for several."""
     waiting = iter(groups)
     while some := list(islice(waiting, _GROUPS_AT_ONCE)):
-        with Snapshot(writer.folder) as snapshot:
+        with IndexSnapshot(writer.folder) as snapshot:
             for group in some:
                 log(f"joining {len(group)} shards")
                 _rewrite(writer, snapshot, [shard.number for shard in group])
 
 
-def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
+def _rewrite(writer: Writer, snapshot: IndexSnapshot, shards: list[int]) -> None:
     locations = snapshot.locations
     members = [live_members(snapshot, number) for number in shards]
     pieces = [live_shard(snapshot, number) for number in shards]
@@ -180,18 +180,18 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
     writer.replace_shards(Replacement(shards, joined, ids, locations.n_sections[order], locations.n_chunks[order]))
 
 
-def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
+def _rows(snapshot: IndexSnapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
     """Rows of several shards; shards written before the index had an encoder have width 0 and become zeros."""
     wide = [piece if piece.shape[1] else np.zeros((len(piece), snapshot.width), np.float16) for piece in pieces]
     return np.concatenate(wide)
 
 
-def live_members(snapshot: Snapshot, number: int) -> Positions:
+def live_members(snapshot: IndexSnapshot, number: int) -> Positions:
     """The documents of a shard that are still there, in the order of `live_shard`."""
     return np.flatnonzero(snapshot.locations.shard == number)
 
 
-def live_shard(snapshot: Snapshot, number: int) -> Shard:
+def live_shard(snapshot: IndexSnapshot, number: int) -> Shard:
     """A shard without what removed documents left in it."""
     locations, shard, members = snapshot.locations, snapshot.shard(number), live_members(snapshot, number)
     chunks = ranges(locations.chunk_row[members], locations.n_chunks[members])
@@ -205,7 +205,7 @@ def live_shard(snapshot: Snapshot, number: int) -> Shard:
 
 
 def _dead_vectors(writer: Writer) -> int:
-    with Snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         row = snapshot.generation_row
         if row is None:
             return 0

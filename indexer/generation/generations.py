@@ -19,7 +19,7 @@ from engine.store.durable import Checksum
 from engine.store.factory import AUTO, index_bytes, is_exact_factory, training_size
 from engine.store.gathering import ranges
 from engine.store.postings import Postings
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.store.writer import Writer
 from engine.words.counts import WordTables
 from indexer.generation.index_choice import SCAN, BuildSizes, IndexOption, Size, describe_options, index_options
@@ -49,7 +49,7 @@ class Generation:
     is_exact: bool
 
 
-def needs_generation(snapshot: Snapshot, factory: str) -> bool:
+def needs_generation(snapshot: IndexSnapshot, factory: str) -> bool:
     """Whether fresh documents, removals or another factory string call for a new generation."""
     row = snapshot.generation_row
     if row is None:
@@ -99,7 +99,7 @@ def publish_generation(
         RecallTooLow: no nprobe reaches the floor; nothing changed.
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
-    with Snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         return _publish_new(
             writer, snapshot, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, seed=seed, log=log
         )
@@ -107,7 +107,7 @@ def publish_generation(
 
 def _publish_new(
     writer: Writer,
-    snapshot: Snapshot,
+    snapshot: IndexSnapshot,
     factory: str,
     *,
     left_bytes: int | None,
@@ -140,7 +140,7 @@ def _publish_new(
     return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
 
 
-def last_chunk(snapshot: Snapshot) -> int:
+def last_chunk(snapshot: IndexSnapshot) -> int:
     """The highest id of a chunk."""
     return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max(initial=1)) - 1
 
@@ -196,12 +196,12 @@ def publish(
     return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
 
 
-def options_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
+def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
     """The types of index that were considered, the chosen one last; see `index_options`."""
     return index_options(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
 
 
-def build_postings(snapshot: Snapshot, positions: Positions | None = None) -> Postings:
+def build_postings(snapshot: IndexSnapshot, positions: Positions | None = None) -> Postings:
     """The postings of words over documents of a snapshot, by default all."""
     if positions is None:
         positions = np.arange(snapshot.n_documents)
@@ -227,7 +227,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
     """
     if not writer.holds_anything:
         return
-    with Snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         there, generation = snapshot.word_postings_row, snapshot.generation_row
         without = np.flatnonzero(~snapshot.has_vectors)
         is_chosen_otherwise = generation is not None and not generation.is_exact
@@ -244,7 +244,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
         writer.publish_word_postings(postings)
 
 
-def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
+def _built(snapshot: IndexSnapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
     from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
     n_training = training_size(factory, sizes.points_per_list)
@@ -254,7 +254,7 @@ def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.G
     )
 
 
-def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
+def _sample(snapshot: IndexSnapshot, size: int, rng: np.random.Generator) -> Vectors:
     """Training rows, drawn by whole documents so that few shards are touched."""
     order = rng.permutation(snapshot.n_documents)
     enough = int(np.searchsorted(np.cumsum(snapshot.locations.n_chunks[order]), size)) + 1
@@ -263,7 +263,7 @@ def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
     return vectors[:size]
 
 
-def chunk_blocks(snapshot: Snapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
+def chunk_blocks(snapshot: IndexSnapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
     """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
     locations = snapshot.locations
     block = (np.cumsum(locations.n_chunks[positions]) - 1) // block_chunks
@@ -306,7 +306,7 @@ class GenerationState:
         )
 
 
-def can_extend(snapshot: Snapshot, factory: str, option: IndexOption, left_bytes: int | None) -> bool:
+def can_extend(snapshot: IndexSnapshot, factory: str, option: IndexOption, left_bytes: int | None) -> bool:
     """Whether the published generation can take the new documents, and they fit.
 
     Args:
@@ -327,7 +327,7 @@ def can_extend(snapshot: Snapshot, factory: str, option: IndexOption, left_bytes
 
 def extend_generation(
     writer: Writer,
-    snapshot: Snapshot,
+    snapshot: IndexSnapshot,
     option: IndexOption,
     *,
     disk: DiskGuard | None = None,
@@ -413,7 +413,7 @@ def refresh_generation(
     otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
     Arguments and errors as in `publish_generation`.
     """
-    with Snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         if not needs_generation(snapshot, factory):
             return
         options = options_for(snapshot, factory, left_bytes)

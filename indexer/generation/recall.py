@@ -10,7 +10,7 @@ from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.snapshot import OpenGeneration, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration
 
 RECALL_FLOOR = 0.95  # of the exact top 10 documents; below it nothing is published
 RECALL_TARGET = 0.985  # nprobe is raised up to this recall; long queries, and other samples, find up to 0.005 less
@@ -25,7 +25,7 @@ class RecallSample:
     """Documents of an index as queries, with the results of an exact search, which is one pass for all of them."""
 
     def __init__(
-        self, snapshot: Snapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES, scan_chunks: int
+        self, snapshot: IndexSnapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES, scan_chunks: int
     ) -> None:
         """Draw documents, and search exactly with each, leaving out the document itself.
 

@@ -18,9 +18,9 @@ from engine.scoring.similarity import products
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Scorer
 from engine.store.partition_writers import PartitionWriters, open_writers
-from engine.store.partitioned import open_snapshot
+from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import Positions
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section

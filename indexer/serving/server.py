@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -30,9 +31,9 @@ _STILL_RUNNING = 1  # exit status
 class Connection(H11Protocol):
     """A connection that is closed where no request arrives; of too many, the one that was idle longest."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for the head of a request."""
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, transport))
         self._head = self.loop.call_later(_HEAD_SECONDS, self._close_idle)
         self._opened = self.loop.time()
         if len(self.connections) > _MOST_CONNECTIONS:

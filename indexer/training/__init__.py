@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.training.trainer import Step
-from indexer.training.corpora import CorpusPath
 from indexer.training.recipe import (
     OBJECTIVES,
     Negatives,
@@ -17,7 +16,7 @@ from indexer.training.recipe import (
     WordsObjective,
     recipe_of,
 )
-from indexer.training.run import Trained, train
+from indexer.training.run import CorpusPath, Trained, train
 from indexer.training.start import Kind, NewEncoder, Start
 
 __all__ = [

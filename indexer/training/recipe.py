@@ -18,6 +18,7 @@ from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.masked_words import SmithSettings
 from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import (
     COUNT,
@@ -29,7 +30,6 @@ from engine.training.settings import (
     setting,
     shown_value,
 )
-from engine.training.smith_pretraining import SmithSettings
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from engine.training.views import Sampling

@@ -20,12 +20,12 @@ from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import DocumentError, IndexBusy, TrainingError
 from engine.index import Index
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuning, Loss, Source
-from engine.training.masked_words import WordPretraining
+from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.section_contrast import Classes, Graph, SectionContrast
 from engine.training.selection import (
     EvidenceChunks,
@@ -36,7 +36,6 @@ from engine.training.selection import (
     RandomRuns,
     Selector,
 )
-from engine.training.smith_pretraining import SmithPretraining
 from engine.training.task import Task
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.trainer import Step
@@ -103,7 +102,7 @@ class Library:
             self._build(path, corpus, encoder)
         context.processes.wait_for_everyone()
         # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
-        return self._stack.enter_context(Index(Snapshot(path), device=context.device))
+        return self._stack.enter_context(Index(IndexSnapshot(path), device=context.device))
 
     def _build(self, path: Path, corpus: TrainingCorpus, encoder: str) -> None:
         """Make or update an index; wait as long as another process, such as another training, writes to it."""

@@ -24,8 +24,15 @@ from sqlalchemy import inspect, select
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
-from engine.store.checks import check_catalog, check_contents, read_meta
-from engine.store.commits import CommitLog, check_commits, commits_of, reported_commits
+from engine.store.checks import (
+    CommitLog,
+    check_catalog,
+    check_commits,
+    check_contents,
+    commits_of,
+    read_meta,
+    reported_commits,
+)
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 from engine.store.manifest import is_partitioned
 from engine.store.writable import FILE_TABLES

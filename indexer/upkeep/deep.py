@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.faults import named_faults
-from engine.store.partitioned import open_snapshot
+from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import sample_order
-from engine.store.snapshot import Snapshot
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_documents
 from engine.words.segmenter import WordSegmenter

@@ -25,8 +25,15 @@ from engine.store.catalog import (
     connect,
     has_log,
 )
-from engine.store.checks import damaged_documents, damaged_table, read_meta
-from engine.store.commits import COMMITS_FILE, commits_of, lost_commits, reported_commits
+from engine.store.checks import (
+    COMMITS_FILE,
+    commits_of,
+    damaged_documents,
+    damaged_table,
+    lost_commits,
+    read_meta,
+    reported_commits,
+)
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
 from engine.store.locations import check_blocks

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from engine.extras import check_extra
+from engine.environment import check_extra
 
 if TYPE_CHECKING:
     from indexer.mcp import mcp_server

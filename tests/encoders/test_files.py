@@ -17,7 +17,7 @@ from engine.encoders.files import (
     weights_sha256,
 )
 from engine.errors import EncoderError
-from engine.training.card import CHANGES
+from indexer.training.record import CHANGES
 
 
 def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from engine.scoring.lists import top_documents
 from engine.scoring.similarity import best_chunks, products
 from engine.search.request import Request
 from engine.store.ann import Ids
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.gpu_index import write_index
 from tests.stand_in_gpus import CappedIndex, StandInGpus
@@ -52,7 +52,7 @@ def assert_same(there: Result, here: Result) -> None:
 
 def results(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[tuple[Result, Result]]:
     """Each result by the GPUs, and by an exact scan."""
-    with Index.open(folder) as exact, Snapshot(folder) as snapshot:
+    with Index.open(folder) as exact, IndexSnapshot(folder) as snapshot:
         index = Index(snapshot, acceleration=accelerate_on(snapshot, gpus))
         assert index.acceleration is not None and index.acceleration.replica is not None, index.acceleration
         return [
@@ -79,7 +79,7 @@ def test_an_index_without_a_generation_is_searched_on_the_gpu(tmp_path: Path) ->
 def test_the_cpu_searches_query_chunks_for_which_the_gpu_finds_too_few_documents(tmp_path: Path) -> None:
     """One long document fills the 2,048 places of each list of neighbours."""
     write_index(tmp_path / "x.lm", [6, 2100, 6, *SIZES[:40]], factory="Flat")
-    with Index.open(tmp_path / "x.lm") as exact, Snapshot(tmp_path / "x.lm") as snapshot:
+    with Index.open(tmp_path / "x.lm") as exact, IndexSnapshot(tmp_path / "x.lm") as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
         replica = acceleration.replica
         assert replica is not None
@@ -93,7 +93,7 @@ def test_the_cpu_searches_query_chunks_for_which_the_gpu_finds_too_few_documents
 
 
 def test_the_summary_names_the_replica_and_the_result_of_the_probe(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
     assert acceleration.probe is not None and acceleration.probe.found == 1.0
     assert acceleration.summary.startswith("searched on the GPU: every chunk in float16, ")
@@ -101,7 +101,7 @@ def test_the_summary_names_the_replica_and_the_result_of_the_probe(folder: Path)
 
 
 def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_sizes(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
         assert acceleration.replica is None
         result = Index(snapshot, acceleration=acceleration).search("doc0107")
@@ -144,7 +144,7 @@ class WrongGpus(StandInGpus):
     ],
 )
 def test_a_gpu_that_fails_the_probe_is_not_used(folder: Path, fault: str, summary: str) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, WrongGpus(fault))
     assert acceleration.replica is None
     assert acceleration.multiply is products
@@ -152,7 +152,7 @@ def test_a_gpu_that_fails_the_probe_is_not_used(folder: Path, fault: str, summar
 
 
 def test_a_gpu_that_computes_wrong_products_is_not_used(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(), lambda one, other: 0.99 * (one @ other.T))
     assert acceleration.replica is None
     assert "products are up to 0.01" in acceleration.summary
@@ -165,7 +165,7 @@ def test_thresholds_use_the_products_of_the_gpu(folder: Path) -> None:
         rows.append(len(other))
         return products(one, other)
 
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         found = accelerate_on(snapshot, StandInGpus())
         acceleration = Acceleration(found.replica, counted, found.probe, found.summary)
         there, here = (Index(snapshot, acceleration=one).search("doc0107") for one in (acceleration, found))
@@ -174,7 +174,7 @@ def test_thresholds_use_the_products_of_the_gpu(folder: Path) -> None:
 
 
 def test_a_gpu_that_fails_after_the_probe_raises_an_error_with_the_next_step(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
         assert acceleration.replica is not None
         broken = Wrong(acceleration.replica.ann.parts[0].index, "out of memory")
@@ -199,7 +199,7 @@ def test_without_a_named_gpu_there_is_no_acceleration(folder: Path, device: str 
 
 def test_the_summary_reports_a_faiss_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.gpu.acceleration.gpu_numbers", lambda _: [99])
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate(snapshot, "cuda")
     assert acceleration.replica is None
     assert re.match(r"searched on the CPU: faiss-\S+ \S+ (was built without GPU|sees \d GPUs)", acceleration.summary)

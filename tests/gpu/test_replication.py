@@ -11,7 +11,7 @@ import engine.gpu.replication as replication_module
 from engine.gpu.gpus import RESERVED_BYTES
 from engine.gpu.replication import options, replicate, spread_documents
 from engine.store.replica import OpenReplica
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.gpu_index import write_index
 from tests.stand_in_gpus import CappedIndex, StandInGpus
@@ -43,18 +43,18 @@ def write(folder: Path, factory: str | None) -> Path:
     ],
 )
 def test_types_are_tried_in_order(factory: str | None, n_gpus: int, names: list[str], tmp_path: Path) -> None:
-    with Snapshot(write(tmp_path / "x.lm", factory)) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", factory)) as snapshot:
         assert [option.name for option in options(snapshot, StandInGpus(n_gpus))] == names
 
 
-def chunks_of(replica: OpenReplica, snapshot: Snapshot) -> list[int]:
+def chunks_of(replica: OpenReplica, snapshot: IndexSnapshot) -> list[int]:
     query = snapshot.chunk_vectors(np.array([0]))[0][:1]
     ids, _ = replica.ann.search(query, 2000, nprobe=8)
     assert ids.shape[1] == replica.ann.n_vectors
     return sorted(ids[ids >= 0].tolist())
 
 
-def fresh_chunks(snapshot: Snapshot, replica: OpenReplica) -> int:
+def fresh_chunks(snapshot: IndexSnapshot, replica: OpenReplica) -> int:
     return int(snapshot.locations.n_chunks[snapshot.is_fresh(replica.through_chunk)].sum())
 
 
@@ -79,7 +79,7 @@ class Picky(StandInGpus):
 def test_each_type_holds_every_chunk_that_it_covers(
     refused: int, is_exact: bool, covers_all: bool, tmp_path: Path
 ) -> None:
-    with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
         replica, _ = replicate(snapshot, Picky(refused))
         assert replica is not None and replica.is_exact is is_exact
         found = snapshot.documents_of_chunks(np.array(chunks_of(replica, snapshot)))
@@ -90,7 +90,7 @@ def test_each_type_holds_every_chunk_that_it_covers(
 
 @pytest.mark.slow
 def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> None:
-    with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
         replica, summary = replicate(snapshot, Picky(4))
     assert replica is None
     assert summary.endswith(
@@ -101,7 +101,7 @@ def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
-    with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         sizes = {option.name: option.size_bytes for option in options(snapshot, StandInGpus())}
         assert sizes[FLAT] > sizes[HALVES] > sizes[BYTES]
         for size, name in zip((sizes[FLAT], sizes[HALVES], sizes[BYTES]), (FLAT, "16 bits", "8 bits"), strict=True):
@@ -113,14 +113,14 @@ def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_flat_type_comes_last_for_many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
-    with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         assert [option.name for option in options(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_chunks", [1, 50, 400, 100_000])
 def test_documents_are_spread_over_the_index(n_chunks: int, tmp_path: Path) -> None:
-    with Snapshot(write(tmp_path / "x.lm", None)) as snapshot:
+    with IndexSnapshot(write(tmp_path / "x.lm", None)) as snapshot:
         positions = spread_documents(snapshot, n_chunks)
         assert positions[0] == 0 and len(positions) <= snapshot.n_documents
         if n_chunks >= 50:

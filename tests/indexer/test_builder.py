@@ -10,7 +10,7 @@ import pytest
 from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -39,7 +39,7 @@ def test_a_second_run_keeps_the_generation(tmp_path: Path, corpus: list[Document
 def test_the_encoder_of_the_index_is_used_again(tmp_path: Path, bert_folder: Path) -> None:
     build(tmp_path / "x.lm", [make_document("a", "old fox")], encoder=str(bert_folder), device="cpu")
     build(tmp_path / "x.lm", [make_document("b", "young dog")], device="cpu")
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.doc_ids() == ["a", "b"]
         assert snapshot.meta["encoder"]["name"] == str(bert_folder)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import indexer.cli.pairs as command
 import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra
@@ -108,10 +109,10 @@ def test_parquet_of_no_pairs_has_the_columns(folder: Path, tmp_path: Path) -> No
 def test_parquet_without_its_package_is_refused_at_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing() -> None:
+    def missing(*_: str) -> None:
         raise MissingExtra("Parquet", "pyarrow", "arrow")
 
-    monkeypatch.setattr(run_module, "check_parquet", missing)
+    monkeypatch.setattr(command, "check_extra", missing)
     result = run(folder, "-o", tmp_path / "pairs.parquet")
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
     assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr

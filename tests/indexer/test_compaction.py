@@ -9,7 +9,7 @@ import pytest
 
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -33,7 +33,7 @@ def fill(folder: Path, documents: list[Document], n_batches: int) -> None:
 
 def shards(folder: Path) -> dict[int, int]:
     """The number of live chunks of each shard."""
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         locations = snapshot.locations
         numbers = sorted(set(locations.shard.tolist()))
         return {number: int(locations.n_chunks[locations.shard == number].sum()) for number in numbers}
@@ -117,7 +117,7 @@ def test_shards_without_a_document_are_deleted(folder: Path, corpus: list[Docume
         writer.remove([one.id for one in known.values()])
     join(folder)
     assert len(shards(folder)) == len(list((folder / "shards").iterdir())) == 1
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.n_documents == 20
 
 
@@ -139,5 +139,5 @@ def test_a_run_joins_the_small_shards_of_its_batches(tmp_path: Path, monkeypatch
     report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=logged.append)
     assert report.n_added == 24 and any(line.startswith("joining") for line in logged)
     assert len(shards(tmp_path / "x.lm")) == 1
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.n_vectors == snapshot.n_chunks

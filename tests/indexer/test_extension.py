@@ -13,7 +13,7 @@ import indexer.generation.generations as generation_module
 from engine.errors import BudgetExceeded, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -79,13 +79,13 @@ def test_vectors_in_the_generation_stay_as_they_were(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,PQ16x4fs")
     query = FakeEncoder().encode(DOCUMENTS[150:151])[0].chunks
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
         last = snapshot.generation.through_chunk
         before = dict(zip(*(row[0] for row in snapshot.generation.ann.search(query[:1], 10**6, nprobe=4)), strict=True))
     add(folder, DOCUMENTS[60:70])
     refresh(folder, "IVF4,PQ16x4fs", recall_floor=0.5)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
         after = dict(zip(*(row[0] for row in snapshot.generation.ann.search(query[:1], 10**6, nprobe=4)), strict=True))
     assert {one: similarity for one, similarity in after.items() if one <= last} == before
@@ -167,7 +167,7 @@ def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generat
     adding, _, rebuilding, building, _ = logged
     assert adding.startswith("adding") and rebuilding.startswith("rebuilding: document recall@10 is ")
     assert building.startswith("building IVF4,Flat over ")
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
 
 
@@ -178,7 +178,7 @@ def test_an_extension_that_the_disk_does_not_hold_is_not_written(tmp_path: Path)
     add(folder, DOCUMENTS[60:80])
     with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
         refresh(folder, "IVF4,Flat", disk=DiskGuard(folder, 10))
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
         assert np.count_nonzero(snapshot.is_fresh(snapshot.generation_row.through_chunk)) == 20
 

@@ -12,7 +12,7 @@ import indexer.generation.recall as recall_module
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, corpus: list[Document]) -> Path:
 
 
 def published(folder: Path) -> tuple[int, str, float]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
         assert snapshot.generation is not None  # its file is the recorded one
@@ -48,7 +48,7 @@ def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> Generatio
 
 
 def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
         assert snapshot.generation.is_exact
         assert snapshot.generation.ann.n_vectors == snapshot.n_chunks
@@ -121,7 +121,7 @@ def test_a_float16_generation_is_exact(folder: Path) -> None:
 
 
 def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         (flat,) = generation_module.options_for(snapshot, "Flat", None)
     logged: list[str] = []
     with Writer(folder) as writer:
@@ -140,12 +140,12 @@ def test_where_no_type_fits_no_generation_is_published(tmp_path: Path, corpus: l
         with pytest.raises(BudgetExceeded, match=r"no FAISS index over .* queries go on scanning the shards"):
             publish_generation(writer, left_bytes=0)
     assert logged[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.generation is None
 
 
 def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         (whole,) = generation_module.chunk_blocks(snapshot, np.arange(60), 10**6)
         small = list(generation_module.chunk_blocks(snapshot, np.arange(60), 20))
     assert len(small) > 10 and max(len(ids) for ids, _ in small) <= 40
@@ -162,7 +162,7 @@ def test_a_generation_that_the_disk_does_not_hold_is_not_written(folder: Path) -
 
 @pytest.mark.parametrize(("factory", "expected"), [("auto", False), ("Flat", False), ("SQ8", True)])
 def test_another_factory_calls_for_a_generation(folder: Path, factory: str, expected: bool) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert needs_generation(snapshot, factory) is expected
 
 
@@ -174,10 +174,10 @@ def _add(folder: Path, documents: list[Document]) -> None:
 def test_fresh_chunks_call_for_a_generation_when_they_are_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 20)
     _add(folder, [make_corpus(70)[61]])
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert not needs_generation(snapshot, "auto")
     _add(folder, make_corpus(70)[60:])
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert needs_generation(snapshot, "auto")
 
 
@@ -200,16 +200,16 @@ def test_removed_chunks_call_for_a_generation_when_they_are_most(folder: Path, m
     monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
     with Writer(folder) as writer:
         writer.remove(range(1, 21))
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert not needs_generation(snapshot, "auto")
     with Writer(folder) as writer:
         writer.remove(range(21, 41))
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert needs_generation(snapshot, "auto")
 
 
 def test_an_index_without_a_document_needs_no_generation(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", [], encoder=FakeEncoder())
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert not needs_generation(snapshot, "auto")
         assert snapshot.generation is None

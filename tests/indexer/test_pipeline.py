@@ -14,7 +14,7 @@ import pytest
 import indexer.building.pipeline as pipeline_module
 from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import BatchSizes, Pipeline
@@ -45,12 +45,12 @@ def run(
 
 
 def contents(folder: Path) -> dict[str, str]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         return {document.doc_id: document.text for document, _ in snapshot.documents(np.arange(snapshot.n_documents))}
 
 
 def failures(folder: Path) -> dict[str, str]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         return dict(snapshot.failures())
 
 
@@ -97,7 +97,7 @@ def test_the_order_of_the_corpus_does_not_matter(
     random.Random(seed).shuffle(shuffled)
     run(tmp_path / "a.lm", shuffled[:7], FakeEncoder())
     run(tmp_path / "a.lm", shuffled[::-1], FakeEncoder())
-    with Snapshot(tmp_path / "a.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "a.lm") as snapshot:
         names = snapshot.doc_ids()
         vectors = dict(zip(names, snapshot.document_vectors, strict=True))
     assert contents(tmp_path / "a.lm") == texts(CORPUS)
@@ -112,7 +112,7 @@ def test_a_change_of_metadata_or_place_is_stored_but_not_encoded(folder: Path, e
     report = run(folder, [moved], encoder)
     assert encoder.encoded == []
     assert report.n_unchanged == 1
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         position = snapshot.position("doc003")
         assert position is not None
         assert snapshot.documents(np.array([position]))[0][0] == moved

@@ -15,7 +15,7 @@ from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.snapshot import OpenGeneration, Snapshot
+from engine.store.snapshot import IndexSnapshot, OpenGeneration
 from indexer.building.builder import build
 from indexer.generation.recall import RECALL_TARGET, RecallSample, tune
 from tests.fakes import FakeEncoder, make_corpus
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def candidate(folder: Path) -> Iterator[OpenGeneration]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
         yield snapshot.generation
 
@@ -44,7 +44,7 @@ def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
-    return RecallSample(Snapshot(folder), np.random.default_rng(0), n_queries=n_queries, scan_chunks=100)
+    return RecallSample(IndexSnapshot(folder), np.random.default_rng(0), n_queries=n_queries, scan_chunks=100)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.building.reencoding import reencode, reencoding_cost
@@ -53,7 +53,7 @@ def test_a_reencoded_index_equals_one_built_by_the_other_encoder(folder: Path, t
     build(tmp_path / "new.lm", CORPUS, encoder=other(), factory="Flat", language="english")
     assert hits(folder, other()) == hits(tmp_path / "new.lm", other())
     assert verify(folder) == []
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.meta["encoder"] == {"name": "other", "fingerprint": OTHER, "width": 24}
         assert snapshot.generation is not None and snapshot.generation.through_chunk >= snapshot.n_chunks
         assert snapshot.reference_row is not None
@@ -86,7 +86,7 @@ def test_documents_that_change_between_two_runs_are_encoded_by_the_second(folder
     encoder = other()
     reencode(folder, encoder=encoder)
     assert sorted(encoder.encoded) == ["doc002", "doc009", "doc010", "doc011", "new"]
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         documents = [document for document, _ in snapshot.documents(np.arange(snapshot.n_documents))]
         expected = np.concatenate([one.chunks for one in other().encode(documents)]).astype(np.float16)
         assert np.array_equal(snapshot.chunk_rows(np.arange(len(documents)))[0], expected)
@@ -100,14 +100,14 @@ def test_documents_without_vectors_stay_without_vectors(tmp_path: Path) -> None:
     encoder = other()
     reencode(folder, encoder=encoder)
     assert "doc007" not in encoder.encoded
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.has_vectors.tolist() == [True] * 6 + [False]
         words = snapshot.words(np.array([6]))
     build(tmp_path / "new.lm", [CORPUS[7]], encode="none", language="english")
-    with Snapshot(tmp_path / "new.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "new.lm") as snapshot:
         assert np.array_equal(snapshot.words(np.array([0])).words.terms, words.words.terms)
     build(folder, [], encoder=other())
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.is_complete
 
 
@@ -128,7 +128,7 @@ def test_a_run_that_is_stopped_after_the_switch_is_finished_by_the_next(
         assert reencode(folder, encoder=other()).n_encoded == 0
     else:
         build(folder, [], encoder=other())
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.reference_row is not None
         assert snapshot.generation_row.factory == "Flat"
 
@@ -178,5 +178,5 @@ def test_the_command_prints_the_cost_and_reencodes(folder: Path, monkeypatch: py
     assert "leave out PATH" in CliRunner().invoke(main, ["index", str(folder), ".", "--reencode"]).output
     done = CliRunner().invoke(main, ["index", str(folder), "--reencode", "--encoder", "other"])
     assert done.exit_code == 0 and f"12 encoded: {n_tokens:,} tokens" in done.stdout
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.meta["encoder"]["name"] == "other"

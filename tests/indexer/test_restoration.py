@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.index import Index
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer import build, repair, verify
@@ -54,7 +54,7 @@ def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     )  # else all are candidates, and none is missed
     folder = tmp_path / "x.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,PQ2x4fs", recall_floor=0.0)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row.recall < 0.95
     before = ranked(folder)
     next(folder.glob("ann/*/*.faiss")).write_bytes(b"")

@@ -14,7 +14,7 @@ from engine.errors import EncoderError
 from engine.readers import read_file
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.building.report import BuildReport
@@ -77,7 +77,7 @@ def changed(
 
 
 def vectors(folder: Path, doc_id: str) -> tuple[Vectors, Vectors, Vectors, list[list[int]]]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         position = snapshot.position(doc_id)
         assert position is not None
         at = np.array([position])
@@ -169,7 +169,7 @@ def test_encoding_later_keeps_vectors_of_documents_that_changed_little(
     report, texts = changed(folder, [AFTER, rewritten], "later")
     assert texts == ["two " + words("new", 7)]
     assert (report.n_replaced, report.n_encoded, report.n_missing, report.n_chunks_reused) == (2, 1, 1, 3)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert dict(zip(snapshot.doc_ids(), snapshot.has_vectors.tolist(), strict=True)) == {"a": True, "b": False}
 
 

@@ -19,7 +19,7 @@ from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.history import History
-from engine.training.smith_pretraining import Objective as SmithLoss
+from engine.training.masked_words import Objective as SmithLoss
 from indexer.training import (
     OBJECTIVES,
     Kind,

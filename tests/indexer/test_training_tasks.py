@@ -14,9 +14,11 @@ from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
 from engine.training.section_contrast import Classes, Graph
 from engine.training.text_pairs import TextPairsSettings
+from indexer.building.report import BuildReport
 from indexer.training.recipe import SectionsObjective, TextPairsObjective
 from indexer.training.start import Kind, NewEncoder, make_encoder
-from indexer.training.tasks import negatives, section_contrast, text_pairs
+from indexer.training.tasks import _IndexProgress, negatives, section_contrast, text_pairs
+from tests.fakes import make_corpus as make_documents
 from tests.fakes import make_document
 from tests.indexer.training_sizes import COLDE, TDE
 
@@ -123,3 +125,15 @@ def test_of_many_positives_some_are_drawn(tde: TrainableEncoder) -> None:
     task = text_pairs(tde, [make_corpus("one", everyone)], [None], objective, seed=0)
     assert sum(pair.matches for pair in task.pairs) == 10
     assert torch.tensor([pair.query for pair in task.pairs if pair.matches]).bincount().tolist() == [2] * 5
+
+
+def test_progress_of_indexing_is_logged_at_intervals() -> None:
+    lines: list[str] = []
+    documents = {one.doc_id: one for one in make_documents(40)}
+    progress = _IndexProgress(TrainingCorpus("papers", documents), lines.append)
+    progress(BuildReport(n_unchanged=10))
+    assert lines == []  # too soon
+    progress._last -= 60
+    progress(BuildReport(n_unchanged=20))
+    progress(BuildReport(n_unchanged=30))
+    assert lines == ["papers: 20 of 40 documents indexed"]

@@ -14,7 +14,7 @@ import indexer.generation.reference as reference_module
 from engine.index import Index
 from engine.result import Status
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.views import Result
 from engine.words.packing import PackedWords
@@ -43,15 +43,15 @@ def corpus() -> list[Document]:
 def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many documents' term counts were read, call by call."""
     read: list[int] = []
-    true = Snapshot.packed_words
+    true = IndexSnapshot.packed_words
 
     def counted(
-        self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
+        self: IndexSnapshot, positions: NDArray[np.int64], *, apart: bool = False
     ) -> tuple[NDArray[np.int64], PackedWords]:
         read.append(len(positions))
         return true(self, positions, apart=apart)
 
-    monkeypatch.setattr(Snapshot, "packed_words", counted)
+    monkeypatch.setattr(IndexSnapshot, "packed_words", counted)
     return read
 
 
@@ -60,7 +60,7 @@ def ranks(result: Result) -> list[tuple[str, float]]:
 
 
 def postings_file(folder: Path) -> Path | None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         row = snapshot.word_postings_row
         return None if row is None else folder / row.file
 

@@ -130,7 +130,7 @@ def test_a_result_without_hits_is_valid(index: Index, corpus: list[Document]) ->
 def test_a_pooled_query_is_valid_and_partial(
     index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.search.long_query.MOST_CHUNKS", 4)
+    monkeypatch.setattr("engine.search.query.MOST_CHUNKS", 4)
     result = check(index.search(corpus[3], Request(with_itself=True)).to_dict())
     assert result["query"]["coverage"]["chunks_pooled"] > 1
     assert result["status"] == "partial"

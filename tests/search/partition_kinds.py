@@ -15,7 +15,7 @@ import pytest
 from engine.scoring.evidence import Scoring
 from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from tests.ray_cluster import ray_cluster
 
 OpenPartition = Callable[[Path, Scoring], AbstractContextManager[Partition]]
@@ -23,7 +23,7 @@ OpenPartition = Callable[[Path, Scoring], AbstractContextManager[Partition]]
 
 @contextmanager
 def local(folder: Path, scoring: Scoring) -> Iterator[Partition]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         yield LocalPartition(snapshot, scoring)
 
 
@@ -33,7 +33,7 @@ def on_ray(folder: Path, scoring: Scoring) -> Iterator[Partition]:
     from indexer.cluster.partitions import PartitionActors
 
     actors = PartitionActors([folder])
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         yield actors.partitions([snapshot], scoring)[0]
     actors.close()
 

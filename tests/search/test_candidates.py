@@ -10,14 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 import engine.search.candidates as neighbours_module
-from engine.encoders.encoder import Vectors
+from engine.encoders.encoder import Vectors, unit
 from engine.index import Index
 from engine.result import Status
-from engine.search.candidates import CandidateLists
+from engine.scoring.lists import RankedLists
+from engine.search.candidates import SPARE_DOCUMENTS, CandidateLists, document_lists
 from engine.search.query import Query, as_stored
 from engine.search.request import Request
 from engine.store.ann import AnnIndex
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -98,7 +99,7 @@ def test_lists_that_are_exhausted_are_not_searched_again(
 ) -> None:
     """A list holds some 120 chunks."""
     monkeypatch.setattr(neighbours_module, "FULL_QUERY_CHUNKS", 1)
-    with Snapshot(coded_folder) as snapshot:
+    with IndexSnapshot(coded_folder) as snapshot:
         assert snapshot.generation is not None
         counting = CountingIndex(snapshot.generation.ann, nprobe)
         generation = replace(snapshot.generation, ann=counting)
@@ -109,10 +110,131 @@ def test_lists_that_are_exhausted_are_not_searched_again(
 
 @pytest.mark.parametrize(("n_chunks", "nprobe"), [(1, 32), (4, 20), (7, 11), (40, 2), (55, 2)])
 def test_a_query_of_few_chunks_looks_into_more_lists_for_each(coded_folder: Path, n_chunks: int, nprobe: int) -> None:
-    with Snapshot(coded_folder) as snapshot:
+    with IndexSnapshot(coded_folder) as snapshot:
         assert snapshot.generation is not None
         counting = CountingIndex(snapshot.generation.ann, 2)
         lists = CandidateLists(snapshot, replace(snapshot.generation, ann=counting))
         queries = snapshot.chunk_vectors(np.arange(snapshot.n_documents))[0][:n_chunks]
         lists.lists(queries, np.ones(snapshot.n_documents, bool), 10)
     assert set(counting.nprobes) == {nprobe}
+
+
+class Chunks:
+    """Multiplies with all chunks; codes are rounded products, and some chunks are never found."""
+
+    def __init__(self, vectors: Vectors, owners: NDArray[np.int64], *, depth: int = 4) -> None:
+        self.first_depth, self.last_depth = depth, len(vectors)
+        self.is_coded, self.is_bounded = False, False
+        self.n_found = len(vectors)
+        self.hidden = np.zeros(owners.max() + 1, bool)  # documents that may not be found
+        self.searches: list[tuple[int, int]] = []  # numbers of query chunks, and depths
+        self._vectors, self._owners = vectors, owners
+
+    def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
+        self.searches.append((len(queries), depth))
+        products = queries @ self._vectors.T
+        seen = np.round(products, 1) if self.is_coded else products
+        ids = np.argsort(-seen, axis=1, kind="stable")[:, :depth]
+        similarities = np.take_along_axis(seen, ids, axis=1)
+        return np.where(np.arange(ids.shape[1]) < self.n_found, ids, -1), similarities
+
+    def documents(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        owners = self._owners[ids]
+        return np.where((ids >= 0) & ~self.hidden[owners], owners, -1)
+
+    def vectors(self, ids: NDArray[np.int64], documents: NDArray[np.int64]) -> Vectors:
+        assert np.array_equal(self._owners[ids], documents)
+        return self._vectors[ids]
+
+
+def drawn(n_chunks: int, width: int = 8) -> Vectors:
+    return unit(np.random.default_rng(n_chunks).standard_normal((n_chunks, width)).astype(np.float32))
+
+
+QUERIES = drawn(5)
+
+
+def by_hand(vectors: Vectors, owners: NDArray[np.int64], documents: list[int], length: int) -> list[list[int]]:
+    """The documents of the best chunks, one query chunk and one document at a time."""
+    lists = []
+    for query in QUERIES:
+        best = {one: max(float(query @ vector) for vector in vectors[owners == one]) for one in documents}
+        lists.append(sorted(best, key=lambda one: -best[one])[:length])
+    return lists
+
+
+def assert_exact(found: RankedLists, vectors: Vectors, owners: NDArray[np.int64]) -> None:
+    for query, documents, similarities in zip(QUERIES, found.documents, found.similarities, strict=True):
+        expected = [max(float(query @ vector) for vector in vectors[owners == one]) for one in documents]
+        np.testing.assert_allclose(similarities, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 4, 300])
+def test_lists_equal_a_loop_over_all_chunks(depth: int) -> None:
+    vectors, owners = drawn(240), np.repeat(np.arange(40), 6)
+    found = document_lists(Chunks(vectors, owners, depth=depth), QUERIES, 11, 40)
+    assert found.documents.tolist() == by_hand(vectors, owners, list(range(40)), 11)
+    assert_exact(found, vectors, owners)
+
+
+def test_hidden_documents_are_left_out() -> None:
+    vectors, owners = drawn(240), np.repeat(np.arange(40), 6)
+    index = Chunks(vectors, owners)
+    index.hidden[::2] = True
+    found = document_lists(index, QUERIES, 11, 20)
+    assert found.documents.tolist() == by_hand(vectors, owners, list(range(1, 40, 2)), 11)
+
+
+def test_fewer_documents_than_a_list_is_long_leave_it_unfilled() -> None:
+    vectors, owners = drawn(240), np.repeat(np.arange(3), 80)
+    found = document_lists(Chunks(vectors, owners), QUERIES, 5, 3)
+    assert found.documents[:, :3].tolist() == by_hand(vectors, owners, [0, 1, 2], 3)
+    assert (found.documents[:, 3:] == -1).all() and np.isneginf(found.similarities[:, 3:]).all()
+
+
+def test_codes_are_replaced_by_exact_similarities() -> None:
+    vectors, owners = drawn(400), np.arange(400)
+    index = Chunks(vectors, owners, depth=200)
+    index.is_coded = True
+    found = document_lists(index, QUERIES, 11, 400)
+    assert found.documents.tolist() == by_hand(vectors, owners, list(range(400)), 11)
+    assert_exact(found, vectors, owners)
+
+
+def test_of_codes_only_a_few_documents_more_than_wanted_are_read() -> None:
+    index = Chunks(drawn(400), np.arange(400), depth=200)
+    index.is_coded = True
+    read: list[int] = []
+    vectors = index.vectors
+
+    def counted(ids: NDArray[np.int64], documents: NDArray[np.int64]) -> Vectors:
+        read.append(len(ids))
+        return vectors(ids, documents)
+
+    index.vectors = counted  # type: ignore[method-assign]
+    document_lists(index, QUERIES, 11, 400)
+    assert read == [len(QUERIES) * (11 + SPARE_DOCUMENTS)]
+
+
+def test_only_query_chunks_that_found_too_few_documents_are_searched_again() -> None:
+    copies = np.repeat(QUERIES[:1], 60, axis=0)  # one document fills the first list of the first query chunk
+    vectors, owners = np.concatenate([copies, drawn(40)]), np.concatenate([np.zeros(60, int), np.arange(1, 41)])
+    index = Chunks(vectors, owners, depth=16)
+    found = document_lists(index, QUERIES, 3, 41)
+    assert found.documents.tolist() == by_hand(vectors, owners, list(range(41)), 3)
+    assert index.searches[0] == (5, 16) and index.searches[-1] == (1, 64)
+
+
+def test_an_exhausted_index_is_not_searched_again() -> None:
+    index = Chunks(drawn(240), np.repeat(np.arange(40), 6), depth=16)
+    index.n_found, index.is_bounded = 9, True
+    found = document_lists(index, QUERIES, 11, 40)
+    assert index.searches == [(5, 16)]
+    assert (found.documents[:, 9:] == -1).all()
+
+
+def test_searches_get_deeper_until_the_last_depth_is_reached() -> None:
+    index = Chunks(drawn(240), np.zeros(240, int), depth=4)
+    index.last_depth = 60
+    document_lists(index, QUERIES, 11, 40)
+    assert [depth for _, depth in index.searches] == [4, 16, 64]

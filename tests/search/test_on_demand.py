@@ -15,7 +15,7 @@ from engine.on_demand import BY_WORDS
 from engine.result import Result, Status
 from engine.search.request import Request
 from engine.store.partition_writers import open_writers
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
@@ -60,7 +60,7 @@ def ranks(result: Result) -> list[tuple[str, float]]:
 
 
 def encoded_documents(folder: Path) -> set[str]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         names = np.array(snapshot.doc_ids())
         found: set[str] = set(names[snapshot.has_vectors].tolist())
         return found

@@ -17,7 +17,7 @@ from engine.scoring.similarity import products
 from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranks, Selection
 from engine.search.query import Prepared, Query, as_stored, prepare
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -48,7 +48,7 @@ class Case:
     """A partition, and the same documents as an index that scores each of them."""
 
     partition: Partition
-    snapshot: Snapshot
+    snapshot: IndexSnapshot
     scoring: Scoring
 
     def prepared(self, query: Document | str) -> Prepared:
@@ -86,7 +86,7 @@ def kind(request: pytest.FixtureRequest) -> OpenPartition:
 def case(kind: OpenPartition, request: pytest.FixtureRequest, folders: dict[str, Path]) -> Iterator[Case]:
     with ExitStack() as opened:
         folder = folders[request.param]
-        yield Case(opened.enter_context(kind(folder, SIMILAR)), opened.enter_context(Snapshot(folder)), SIMILAR)
+        yield Case(opened.enter_context(kind(folder, SIMILAR)), opened.enter_context(IndexSnapshot(folder)), SIMILAR)
 
 
 QUERIES = ["doc003", "a-copy-of-doc005", "naïve/π.txt"]
@@ -144,7 +144,7 @@ def test_a_selection_limits_the_ranking(case: Case, where: str | None, without: 
 
 @pytest.mark.slow
 def test_containment_is_scored_too(kind: OpenPartition, folders: dict[str, Path]) -> None:
-    with kind(folders["vectors"], CONTAINMENT) as partition, Snapshot(folders["vectors"]) as snapshot:
+    with kind(folders["vectors"], CONTAINMENT) as partition, IndexSnapshot(folders["vectors"]) as snapshot:
         case = Case(partition, snapshot, CONTAINMENT)
         prepared = case.prepared("doc004")
         check_same(partition.rank(prepared, EXACT, 10), case.expected(prepared, EXACT, 10))
@@ -220,7 +220,7 @@ def test_nothing_is_shown_of_no_document(case: Case) -> None:
 def test_the_contents_are_of_three_kinds(folders: dict[str, Path]) -> None:
     shares = {}
     for content, folder in folders.items():
-        with Snapshot(folder) as snapshot:
+        with IndexSnapshot(folder) as snapshot:
             shares[content] = (snapshot.width, int(snapshot.has_vectors.sum()))
     assert shares["words"] == (0, 0) and shares["vectors"] == (32, len(documents()))
     assert shares["some vectors"][0] == 32 and 0 < shares["some vectors"][1] < len(documents())

@@ -14,7 +14,7 @@ from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import products
 from engine.search.request import Request
 from engine.search.scorer import Scorer
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.words.packing import PackedWords
 from indexer.building.builder import build
@@ -38,20 +38,20 @@ def folder(tmp_path: Path, corpus: list[Document]) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
     """How often vectors and term counts of each document were read."""
     counts: dict[str, Counter[int]] = {"vectors": Counter(), "words": Counter()}
-    vectors, words = Snapshot.chunk_vectors, Snapshot.packed_words
+    vectors, words = IndexSnapshot.chunk_vectors, IndexSnapshot.packed_words
 
-    def counted_vectors(self: Snapshot, positions: NDArray[np.int64]) -> object:
+    def counted_vectors(self: IndexSnapshot, positions: NDArray[np.int64]) -> object:
         counts["vectors"].update(positions.tolist())
         return vectors(self, positions)
 
     def counted_words(
-        self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
+        self: IndexSnapshot, positions: NDArray[np.int64], *, apart: bool = False
     ) -> tuple[NDArray[np.int64], PackedWords]:
         counts["words"].update(positions.tolist())
         return words(self, positions, apart=apart)
 
-    monkeypatch.setattr(Snapshot, "chunk_vectors", counted_vectors)
-    monkeypatch.setattr(Snapshot, "packed_words", counted_words)
+    monkeypatch.setattr(IndexSnapshot, "chunk_vectors", counted_vectors)
+    monkeypatch.setattr(IndexSnapshot, "packed_words", counted_words)
     return counts
 
 

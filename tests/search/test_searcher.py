@@ -23,7 +23,7 @@ from engine.search.query import Query, as_stored
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.documents import content_hash
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
@@ -282,7 +282,7 @@ def test_a_query_of_many_blocks_scores_the_same(
 
 
 def test_a_scan_of_few_chunks_at_once_finds_the_same(flat_folder: Path, corpus: list[Document]) -> None:
-    with Snapshot(flat_folder) as snapshot:
+    with IndexSnapshot(flat_folder) as snapshot:
         query = Query(corpus[7], as_stored(FakeEncoder().encode([corpus[7]])[0]))
         whole, small = (Searcher(snapshot, scan_chunks=one).search(query, Request(exact=True)) for one in (None, 20))
     assert_same(small.hits, whole.hits)
@@ -369,7 +369,7 @@ def test_nothing_in_common_finds_nothing(tmp_path: Path) -> None:
 
 
 def stored_vector(folder: Path) -> Vectors:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         return snapshot.chunk_vectors(np.array([0]))[0]
 
 

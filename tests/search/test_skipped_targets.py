@@ -19,7 +19,7 @@ from engine.result import Result, Status
 from engine.scoring.evidence import CONTAINMENT
 from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
@@ -91,7 +91,7 @@ def built(path: Path, documents: list[Document], holds: str) -> Path:
 
 
 Open = Callable[[str, int], Index]
-Reduced = Callable[[str, frozenset[SectionKind]], Snapshot]
+Reduced = Callable[[str, frozenset[SectionKind]], IndexSnapshot]
 
 
 @pytest.fixture(scope="module")
@@ -118,17 +118,19 @@ def reduced(tmp_path_factory: pytest.TempPathFactory, opened: Open) -> Reduced:
     folder = tmp_path_factory.mktemp("reduced")
 
     @cache
-    def snapshot(holds: str, skip: frozenset[SectionKind]) -> Snapshot:
+    def snapshot(holds: str, skip: frozenset[SectionKind]) -> IndexSnapshot:
         path = folder / f"{holds}-{'-'.join(sorted(skip))}"
         built(path, [without(one, skip) for one in corpus()], holds)
         with Writer(path) as writer:
             writer.publish_reference(replace(opened(holds, 0).snapshot.reference, version=2), is_partial=False)
-        return Snapshot(path)
+        return IndexSnapshot(path)
 
     return snapshot
 
 
-def expected_scores(index: Index, snapshot: Snapshot, query: str, skip: frozenset[SectionKind]) -> dict[str, float]:
+def expected_scores(
+    index: Index, snapshot: IndexSnapshot, query: str, skip: frozenset[SectionKind]
+) -> dict[str, float]:
     """Scores by a search of the really reduced documents; the query is the same."""
     skipping = replace(index.stored_query(query), skip=skip)
     found = Searcher(snapshot).search(skipping, Request(k=N, exact=True, without=query))

@@ -20,7 +20,7 @@ from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
 from engine.store.shards import part_digests
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.fakes import make_corpus
 from tests.store.written import ENCODER, commit
@@ -50,7 +50,7 @@ def statement(sql: str) -> Callable[[Connection], object]:
 
 def test_a_forged_catalog_is_read_like_any_other(folder: Path) -> None:
     forge(folder, statement("UPDATE documents SET title = 'another' WHERE id = 5"))
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.titles()[4] == ("doc004", "another")
 
 
@@ -58,7 +58,7 @@ def test_a_forged_catalog_is_read_like_any_other(folder: Path) -> None:
 def test_a_file_outside_of_the_folder_is_refused(folder: Path, name: str) -> None:
     forge(folder, statement(f"UPDATE shards SET file = '{name}'"))
     with pytest.raises(IndexDamaged, match="which lies outside of the index"):
-        Snapshot(folder)
+        IndexSnapshot(folder)
     with pytest.raises(IndexDamaged, match="which lies outside of the index"):
         Writer(folder)
 
@@ -79,7 +79,7 @@ def test_vectors_outside_of_their_shard_are_refused(folder: Path, column: str, v
     with closing(sqlite3.connect(folder / CATALOG_FILE)) as connection, connection:
         connection.execute(f"UPDATE documents SET {column} = {value} WHERE id = 5")
     forge(folder, lambda _: None)
-    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="number 5 outside of its shard"):
+    with IndexSnapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="number 5 outside of its shard"):
         assert snapshot.locations
 
 
@@ -90,7 +90,7 @@ def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: p
         folder,
         lambda connection: connection.execute(text("UPDATE texts SET deflated = :bomb"), {"bomb": bomb}),
     )
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         ((document, _),) = snapshot.documents(np.array([3]))
         with pytest.raises(IndexDamaged, match="more than 1,000,000 bytes"):
             document.text  # noqa: B018
@@ -105,5 +105,5 @@ def test_another_file_with_the_right_checksum_is_no_shard(folder: Path) -> None:
     values = f"size_bytes = {written.size_bytes}, digest = '{written.digest}', part_digests = :digests"
     digests = json.dumps(part_digests(shard))
     forge(folder, lambda made: made.execute(text(f"UPDATE shards SET {values}"), {"digests": digests}))
-    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is no shard"):
+    with IndexSnapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is no shard"):
         snapshot.chunk_vectors(np.array([0]))

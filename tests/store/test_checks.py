@@ -18,7 +18,7 @@ from engine.store import locations
 from engine.store.catalog import CATALOG_FILE, connect
 from engine.store.locations import check_blocks, read_blocks
 from engine.store.lookup import stored_meta
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -133,7 +133,7 @@ def test_changed_rows_are_refused_and_found_by_verify(copy: Path, statement: str
 )
 def test_tables_that_every_reader_needs_are_compared_on_opening(copy: Path, statement: str) -> None:
     change(copy, statement)
-    for read in (Snapshot, Writer, *([stored_meta] if "meta" in statement else [])):
+    for read in (IndexSnapshot, Writer, *([stored_meta] if "meta" in statement else [])):
         with pytest.raises(IndexDamaged, match=r"table (meta|shards) of .* is not what was written"):
             read(copy)
     assert verify(copy)
@@ -149,7 +149,7 @@ def test_tables_that_every_reader_needs_are_compared_on_opening(copy: Path, stat
 )
 def test_a_changed_document_is_refused_when_it_is_read(copy: Path, statement: str) -> None:
     change(copy, statement)
-    with Snapshot(copy) as snapshot:
+    with IndexSnapshot(copy) as snapshot:
         position = int(np.flatnonzero(snapshot.locations.ids == 5)[0])
         assert snapshot.position("doc003") == position - 1
         for read in (lambda: snapshot.position("doc004"), lambda: snapshot.documents(np.array([position]))):
@@ -160,7 +160,7 @@ def test_a_changed_document_is_refused_when_it_is_read(copy: Path, statement: st
 @pytest.mark.parametrize("statement", ["SET arrays = zeroblob(length(arrays))", "SET checksum = 0"])
 def test_a_changed_block_of_locations_is_refused(copy: Path, statement: str) -> None:
     change(copy, f"UPDATE location_blocks {statement}")
-    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match=r"location.* is not what was written"):
+    with IndexSnapshot(copy) as snapshot, pytest.raises(IndexDamaged, match=r"location.* is not what was written"):
         assert snapshot.locations
     assert any("location" in finding.what for finding in verify(copy))
 
@@ -176,7 +176,7 @@ def test_a_changed_block_of_locations_is_refused(copy: Path, statement: str) -> 
 )
 def test_changed_text_and_sections_are_refused_when_they_are_read(copy: Path, statement: str) -> None:
     change(copy, statement)
-    with Snapshot(copy) as snapshot:
+    with IndexSnapshot(copy) as snapshot:
         position = int(np.flatnonzero(snapshot.locations.ids == 5)[0])
         snapshot.documents(np.array([position - 1]))
         with pytest.raises(IndexDamaged, match=r"text or sections of 'doc004' are not what was indexed"):
@@ -195,7 +195,7 @@ def test_damage_gets_no_new_checksum_by_a_change_of_its_document_or_a_neighbour(
     with Writer(copy) as writer:
         (document,) = writer.documents([6])
         writer.update_metadata([(5, document), (6, document)])
-    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match="text or sections of 'doc004' are not"):
+    with IndexSnapshot(copy) as snapshot, pytest.raises(IndexDamaged, match="text or sections of 'doc004' are not"):
         snapshot.documents(np.array([snapshot.position("doc004")]))
     change(copy, "UPDATE documents SET chunk_row = chunk_row + 1 WHERE id = 7")
     for act in (lambda one: one.remove([6]), lambda one: one.update_metadata([(6, document)])):
@@ -212,7 +212,7 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
     writer.update_metadata([(5, corpus[4])])
     writer.remove([6])
     writer.forget_failures(["bad.pdf"])
-    with Snapshot(writer.folder) as snapshot:
+    with IndexSnapshot(writer.folder) as snapshot:
         assert snapshot.n_documents == 21
         assert snapshot.doc_ids()[-1] == "doc023" and snapshot.position("doc023") == 20
         check_blocks(snapshot._connection, "the catalog")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine.errors import IndexDamaged
-from engine.store.commits import COMMITS_FILE, CommitLog, reported_commits
-from engine.store.snapshot import Snapshot
+from engine.store.checks import COMMITS_FILE, CommitLog, reported_commits
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.upkeep.backup import backup
 from indexer.upkeep.repair import repair
@@ -31,7 +31,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.claim(ENCODER)
         commit(writer, *BATCHES[0])
     shutil.copytree(place / "x.lm", place / "before.lm")
-    with Writer(place / "x.lm") as writer, Snapshot(place / "x.lm"):  # a reader keeps commits in the log
+    with Writer(place / "x.lm") as writer, IndexSnapshot(place / "x.lm"):  # a reader keeps commits in the log
         for batch in BATCHES[1:]:
             commit(writer, *batch)
         shutil.copytree(place / "x.lm", place / "killed.lm", ignore=shutil.ignore_patterns("*-shm"))
@@ -55,7 +55,7 @@ def put_back(folders: Path, folder: Path, *names: str) -> None:
 def refused(folder: Path) -> None:
     """Readers, backups and writers refuse an index, and no file of it is deleted."""
     before = sorted(path.name for path in folder.rglob("*.safetensors"))
-    for act in (Snapshot, Writer, lambda at: backup(at, at.parent / "x.backup")):
+    for act in (IndexSnapshot, Writer, lambda at: backup(at, at.parent / "x.backup")):
         with pytest.raises(IndexDamaged, match=r"lost commits .*longmatch upkeep repair INDEX"):
             act(folder)
     assert sorted(path.name for path in folder.rglob("*.safetensors")) == before

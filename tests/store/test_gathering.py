@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 from indexer.building.builder import build
@@ -20,7 +20,7 @@ def test_counts_come_in_the_requested_order(tmp_path: Path, apart: bool) -> None
     build(tmp_path / "x.lm", corpus[:4], encode="none")
     build(tmp_path / "x.lm", corpus[4:], encode="none")
     positions = np.array([6, 1, 3, 4])
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         found = snapshot.words(positions, apart=apart)
         expected = count_documents(segmenter_of(snapshot.language or "none"), [corpus[at] for at in positions])
         places, packed = snapshot.packed_words(positions)

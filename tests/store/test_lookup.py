@@ -11,7 +11,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.store.documents import content_hash
 from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import MetadataValue
 from indexer.building.builder import build
@@ -92,7 +92,7 @@ def test_the_commonest_values_come_first_up_to_a_limit(folder: Path) -> None:
     ],
 )
 def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         check_fields(snapshot, where)
 
 
@@ -106,7 +106,7 @@ def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> N
     ],
 )
 def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
-    with Snapshot(folder) as snapshot, pytest.raises(QueryError) as error:
+    with IndexSnapshot(folder) as snapshot, pytest.raises(QueryError) as error:
         check_fields(snapshot, where)
     assert told in str(error.value) and "longmatch show INDEX --fields" in str(error.value)
 
@@ -114,7 +114,7 @@ def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: 
 def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", [make_document("d", "the fox runs")], encoder=FakeEncoder(), factory="scan")
     expected = "the documents have no metadata; filter by doc_id, title or source"
-    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=expected):
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=expected):
         check_fields(snapshot, "year = 1")
 
 

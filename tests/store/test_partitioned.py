@@ -10,7 +10,7 @@ import pytest
 
 from engine.encoders.encoder import EncodedDocument
 from engine.store.partitioned import PartitionedSnapshot, open_snapshot
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.splitting import partition
@@ -30,20 +30,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def one(folder: Path) -> Iterator[Snapshot]:
+def one(folder: Path) -> Iterator[IndexSnapshot]:
     with open_snapshot(folder / "one.lm") as snapshot:
-        assert type(snapshot) is Snapshot
+        assert type(snapshot) is IndexSnapshot
         yield snapshot
 
 
 @pytest.fixture
-def parts(folder: Path) -> Iterator[Snapshot]:
+def parts(folder: Path) -> Iterator[IndexSnapshot]:
     with open_snapshot(folder / "x.parts") as snapshot:
         assert type(snapshot) is PartitionedSnapshot
         yield snapshot
 
 
-def positions(snapshot: Snapshot, names: list[str]) -> np.ndarray:
+def positions(snapshot: IndexSnapshot, names: list[str]) -> np.ndarray:
     found = [snapshot.position(name) for name in names]
     return np.array(found, np.int64)
 
@@ -52,7 +52,7 @@ def shuffled() -> list[str]:
     return [f"doc{number:03d}" for number in np.random.default_rng(0).permutation(N)]
 
 
-def test_names_texts_and_keys_are_those_of_one_index(one: Snapshot, parts: Snapshot) -> None:
+def test_names_texts_and_keys_are_those_of_one_index(one: IndexSnapshot, parts: IndexSnapshot) -> None:
     names = shuffled()
     mine, theirs = positions(parts, names), positions(one, names)
     assert sorted(parts.doc_ids()) == one.doc_ids()
@@ -69,7 +69,7 @@ def test_names_texts_and_keys_are_those_of_one_index(one: Snapshot, parts: Snaps
     assert len(parts.similar_names("doc00", 2)) == 2
 
 
-def test_vectors_words_and_spans_are_those_of_one_index(one: Snapshot, parts: Snapshot) -> None:
+def test_vectors_words_and_spans_are_those_of_one_index(one: IndexSnapshot, parts: IndexSnapshot) -> None:
     names = shuffled()
     mine, theirs = positions(parts, names), positions(one, names)
     np.testing.assert_array_equal(parts.has_vectors[mine], one.has_vectors[theirs])
@@ -84,7 +84,7 @@ def test_vectors_words_and_spans_are_those_of_one_index(one: Snapshot, parts: Sn
     np.testing.assert_array_equal(parts.words(mine).pairs.terms, one.words(theirs).pairs.terms)
 
 
-def test_counts_and_filters_are_those_of_one_index(one: Snapshot, parts: Snapshot) -> None:
+def test_counts_and_filters_are_those_of_one_index(one: IndexSnapshot, parts: IndexSnapshot) -> None:
     names = shuffled()
     of_parts, of_one = parts.matching("family = 'even'"), one.matching("family = 'even'")
     np.testing.assert_array_equal(of_parts[positions(parts, names)], of_one[positions(one, names)])
@@ -93,7 +93,7 @@ def test_counts_and_filters_are_those_of_one_index(one: Snapshot, parts: Snapsho
     assert len(parts.shard_rows) == parts.totals()["shards"]
 
 
-def test_a_reference_drawn_over_partitions_is_that_of_one_index(one: Snapshot, parts: Snapshot) -> None:
+def test_a_reference_drawn_over_partitions_is_that_of_one_index(one: IndexSnapshot, parts: IndexSnapshot) -> None:
     of_parts, of_one = parts.draw_reference(7), one.draw_reference(7)
     np.testing.assert_array_equal(of_parts.hashes, of_one.hashes)
     np.testing.assert_array_equal(of_parts.vectors, of_one.vectors)
@@ -106,7 +106,7 @@ def test_a_reference_drawn_over_partitions_is_that_of_one_index(one: Snapshot, p
     assert parts.reference_row == one.reference_row
 
 
-def test_attached_vectors_are_seen_in_their_partition(parts: Snapshot) -> None:
+def test_attached_vectors_are_seen_in_their_partition(parts: IndexSnapshot) -> None:
     at = np.flatnonzero(~parts.has_vectors)[[5, 0, 3]]
     documents: list[Document] = [document for document, _ in parts.documents(at)]
     encoded: list[EncodedDocument] = FakeEncoder().encode(documents)

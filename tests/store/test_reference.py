@@ -14,7 +14,7 @@ from engine.errors import IndexDamaged
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.reference import is_outgrown, sample_order, sample_size
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -56,7 +56,7 @@ def test_a_reference_is_outgrown_at_four_times_the_documents(drawn: int, now: in
 
 
 def test_a_pinned_reference_is_read_as_it_was_drawn(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         pinned, drawn = snapshot.reference, snapshot.draw_reference(1)
         for name in ("version", "n_corpus", "n_documents"):
             assert getattr(pinned, name) == getattr(drawn, name)
@@ -73,7 +73,7 @@ def test_until_one_is_pinned_a_reference_is_drawn_for_each_search(tmp_path: Path
         writer.claim(ENCODER)
         commit(writer, *corpus)
     before = scores(tmp_path / "x.lm")
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.reference.version == 0
     assert rebase(tmp_path / "x.lm").version == 1
     assert scores(tmp_path / "x.lm") == before
@@ -98,7 +98,7 @@ def test_a_run_over_an_outgrown_reference_logs_that_scores_change(folder: Path) 
         "from those before"
     )
     assert lines[1].startswith("reference 2: 240 of 240 documents, ")
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.reference.version == 2
 
 
@@ -126,7 +126,7 @@ def test_a_damaged_reference_is_refused_and_another_one_drawn(
     ]
     assert verify(folder) == []
     assert scores(folder) == before  # of the same documents
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.reference.version == 2
 
 
@@ -147,5 +147,5 @@ def test_an_index_smaller_than_the_fewest_is_its_own_reference(
 ) -> None:
     monkeypatch.setattr(reference_module, "FEWEST_DOCUMENTS", 2)
     build(tmp_path / "x.lm", corpus[:1], encoder=FakeEncoder())
-    with Snapshot(tmp_path / "x.lm") as snapshot:
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.reference.n_documents == 1

@@ -24,7 +24,7 @@ from engine.store.catalog import connect, has_log
 from engine.store.durable import Checksum
 from engine.store.gathering import ranges
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -59,7 +59,7 @@ def expected() -> list[Document]:
 
 def test_vectors_and_spans_are_those_of_the_documents(folder: Path) -> None:
     documents = expected()
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.doc_ids() == [document.doc_id for document in documents]
         for position, one in enumerate(FakeEncoder().encode(documents)):
             vectors, starts = snapshot.chunk_vectors(np.array([position]))
@@ -74,7 +74,7 @@ def test_vectors_and_spans_are_those_of_the_documents(folder: Path) -> None:
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 59), max_size=8))
 def test_chunk_vectors_come_in_the_requested_order(built_folder: Path, positions: list[int]) -> None:
-    with Snapshot(built_folder) as snapshot:
+    with IndexSnapshot(built_folder) as snapshot:
         vectors, starts = snapshot.chunk_vectors(np.array(positions, np.int64))
         alone = [snapshot.chunk_vectors(np.array([position]))[0] for position in positions]
     assert np.array_equal(vectors, np.concatenate([np.empty((0, 32)), *alone]))
@@ -82,7 +82,7 @@ def test_chunk_vectors_come_in_the_requested_order(built_folder: Path, positions
 
 
 def test_chunk_ids_lead_to_their_documents_and_vectors(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         locations = snapshot.locations
         highest = int((locations.first_chunk + locations.n_chunks).max())
         owner = np.full(highest + 5, -1)
@@ -100,12 +100,12 @@ def test_chunk_ids_lead_to_their_documents_and_vectors(folder: Path) -> None:
 
 def test_a_reader_is_pinned_while_a_writer_replaces_and_removes(folder: Path) -> None:
     before = expected()
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         with Writer(folder) as writer:
             changed = make_document("doc000", "new text")
             writer.commit([(changed, FakeEncoder().encode([changed])[0])])
             writer.remove([position for position in [number for number, _ in writer.sources()] if position > 4])
-        with Snapshot(folder) as now:
+        with IndexSnapshot(folder) as now:
             assert now.doc_ids() == ["doc001", "doc003"]
         positions = np.arange(len(before))
         assert [document.text for document, _ in snapshot.documents(positions)] == [one.text for one in before]
@@ -122,7 +122,7 @@ def test_a_reader_keeps_working_when_its_generation_is_superseded(tmp_path: Path
     folder = tmp_path / "x.lm"
     build(folder, DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     query = Query(DOCUMENTS[4], FakeEncoder().encode(DOCUMENTS[4:5])[0])
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         before = Searcher(snapshot).search(query, Request(exact=True))
         if is_used_before:
             assert snapshot.generation is not None
@@ -146,7 +146,7 @@ def test_a_generation_may_go_at_the_moment_in_which_it_is_opened(
         assert not path.exists()
         return opened(path, written, n_vectors=n_vectors, width=width, nprobe=nprobe)
 
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         before = Searcher(snapshot).search(query, Request(exact=True))
         monkeypatch.setattr(AnnIndex, "open", racing)
         after = Searcher(snapshot).search(query)
@@ -155,7 +155,7 @@ def test_a_generation_may_go_at_the_moment_in_which_it_is_opened(
 
 
 def test_a_reader_keeps_working_when_the_index_is_compacted(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         compact(folder)
         vectors, _ = snapshot.chunk_vectors(np.arange(snapshot.n_documents))
     encoded = FakeEncoder().encode(expected())
@@ -165,12 +165,15 @@ def test_a_reader_keeps_working_when_the_index_is_compacted(folder: Path) -> Non
 def test_a_generation_file_that_vanished_is_damage(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").unlink()
-    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss cannot be read"):
+    with (
+        IndexSnapshot(tmp_path / "x.lm") as snapshot,
+        pytest.raises(IndexDamaged, match=r"chunks\.faiss cannot be read"),
+    ):
         assert snapshot.generation
 
 
 def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
-    with Snapshot(folder):
+    with IndexSnapshot(folder):
         started = time.monotonic()
         with Writer(folder) as writer:
             writer.remove([1])
@@ -180,7 +183,7 @@ def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
     assert not has_log(folder)
 
 
-READ: dict[str, Callable[[Snapshot], object]] = {
+READ: dict[str, Callable[[IndexSnapshot], object]] = {
     "chunks": lambda snapshot: snapshot.chunk_vectors(np.array([4])),
     "single chunks": lambda snapshot: snapshot.chunks_by_id(snapshot.locations.first_chunk[[4]], np.array([4])),
     "spans": lambda snapshot: snapshot.spans(4),
@@ -195,7 +198,7 @@ def found_damaged(folder: Path) -> set[str]:
     """The data of a document of the second shard that cannot be read; the first shard can be read."""
     damaged = set()
     for name, read in READ.items():
-        with Snapshot(folder) as snapshot:
+        with IndexSnapshot(folder) as snapshot:
             snapshot.chunk_vectors(np.array([0]))
             try:
                 read(snapshot)
@@ -227,10 +230,10 @@ def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
 def test_a_cut_or_missing_shard_is_found(folder: Path) -> None:
     path = folder / "shards" / "000001.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="bytes, not"):
+    with IndexSnapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="bytes, not"):
         snapshot.spans(0)
     path.unlink()
-    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is missing, unreadable or empty"):
+    with IndexSnapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is missing, unreadable or empty"):
         snapshot.spans(0)
 
 
@@ -240,7 +243,7 @@ def test_a_damaged_generation_is_found_before_faiss_parses_it(
     build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     path = tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss"
     flip_byte(path, 40)
-    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss has checksum"):
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss has checksum"):
         assert snapshot.generation
 
 
@@ -248,7 +251,7 @@ def test_a_catalog_that_was_cut_is_refused_on_opening(folder: Path) -> None:
     catalog = folder / "catalog.sqlite"
     catalog.write_bytes(catalog.read_bytes()[:-4096])
     with pytest.raises(IndexDamaged, match=r"catalog\.sqlite .*malformed"):
-        Snapshot(folder)
+        IndexSnapshot(folder)
 
 
 def read_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -270,7 +273,7 @@ def read_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = read_names(monkeypatch)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         opened = set(names)
         assert opened & {"documents", "document_checks", "texts", "sections", "location_blocks", "failures"} == set()
         assert opened >= {"meta", "shards", "generations"}
@@ -285,34 +288,34 @@ def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_reads_of_all_rows_compare_the_checksums_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = read_names(monkeypatch)
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert len(snapshot.doc_ids()) == len(snapshot.titles()) == 11
     assert names.count("document_checks") == 2  # their sum, and each
 
 
 def test_the_error_for_a_folder_without_an_index_has_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch) as raised:
-        Snapshot(tmp_path)
+        IndexSnapshot(tmp_path)
     assert str(raised.value) == f"{tmp_path} holds no index; make one: longmatch index {tmp_path} PATH..."
 
 
 def test_the_error_for_an_index_that_was_only_begun_has_the_command_that_fills_it(tmp_path: Path) -> None:
     Writer(tmp_path / "x.lm").close()
     with pytest.raises(IndexMismatch) as raised:
-        Snapshot(tmp_path / "x.lm")
+        IndexSnapshot(tmp_path / "x.lm")
     folder = tmp_path / "x.lm"
     assert str(raised.value) == f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH..."
 
 
 def test_similar_names_are_literal(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.similar_names("c01") == ["doc010", "doc011"]
         assert snapshot.similar_names("d%c") == snapshot.similar_names("doc_00") == []
 
 
 def test_totals_add_up(folder: Path) -> None:
     encoded = FakeEncoder().encode(expected())
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         totals = snapshot.totals()
     n_tokens = sum(one.coverage.tokens_read for one in encoded)
     shards = list((folder / "shards").iterdir())
@@ -338,7 +341,7 @@ def test_ranges_equals_a_loop(pairs: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("kept", [[], [0], [3, 4, 7], list(range(11))])
 def test_the_chunks_of_documents_are_those_of_a_loop(folder: Path, kept: list[int]) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         documents = np.isin(np.arange(11), kept)
         locations = snapshot.locations
         by_hand = [
@@ -352,13 +355,13 @@ def test_the_chunks_of_documents_are_those_of_a_loop(folder: Path, kept: list[in
 
 
 def test_documents_are_read_after_the_index_is_closed(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         found = snapshot.documents(np.arange(11))
     assert [document for document, _ in found] == expected()
 
 
 def test_a_name_is_looked_up_once(folder: Path) -> None:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert (snapshot.position("doc004"), snapshot.position("none"), snapshot.position("doc004")) == (3, None, 3)
         snapshot.position("doc001")
         snapshot.close()
@@ -371,16 +374,16 @@ def test_a_reader_that_meets_a_new_reference_while_it_opens_opens_again(
     n_partitions: int, built_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partition(built_folder, tmp_path / "x.lm", n_partitions)
-    mapped, n_calls = Snapshot._map_reference, 0
+    mapped, n_calls = IndexSnapshot._map_reference, 0
 
-    def racing(snapshot: Snapshot) -> None:
+    def racing(snapshot: IndexSnapshot) -> None:
         nonlocal n_calls
         n_calls += 1
         if n_calls == n_partitions + (n_partitions > 1):  # the last one: of the whole
             rebase(tmp_path / "x.lm")
         mapped(snapshot)
 
-    monkeypatch.setattr(Snapshot, "_map_reference", racing)
+    monkeypatch.setattr(IndexSnapshot, "_map_reference", racing)
     with open_snapshot(tmp_path / "x.lm") as snapshot:
         assert n_calls > n_partitions + 1
         assert snapshot.reference_row is not None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import QueryError
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.where import parse_where
 from engine.store.writer import Writer
 from engine.text.document import MetadataValue
@@ -34,7 +34,7 @@ METADATA: dict[str, Mapping[str, MetadataValue]] = {
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexSnapshot]:
     folder: Path = tmp_path_factory.mktemp("where") / "x.lm"
     encoder = FakeEncoder()
     documents = [
@@ -43,7 +43,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
         writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
-    with Snapshot(folder) as opened:
+    with IndexSnapshot(folder) as opened:
         yield opened
 
 
@@ -51,7 +51,7 @@ Matching = Callable[[str], list[str]]
 
 
 @pytest.fixture
-def matching(snapshot: Snapshot) -> Matching:
+def matching(snapshot: IndexSnapshot) -> Matching:
     return lambda where: [name for name, kept in zip(METADATA, snapshot.matching(where), strict=True) if kept]
 
 

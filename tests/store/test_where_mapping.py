@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import QueryError
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.where import parse_where, where_text
 from engine.store.writer import Writer
 from engine.text.document import MetadataValue
@@ -31,18 +31,18 @@ Matching = Callable[[Mapping[str, Any]], list[str]]
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexSnapshot]:
     folder: Path = tmp_path_factory.mktemp("where") / "x.lm"
     documents = [make_document(name, "some words", metadata=data) for name, data in METADATA.items()]
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
         writer.commit(list(zip(documents, FakeEncoder().encode(documents), strict=True)))
-    with Snapshot(folder) as opened:
+    with IndexSnapshot(folder) as opened:
         yield opened
 
 
 @pytest.fixture
-def matching(snapshot: Snapshot) -> Matching:
+def matching(snapshot: IndexSnapshot) -> Matching:
     def found(where: Mapping[str, Any]) -> list[str]:
         text = where_text(where)
         return [name for name, kept in zip(ALL, snapshot.matching(text or "doc_id exists"), strict=True) if kept]

@@ -20,7 +20,7 @@ from engine.index import Index
 from engine.store import writable as writable_module
 from engine.store.catalog import CATALOG_FILE, has_log
 from engine.store.durable import fsync_folder
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import LOCK_FILE, Mount, mount_of, network_note, refuse_read_only
 from engine.store.writer import Writer
 from indexer.building.builder import build
@@ -112,7 +112,7 @@ def test_a_catalog_that_is_garbage_is_damage(folder: Path) -> None:
     with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
         Writer(folder)
     with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
-        Snapshot(folder)
+        IndexSnapshot(folder)
 
 
 def test_a_refused_writer_changes_nothing(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
     begun.mkdir()
     sqlite3.connect(begun / "catalog.sqlite").execute("PRAGMA journal_mode=WAL").connection.close()
     with pytest.raises(IndexMismatch, match="was begun but holds nothing yet; fill it: longmatch index"):
-        Snapshot(begun)
+        IndexSnapshot(begun)
     with Writer(begun) as writer:
         assert writer.meta == {"commits": 1}
 
@@ -273,11 +273,11 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(killed: Path, monkeypatch:
 
 _SCRIPT = """
 import sys
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from pathlib import Path
 from engine.errors import StorageError
-with Snapshot(Path(sys.argv[1])) as snapshot:
+with IndexSnapshot(Path(sys.argv[1])) as snapshot:
     print(len(snapshot.doc_ids()))
 try:
     Writer(Path(sys.argv[1]))

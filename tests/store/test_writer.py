@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import DocumentRow, SectionRow, TextRow, has_log
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import commit, contents
@@ -67,7 +67,7 @@ def test_a_commit_that_fails_changes_nothing(folder: Path) -> None:
             commit(writer, make_document("doc001", "changed"), twice, replace(twice, text="second"))
         assert contents(folder) == before
         assert commit(writer, twice) == [4]
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         snapshot.chunk_vectors(np.arange(4))  # every shard is the recorded one
 
 
@@ -120,12 +120,12 @@ def test_failures_are_recorded_and_forgotten(folder: Path) -> None:
         writer.record_failure("a.pdf", "encrypted")
         writer.record_failure("b.pdf", "too large")
         writer.record_failure("new.txt", "not UTF-8")
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.failures() == [("a.pdf", "encrypted"), ("b.pdf", "too large"), ("new.txt", "not UTF-8")]
     with Writer(folder) as writer:
         writer.forget_failures(["a.pdf"])
         commit(writer, make_document("new", "well now", source="new.txt"))
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.failures() == [("b.pdf", "too large")]
 
 

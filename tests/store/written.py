@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from tests.fakes import FakeEncoder
@@ -19,5 +19,5 @@ def commit(writer: Writer, *documents: Document) -> list[int]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         return {document.doc_id: document.text for document, _ in snapshot.documents(np.arange(snapshot.n_documents))}

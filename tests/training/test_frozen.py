@@ -22,8 +22,8 @@ from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.training.frozen import FrozenFirstStage
 from engine.training.selection import keep_chunks
+from engine.training.task import FrozenFirstStage
 from tests.fakes import make_document
 from tests.training.made import pairs_of_texts
 

@@ -10,9 +10,9 @@ import pytest
 from engine.errors import TrainingError
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.masked_words import SmithSettings
 from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import Range, Settings, parse, shown_value
-from engine.training.smith_pretraining import SmithSettings
 from engine.training.text_pairs import TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training import (

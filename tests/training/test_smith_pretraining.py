@@ -18,8 +18,8 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith.config import Overflow, SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.errors import TrainingError
-from engine.training.masked_words import IGNORED
-from engine.training.smith_pretraining import (
+from engine.training.masked_words import (
+    IGNORED,
     Objective,
     SmithBatch,
     SmithPretraining,

@@ -30,9 +30,9 @@ from engine.training.contrastive_pretraining import (
 )
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
 from engine.training.losses import ScaledCosine
+from engine.training.masked_words import SmithPretraining, SmithSettings
 from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import PairBatch, RandomRuns, keep_chunks
-from engine.training.smith_pretraining import SmithPretraining, SmithSettings
 from engine.training.task import GradientCache, Task, epoch_slice, full_precision, join, step_generator, tokens_read
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.views import SAMPLERS, Sampling, ViewPairs

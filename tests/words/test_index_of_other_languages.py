@@ -10,7 +10,7 @@ from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from tests.fakes import FakeEncoder, make_document
@@ -46,7 +46,7 @@ def test_words_find_the_article_in_its_language(
 
 def test_a_given_language_is_kept_and_another_or_unknown_one_is_refused(tmp_path: Path) -> None:
     folder = built(tmp_path, "german", language="none")
-    with Snapshot(folder) as snapshot:
+    with IndexSnapshot(folder) as snapshot:
         assert snapshot.language == "none"
     with pytest.raises(IndexMismatch, match="segments words by language 'none', not 'german'"):
         built(tmp_path, "german", language="german")

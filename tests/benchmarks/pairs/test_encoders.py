@@ -30,8 +30,8 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss
+from engine.training.masked_words import Objective
 from engine.training.section_contrast import ContrastSettings, SectionContrast
-from engine.training.smith_pretraining import Objective
 from engine.training.task import Task
 from engine.training.text_pairs import TextPairs, TextPairsSettings
 from indexer.training.start import Kind, NewEncoder, Start, starting_encoder

@@ -17,13 +17,13 @@ from benchmarks.speed.growth import draw_names, exact_answers, main
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import IndexSnapshot
 from indexer.upkeep.verify import verify
 
 
 @pytest.fixture
 def source(real_folder: Path) -> Iterator[Source]:
-    with Snapshot(real_folder) as snapshot:
+    with IndexSnapshot(real_folder) as snapshot:
         yield Source(snapshot, 0)
 
 
@@ -81,7 +81,7 @@ def test_a_grown_index_is_an_ordinary_one_and_grows_further(real_folder: Path, t
 
 
 def test_queries_have_the_requested_number_of_chunks(real_folder: Path) -> None:
-    with Snapshot(real_folder) as snapshot:
+    with IndexSnapshot(real_folder) as snapshot:
         drawn = draw_names(snapshot, 4, 6, seed=0)
         assert list(drawn) == ["real"] and drawn == draw_names(snapshot, 4, 6, seed=0)
         rows = [snapshot.position(name) for name in drawn["real"]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine import extras
+from engine.environment import installed_faiss, refuse_windows, require_one_faiss
 from engine.errors import EngineError, MissingExtra
-from engine.extras import installed_faiss, require_one_faiss
 
 
 def _installed(monkeypatch: pytest.MonkeyPatch, found: dict[str, str]) -> None:
@@ -49,3 +49,13 @@ def test_two_distributions_or_the_slow_one_are_named_with_the_repairing_command(
 
 def test_this_environment_has_one_distribution() -> None:
     assert len(installed_faiss()) == 1
+
+
+def test_windows_is_refused_with_advice_to_use_linux() -> None:
+    with pytest.raises(EngineError, match=r"does not run on Windows: .* use Linux, for example in WSL"):
+        refuse_windows("win32")
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_other_systems_are_not_refused(system: str) -> None:
+    refuse_windows(system)
