@@ -60,13 +60,6 @@ def compare_alone(
 ) -> Result:
     """Compare two documents without an index; see the module for the meaning of that score.
 
-    Args:
-        query: a document.
-        target: the document to compare it with.
-        encoder: an encoder or its name; by default the bundled one.
-        request: which sections count, and the constants of the score.
-        device: where a named encoder runs.
-
     Raises:
         DocumentError: one of the documents has no token.
         EncoderError: the encoder cannot be loaded.
@@ -99,18 +92,17 @@ def compare(
     With an index as background and one of its documents as target, the score equals that of the hit.
 
     Args:
-        query: a document with its vectors.
         target: another document, with vectors of the same encoder.
-        background: the snapshot of an index, or `alone`.
         folder: folder of that index; "" for `alone`.
-        scoring: the constants of the score.
         origin: the encoder, index and parameters that the result records.
     """
     started = time.perf_counter()
     scoring = scoring or Scoring()
     prepared = prepare(query, background, scoring, products)
     scored, score = _scored(prepared, target, background, scoring)
-    spans = np.array([[one.section, one.start, one.stop, one.n_tokens] for one in target.vectors.chunk_spans], np.int32)
+    spans = np.array(
+        [[chunk.section, chunk.start, chunk.stop, chunk.n_tokens] for chunk in target.vectors.chunk_spans], np.int32
+    )
     (breakdown,) = break_down(prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored)
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)

@@ -1,4 +1,4 @@
-"""Everything that this program raises on purpose; no handling, no printing.
+"""Everything that this program raises on purpose, and errors of the system and of libraries turned into it.
 
     EngineError
     ├── DocumentError    a document cannot be read, or is over a limit
@@ -15,13 +15,25 @@
     └── MissingExtra     an optional package is not installed
 
 A message states what does not fit, both values, and the next step.
+
+Public functions and classes are decorated with `named_faults`, so that errors of the system, SQLite, SQLAlchemy and
+safetensors reach callers as `EngineError`. The libraries are recognised by name, so that no command imports a library
+that it does not use.
 """
 
 from __future__ import annotations
 
+import errno
+import functools
+import inspect
 import re
 import shlex
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 
 class EngineError(Exception):
@@ -91,3 +103,117 @@ def install_command(extra: str, package: str) -> str:
     parts = (line.partition(";") for line in required)
     names = [name.strip() for name, _, marker in parts if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
     return f"pip install {' '.join(map(shlex.quote, names or [package.lower()]))}"
+
+
+DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | type)
+
+_FULL = "free some space and run the same command again: what was committed is safe"
+_ALLOW = "allow it (chmod, chown), or name another folder"
+_NEXT_STEPS = {
+    errno.EACCES: _ALLOW,
+    errno.EPERM: _ALLOW,
+    errno.EROFS: "the file system is mounted read-only: name another folder",
+    errno.EIO: "the disk may be failing: look into the system's log, then run longmatch upkeep verify INDEX",
+    errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
+    errno.ENFILE: "end other programs that hold files open",
+    errno.ENOENT: "check the path, and that no other program moves or deletes files of the index",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ESTALE: "the network file system lost the file: run the command again",
+}
+_OTHERWISE = "check that the file can be read and written, then run the command again"
+_OS_CODE = re.compile(r"\bcode: (\d+)")  # format in which safetensors reports errors of the system
+_LIBRARIES = ("sqlalchemy", "safetensors_rust", "safetensors")
+# SQLite's extended codes for data that differs from the data written.
+_UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+
+
+def fault(error: BaseException, place: str = "") -> EngineError | None:
+    """Convert an error into one that a user can act on.
+
+    Args:
+        place: a file, for errors that name none.
+
+    Returns:
+        None for an error of this program, for a `ConnectionError`, and for an error from anywhere else than the
+        system or the libraries above.
+    """
+    if isinstance(error, EngineError | ConnectionError):  # a closed pipe of the command line is no fault
+        return None
+    original = getattr(error, "orig", None)  # SQLAlchemy keeps the error of SQLite here
+    if isinstance(original, sqlite3.Error):
+        error = original
+    if isinstance(error, sqlite3.Error):
+        return _of_sqlite(error, place)
+    if isinstance(error, OSError):
+        return _of_system(error.errno, error.strerror or str(error), str(error.filename or place))
+    if any(kind.__module__.partition(".")[0] in _LIBRARIES for kind in type(error).__mro__):
+        code = _OS_CODE.search(str(error))
+        if code is not None:
+            return _of_system(int(code[1]), str(error), place)
+        return IndexDamaged(f"{place or 'a file'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
+    return None
+
+
+def _of_system(code: int | None, reason: str, file: str) -> EngineError:
+    what = f"{file}: {reason}" if file else reason
+    if code in (errno.ENOSPC, errno.EDQUOT):
+        return BudgetExceeded(f"{what}; {_FULL}")
+    return StorageError(f"{what}; {_NEXT_STEPS.get(code or 0, _OTHERWISE)}")
+
+
+def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
+    code = getattr(error, "sqlite_errorcode", 0)  # the driver's own errors have none
+    what, primary = f"{place or 'the catalog'}: {error}", code & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return IndexBusy(f"{what}; another process uses it: wait for it to end, then run the command again")
+    if primary == sqlite3.SQLITE_FULL:
+        return BudgetExceeded(f"{what}; {_FULL}")
+    if primary == sqlite3.SQLITE_CANTOPEN and place and not Path(place).exists():
+        return IndexDamaged(f"{place} is missing; check it: longmatch upkeep verify INDEX")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StorageError(f"{what}; see whether file and folder can be read and written, or name another folder")
+    if primary == sqlite3.SQLITE_IOERR and code not in _UNREADABLE:
+        return StorageError(f"{what}; {_NEXT_STEPS[errno.EIO]}")
+    if primary == sqlite3.SQLITE_CONSTRAINT:
+        return IndexDamaged(f"{what}; check it: longmatch upkeep verify INDEX")
+    return IndexDamaged(f"{place or 'the catalog'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
+
+
+@contextmanager
+def faults_named(place: str = "") -> Iterator[None]:
+    """Raise errors of the system and the libraries as errors of this program.
+
+    Args:
+        place: a file, for errors that name none.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (named := fault(error, place)) is None:
+            raise
+        raise named from error
+
+
+def named_faults(decorated: DecoratedT) -> DecoratedT:
+    """Decorate a public function, or all public methods of a class, with `faults_named`."""
+    if not isinstance(decorated, type):
+        return cast(DecoratedT, _guarded(decorated))
+    for name, member in list(vars(decorated).items()):
+        if name.startswith("_") and name not in ("__init__", "__enter__", "__exit__"):
+            continue
+        if isinstance(member, classmethod):
+            setattr(decorated, name, classmethod(_guarded(member.__func__)))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(decorated, name, property(_guarded(member.fget), member.fset, member.fdel, member.__doc__))
+        elif inspect.isfunction(member):
+            setattr(decorated, name, _guarded(member))
+    return decorated
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        with faults_named():
+            return function(*arguments, **options)
+
+    return call

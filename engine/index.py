@@ -15,26 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.comparison import compare
+from engine import result as results
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.environment import check_device, is_gpu
-from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError
-from engine.faults import named_faults
+from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError, named_faults
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
-from engine.search.diversity import ranked
-from engine.search.joint import joint
-from engine.search.novelty import novelty
 from engine.search.partition import Placement
 from engine.search.query import Query, as_stored
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
-from engine.search.section_weights import with_section_weights
 from engine.store.documents import content_hash
-from engine.store.lookup import check_fields
 from engine.store.partitioned import Snapshot, index_facts, open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
-from engine.store.where import DATE_FIELDS, dated_text
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
@@ -92,10 +85,8 @@ class Index:
 
         Args:
             path: its folder. For a partitioned index a GPU only encodes; it cannot search yet.
-            encoder: a loaded encoder; by default the one with the recorded name is loaded when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
-            log: called with one line before documents are encoded for a query.
             placement: where partitions are searched; by default in this process. Elsewhere no document is encoded for
                 a query.
 
@@ -210,10 +201,6 @@ class Index:
         index where all documents have vectors. In mode NOVELTY the sections of the query are ranked by how little of
         them any document contains, see `engine.search.novelty`; candidates are then those of the whole query.
 
-        Args:
-            query: a document, or the doc_id of an indexed document.
-            request: how to search.
-
         Raises:
             DocumentError: the document has no token.
             EncoderError: an explanation of the model is requested, and the encoder computes nothing by itself.
@@ -223,10 +210,9 @@ class Index:
         self._check(request)
         source = self._source(query)
         used, copies = self._without_copies(query, source, request)
-        is_novelty = request.mode is Mode.NOVELTY
-        weighted = source if is_novelty else with_section_weights(source, used.skip, used.weights)
+        weighted = source if request.mode is Mode.NOVELTY else _weighted(source, used)
         encoding = self._encode_candidates(weighted, used)
-        found = result_view((novelty if is_novelty else ranked)(self.searcher(used.scoring), weighted, used))
+        found = result_view(_searched(self.searcher(used.scoring), weighted, used))
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
         completed = self._completed(found, encoding, used.scoring, origin)
         completed = replace(completed, copies=copies, n_undated=self._n_undated(request))
@@ -250,6 +236,8 @@ class Index:
             QueryError: no document is to be like, the filter or a weight cannot be used, a document is not in the
                 index, or the request is for novelty, a diverse order or an explanation of the model.
         """
+        from engine.search.joint import joint
+
         request = request or Request()
         if not like:
             raise QueryError("no document to be like; name one, and those to be unlike beside it")
@@ -263,41 +251,46 @@ class Index:
             source = self._source(query)
             used, own = self._without_copies(query, source, used)
             copies += own
-            sources.append(with_section_weights(source, request.skip, request.weights))
+            sources.append(_weighted(source, request))
         encodings = [self._encode_candidates(source, used) for source in sources[: len(like)]]
         found = joint_view(joint(self.searcher(used.scoring), sources, len(like), used))
-        results = []
+        completed = []
         for result, encoding, query in zip_longest(found.results, encodings, queries):
             origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
-            completed = self._completed(result, encoding, used.scoring, origin)
-            results.append(replace(completed, n_undated=self._n_undated(request)))
-        is_partial = any(result.status is Status.PARTIAL for result in results)
+            joined = self._completed(result, encoding, used.scoring, origin)
+            completed.append(replace(joined, n_undated=self._n_undated(request)))
+        is_partial = any(result.status is Status.PARTIAL for result in completed)
         left_out = sorted({doc_id for doc_id in copies if doc_id not in queries})
         status = Status.PARTIAL if is_partial else found.status
-        found = replace(found, results=tuple(results), status=status, copies=tuple(left_out))
+        found = replace(found, results=tuple(completed), status=status, copies=tuple(left_out))
         self.record(found)
         return found
 
     def _check(self, request: Request) -> None:
-        """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing.
-
-        Raises:
-            EncoderError: the encoder cannot explain hits, and that is requested.
-            QueryError: see above.
-        """
+        """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing."""
         for doc_id in request.without:
             self.position(doc_id)
         if request.where is not None:
-            check_fields(self.snapshot, request.where)
-        if request.before is not None and self.n_documents and not any(map(self.snapshot.has_field, DATE_FIELDS)):
-            raise QueryError(f"no document has a date: a field {', '.join(DATE_FIELDS)}; leave out before")
+            self._check_filter(request.where)
+        if request.before is not None and self.n_documents:
+            from engine.store.where import DATE_FIELDS
+
+            if not any(map(self.snapshot.has_field, DATE_FIELDS)):
+                raise QueryError(f"no document has a date: a field {', '.join(DATE_FIELDS)}; leave out before")
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
+
+    def _check_filter(self, where: str) -> None:
+        from engine.store.lookup import check_fields  # a search without a filter looks nothing up
+
+        check_fields(self.snapshot, where)
 
     def _n_undated(self, request: Request) -> int | None:
         """Documents that pass the filter of a request and have no date; None where it has no date either."""
         if request.before is None:
             return None
+        from engine.store.where import dated_text
+
         is_undated = ~self.snapshot.matching(dated_text())
         return int(np.count_nonzero(is_undated[self.matching(request.where)]))
 
@@ -340,7 +333,7 @@ class Index:
         """
         if where is None:
             return np.arange(self.n_documents)
-        check_fields(self.snapshot, where)
+        self._check_filter(where)
         return np.flatnonzero(self.snapshot.matching(where))
 
     def copies(self, document: Document) -> list[str]:
@@ -470,17 +463,17 @@ class Index:
         """Score one document as a search with another document would, and break the score down.
 
         Args:
-            query: a document, or the doc_id of one.
             target: another document, which need not be in the index; or a doc_id.
-            request: which sections count, and the constants of the score.
 
         Raises:
             DocumentError: a document has no token.
             QueryError: no such document, or a weight cannot be used.
         """
+        from engine.comparison import compare
+
         request = request or Request()
         source, found = (self._source(one) for one in (query, target))
-        source = with_section_weights(source, request.skip, request.weights)
+        source = _weighted(source, request)
         origin = self._provenance(request.recorded_comparison(), is_indexed=isinstance(query, str))
         folder, scoring = str(self.snapshot.folder), request.scoring
         return result_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
@@ -506,3 +499,25 @@ class Index:
             hint = f"did you mean {names}?" if similar else "list them: longmatch show INDEX --documents"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
+
+
+def _weighted(query: Query, request: Request) -> Query:
+    """A query whose sections are skipped or weighted as requested."""
+    if not request.skip and not request.weights:
+        return query
+    from engine.search.section_weights import with_section_weights
+
+    return with_section_weights(query, request.skip, request.weights)
+
+
+def _searched(searcher: Searcher, query: Query, request: Request) -> results.Result:
+    """The result of a request in its mode and order; code of an unusual mode or order is loaded here."""
+    if request.mode is Mode.NOVELTY:
+        from engine.search.novelty import novelty
+
+        return novelty(searcher, query, request)
+    if request.diversify:
+        from engine.search.diversity import ranked
+
+        return ranked(searcher, query, request)
+    return searcher.search(query, request)

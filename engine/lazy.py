@@ -35,9 +35,7 @@ def deferred(kind: type[Value], make: Callable[[], Mapping[str, Any]], /, **give
     """Make a value whose remaining fields are computed when one of them is first read.
 
     Args:
-        kind: a frozen dataclass.
         make: returns the remaining fields by name; it is released afterwards, with everything that it refers to.
-        given: the fields that are known already.
     """
     value = object.__new__(kind)
     for field, given_value in given.items():

@@ -45,7 +45,7 @@ class _Made:
 
     @property
     def n_tokens(self) -> int:
-        return sum(one.coverage.tokens_read for one in self.encoded)
+        return sum(document.coverage.tokens_read for document in self.encoded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,6 @@ class Pairs(Sequence[DocumentPair]):
     def clusters(self, least: float | None = None) -> tuple[Cluster, ...]:
         """The connected components over pairs of at least a given score; a document without such a pair is in none.
 
-        Args:
-            least: lowest score of a pair that connects; by default that of all pairs.
-
         Raises:
             QueryError: the score is below that of the pairs, so that some would be missing.
         """
@@ -105,7 +102,9 @@ class Pairs(Sequence[DocumentPair]):
 
 def cluster_rows(clusters: Sequence[Cluster]) -> list[tuple[int | str, ...]]:
     """A row for each document, with `CLUSTER_COLUMNS`."""
-    return [(one.number, len(one.members), name, title) for one in clusters for name, title in one.members]
+    return [
+        (cluster.number, len(cluster.members), name, title) for cluster in clusters for name, title in cluster.members
+    ]
 
 
 def _root(parents: dict[str, str], name: str) -> str:

@@ -193,7 +193,9 @@ class Result(Sequence[Hit]):
         object.__setattr__(self, "hits", tuple(replace(hit, _answer=answer) for hit in self.hits))
         if self.sections is not None:
             hits = iter(self.hits)
-            sections = (one if one.hit is None else replace(one, hit=next(hits)) for one in self.sections)
+            sections = (
+                section if section.hit is None else replace(section, hit=next(hits)) for section in self.sections
+            )
             object.__setattr__(self, "sections", tuple(sections))
 
     def __len__(self) -> int:

@@ -160,7 +160,6 @@ class Result(results.Result):
 
         Args:
             n_pairs: section pairs shown for each hit, strongest first; by default 10, for novelty 3.
-            command: the command that made the report, shown at its end.
         """
         # Loads Jinja, which a result that is only ranked does without.
         from engine.report.page import result_page

@@ -63,7 +63,6 @@ class Tools:
 
         Args:
             query: a copy of it is left out of the hits, unless the request keeps it.
-            request: how to search.
             section_pairs: of each hit, strongest first.
 
         Raises:
@@ -84,7 +83,6 @@ class Tools:
         """The sections of an indexed document with their numbers, or the text of one section.
 
         Args:
-            doc_id: of the document.
             section: its number, from 1; None for the list of all.
             start: characters of the section to leave out first, where it is longer than `MOST_CHARACTERS`.
 
@@ -110,11 +108,7 @@ class Tools:
         }
 
     def _document(self, name: str) -> Document:
-        """The one document of a file below the folder of files.
-
-        Raises:
-            EngineError: the file is outside the folder, does not exist, or cannot be read.
-        """
+        """The one document of a file below the folder of files."""
         if self.files is None:
             raise QueryError("files cannot be searched with; start the server with --files FOLDER")
         path = _file_below(self.files, name)
@@ -209,7 +203,6 @@ def mcp_server(
         index: a folder, or an opened index that nothing else uses.
         files: folder whose files a model can search with; by default a model can search with texts and indexed
             documents only.
-        limits: of reading one file.
 
     Raises:
         IndexMismatch: there is no index in the folder.

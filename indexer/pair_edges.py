@@ -37,16 +37,7 @@ class Edges:
 def best_edges(
     searcher: Searcher, make: MakeQueries, sources: Positions, selection: Selection, *, top: int, least: float
 ) -> Edges:
-    """The best targets of each of some documents, without the document itself; queries share passes over the index.
-
-    Args:
-        searcher: of the index.
-        make: returns the queries of documents.
-        sources: the documents to search with.
-        selection: the documents that may be found.
-        top: most targets of each document.
-        least: lowest score of a target.
-    """
+    """The best targets of each of some documents, without the document itself; queries share passes over the index."""
     queries = list(zip(sources.tolist(), make(sources), strict=True))
     found = []
     for source, (targets, scores) in zip(sources.tolist(), searcher.tops(queries, selection, k=top), strict=True):
@@ -59,8 +50,6 @@ def given_edges(searcher: Searcher, make: MakeQueries, wanted: Sequence[tuple[in
     """The scores of given targets.
 
     Args:
-        searcher: of the index.
-        make: returns the queries of documents.
         wanted: documents to search with, each with its targets.
     """
     queries = make(np.array([source for source, _ in wanted], np.int64))
@@ -105,7 +94,6 @@ class Journal:
         """Open a journal, or begin a new one. An incomplete last line is dropped.
 
         Args:
-            path: the file.
             description: settings and index state that the blocks depend on.
 
         Raises:

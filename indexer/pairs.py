@@ -50,11 +50,6 @@ class PairSettings:
     where: str | None = None  # metadata filter, for both documents
 
     def __post_init__(self) -> None:
-        """Check the ranges.
-
-        Raises:
-            QueryError: a value is out of its range.
-        """
         if not 0 < self.least <= 1:
             raise QueryError(f"least is {self.least:g}; a pair needs a score above 0 and at most 1")
         if self.top < 1:
@@ -76,11 +71,7 @@ def find_pairs(
     Documents are not encoded: if one has no vectors, all pairs are scored by words alone.
 
     Args:
-        index: opened; the pairs are those of its snapshot.
-        settings: which pairs.
         journal: file for the finished blocks; deleted at the end. Without a journal, a run cannot be continued.
-        progress: called after each block.
-        log: called with one line if vectors are missing, and if a run continues.
 
     Raises:
         QueryError: the filter cannot be used, or the journal is of another index or other settings.

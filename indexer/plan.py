@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
-from engine.errors import DocumentError
-from engine.faults import named_faults
+from engine.errors import DocumentError, named_faults
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER
 from engine.store.documents import content_hash
@@ -234,11 +233,7 @@ def _is_due(existing: _Existing, counts: _Counts, factory: str) -> bool:
 def _measured(
     drawn: Sequence[Drawn], existing: _Existing, encoder: Encoder, budget: Budget, read_limits: ReadLimits | None
 ) -> _Cost:
-    """Read the sample, and encode and store a part of it, inside the budget.
-
-    Raises:
-        BudgetExceeded: program and encoder are too large already.
-    """
+    """Read the sample, and encode and store a part of it, inside the budget."""
     footprint = Footprint()
     held = footprint.own_bytes()
     refuse_memory(budget, held, encoder.width)
@@ -350,11 +345,7 @@ def _zeros(document: SegmentedDocument, width: int) -> EncodedDocument:
 
 
 def _batches(counts: _Counts, budget: Budget, held: int, width: int) -> int:
-    """Memory of the batches of a run, which are no larger than its corpus.
-
-    Raises:
-        BudgetExceeded: the smallest do not fit.
-    """
+    """Memory of the batches of a run, which are no larger than its corpus."""
     refuse_memory(budget, held, width, has_encoded=True)
     chars_per_chunk = counts.n_chars / max(1.0, counts.n_chunks) or 1.0
     left = None if budget.memory_bytes is None else budget.memory_bytes - held

@@ -17,7 +17,11 @@ Filter: TypeAlias = Annotated[str, Field(max_length=65_536)] | dict[str, Any] | 
 
 def served_parameters(names: Collection[str] = ()) -> list[Parameter]:
     """The fields that a client can set: some by name, by default all but the constants of the score."""
-    return [one for one in parameters() if not one.about.is_constant and (not names or one.name in names)]
+    return [
+        parameter
+        for parameter in parameters()
+        if not parameter.about.is_constant and (not names or parameter.name in names)
+    ]
 
 
 def request_fields(names: Collection[str] = (), **settings: Mapping[str, object]) -> dict[str, tuple[Any, Any]]:
@@ -27,7 +31,9 @@ def request_fields(names: Collection[str] = (), **settings: Mapping[str, object]
         names: of the fields, by default all that a client can set.
         settings: of a field where they differ: `default` and `most`.
     """
-    return {one.name: _field(one, settings.get(one.name, {})) for one in served_parameters(names)}
+    return {
+        parameter.name: _field(parameter, settings.get(parameter.name, {})) for parameter in served_parameters(names)
+    }
 
 
 def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, Any]:

@@ -14,8 +14,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.errors import DocumentError
-from engine.faults import faults_named
+from engine.errors import DocumentError, faults_named
 from engine.report.contract import head_dict, listed_hits
 from engine.result import JointResult, Result
 from engine.store.documents import content_hash

@@ -118,7 +118,7 @@ def _is_metadata(key: str, value: object) -> bool:
     if key in _RESERVED:
         return False
     if isinstance(value, list | tuple):
-        return all(isinstance(one, str) for one in value)
+        return all(isinstance(item, str) for item in value)
     if getattr(value, "ndim", 0):  # a numpy array; of objects if a table holds lists of strings
         dtype = getattr(value, "dtype", None)
         return getattr(dtype, "kind", "") in "OU" and all(isinstance(one, str) for one in _plain(value))

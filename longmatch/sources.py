@@ -107,11 +107,7 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
 
 
 def _paths(source: object) -> list[str] | None:
-    """The paths of a source that consists of paths alone; None for any other source.
-
-    Raises:
-        DocumentError: the source is one string that is not a path.
-    """
+    """The paths of a source that consists of paths alone; None for any other source."""
     if isinstance(source, os.PathLike):
         return [os.fspath(source)]
     if isinstance(source, str):
@@ -156,11 +152,7 @@ def _items(items: Iterable[object], columns: Columns, stream: Stream) -> Iterato
 
 
 def _documents(item: object, number: int, columns: Columns) -> Iterator[Document | Unreadable]:
-    """The documents of one item.
-
-    Raises:
-        DocumentError: the type of the item is not supported; or the item is the first one and lacks a needed field.
-    """
+    """The documents of one item."""
     if isinstance(item, Document):
         yield whole_document(item)
     elif isinstance(item, Mapping):

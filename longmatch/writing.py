@@ -82,17 +82,17 @@ def _only(
 ) -> Iterator[Document | Unreadable]:
     rest = iter(documents)
     while group := list(islice(rest, _AT_ONCE)):
-        known = stored_hashes(folder, [one.doc_id for one in group if isinstance(one, Document)])
-        for one in group:
-            if isinstance(one, Unreadable):
-                yield one
-            elif are_present and one.doc_id not in known:
-                yield _refused(one, f"doc_id {one.doc_id!r} is not in the index; add it: index.add(...)")
-            elif not are_present and known.get(one.doc_id) not in (None, content_hash(one)):
-                reason = f"doc_id {one.doc_id!r} is in the index with another content; replace it: index.update(...)"
-                yield _refused(one, reason)
+        known = stored_hashes(folder, [member.doc_id for member in group if isinstance(member, Document)])
+        for member in group:
+            if isinstance(member, Unreadable):
+                yield member
+            elif are_present and member.doc_id not in known:
+                yield _refused(member, f"doc_id {member.doc_id!r} is not in the index; add it: index.add(...)")
+            elif not are_present and known.get(member.doc_id) not in (None, content_hash(member)):
+                reason = f"doc_id {member.doc_id!r} is in the index with another content; replace it: index.update(...)"
+                yield _refused(member, reason)
             else:
-                yield one
+                yield member
 
 
 def _refused(document: Document, reason: str) -> Unreadable:
@@ -107,19 +107,15 @@ def _nothing_indexed(failures: Sequence[Unreadable]) -> DocumentError:
 
 
 def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-    """The same documents, once one with a word was read: an index of words alone cannot be opened without a word.
-
-    Raises:
-        DocumentError: no document has a word.
-    """
+    """The same documents, once one with a word was read: an index of words alone cannot be opened without a word."""
     waiting: list[Document | Unreadable] = []
-    for one in documents:
-        waiting.append(one)
-        if isinstance(one, Document) and any(character.isalnum() for character in one.text):
+    for document in documents:
+        waiting.append(document)
+        if isinstance(document, Document) and any(character.isalnum() for character in document.text):
             return chain(waiting, documents)
     failures = [
-        one if isinstance(one, Unreadable) else Unreadable(one.source or one.doc_id, "it holds no word")
-        for one in waiting
+        request if isinstance(request, Unreadable) else Unreadable(request.source or request.doc_id, "it holds no word")
+        for request in waiting
     ]
     raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with at least one")
 

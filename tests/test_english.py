@@ -89,7 +89,7 @@ def test_every_command_that_a_page_or_a_message_names_exists() -> None:
         for file in [*PAGES, *MODULES, ROOT / "benchmarks" / "RESULTS.md"]
         for name in NAMED_COMMAND.findall(file.read_text())
     }
-    assert {place for place, _ in named} >= {"README.md", "engine/faults.py"}
+    assert {place for place, _ in named} >= {"README.md", "engine/errors.py"}
     assert {(place, name) for place, name in named if name not in {*COMMANDS, *main.commands}} == set()
 
 

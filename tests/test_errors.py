@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from safetensors import SafetensorError, safe_open
+from sqlalchemy.exc import OperationalError
 
 from engine import errors
-from engine.errors import EngineError, MissingExtra, install_command
+from engine.errors import (
+    BudgetExceeded,
+    EngineError,
+    IndexBusy,
+    IndexDamaged,
+    MissingExtra,
+    StorageError,
+    fault,
+    install_command,
+    named_faults,
+)
+from engine.index import Index
+from engine.store.catalog import CATALOG_FILE
+from indexer.building.builder import build
+from indexer.cli import main
+from indexer.upkeep.verify import verify
+from tests.fakes import FakeEncoder, make_corpus
 
 LEAVES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, EngineError)]
 
@@ -39,3 +64,187 @@ def test_the_command_names_packages_of_the_registry(extra: str, command: str, mo
     required = ["click>=8", 'fastapi>=0.165; extra == "serve"', 'uvicorn; extra == "serve"', 'x; extra == "other"']
     monkeypatch.setattr("engine.errors.requires", lambda _: required)
     assert install_command(extra, "Pack") == command
+
+
+def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code  # type: ignore[misc]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "next_step"),
+    [
+        (errno.EIO, StorageError, "longmatch upkeep verify INDEX"),
+        (errno.EACCES, StorageError, "chmod"),
+        (errno.EROFS, StorageError, "name another folder"),
+        (errno.EMFILE, StorageError, "ulimit -n"),
+        (errno.ENOSPC, BudgetExceeded, "free some space"),
+        (errno.EDQUOT, BudgetExceeded, "free some space"),
+        (errno.EBUSY, StorageError, "run the command again"),
+    ],
+)
+def test_an_error_of_the_system_names_file_reason_and_next_step(
+    code: int, kind: type[EngineError], next_step: str
+) -> None:
+    named = fault(OSError(code, os.strerror(code), "x.lm/file"))
+    assert type(named) is kind
+    assert str(named).startswith(f"x.lm/file: {os.strerror(code)}; ") and next_step in str(named)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "next_step"),
+    [
+        (sqlite3.SQLITE_BUSY, IndexBusy, "wait for it"),
+        (sqlite3.SQLITE_FULL, BudgetExceeded, "free some space"),
+        (sqlite3.SQLITE_READONLY, StorageError, "name another folder"),
+        (sqlite3.SQLITE_CANTOPEN, StorageError, "name another folder"),
+        (sqlite3.SQLITE_IOERR_WRITE, StorageError, "verify"),
+        (sqlite3.SQLITE_IOERR_READ, IndexDamaged, "verify"),
+        (sqlite3.SQLITE_CORRUPT, IndexDamaged, "verify"),
+        (sqlite3.SQLITE_NOTADB, IndexDamaged, "verify"),
+    ],
+)
+def test_an_error_of_sqlite_is_named_whether_sqlalchemy_wraps_it_or_not(
+    code: int, kind: type[EngineError], next_step: str
+) -> None:
+    bare = sqlite_error(code)
+    for error in (bare, OperationalError("SELECT 1", {}, bare)):
+        named = fault(error, __file__)
+        assert type(named) is kind
+        assert str(named).startswith(__file__) and "the reason" in str(named) and next_step in str(named)
+
+
+def test_a_catalog_that_is_gone_is_damage(tmp_path: Path) -> None:
+    Path(tmp_path / "there").touch()
+    gone, there = (fault(sqlite_error(sqlite3.SQLITE_CANTOPEN), str(tmp_path / name)) for name in ("gone", "there"))
+    assert type(gone) is IndexDamaged and type(there) is StorageError
+
+
+def test_a_full_disk_is_found_in_an_error_of_safetensors() -> None:
+    text = 'Error while serializing: I/O error: Os { code: 28, kind: StorageFull, message: "No space left on device" }'
+    named = fault(SafetensorError(text), "x.lm/shards/000001.safetensors")
+    assert type(named) is BudgetExceeded and str(named).startswith("x.lm/shards/000001.safetensors: ")
+
+
+def test_a_truncated_file_of_safetensors_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "short.safetensors").write_bytes(b"\x40\x00\x00\x00\x00\x00\x00\x00{}")
+    with pytest.raises(SafetensorError) as raised, safe_open(tmp_path / "short.safetensors", "np"):
+        pass
+    named = fault(raised.value, "short.safetensors")
+    assert type(named) is IndexDamaged and "short.safetensors cannot be read" in str(named)
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    assert fault(ValueError("a bug")) is None
+    assert fault(IndexBusy("ours")) is None
+    assert fault(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
+
+
+def test_a_decorated_class_names_faults_of_methods_and_properties() -> None:
+    @named_faults
+    class Reader:
+        """Fails."""
+
+        def __init__(self, path: str) -> None:
+            self.path = path
+
+        @classmethod
+        def open(cls, path: str) -> Reader:
+            raise OSError(errno.EIO, "I/O error", path)
+
+        def read(self) -> None:
+            """Read."""
+            raise OSError(errno.EACCES, "Permission denied", self.path)
+
+        @property
+        def size(self) -> int:
+            raise OSError(errno.EMFILE, "Too many open files", self.path)
+
+    calls: list[Callable[[], Any]] = [lambda: Reader.open("a"), Reader("a").read, lambda: Reader("a").size]
+    for call in calls:
+        with pytest.raises(StorageError, match=r"^a: ") as raised:
+            call()
+        assert isinstance(raised.value.__cause__, OSError)
+    assert Reader.read.__doc__ == "Read."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    build(tmp_path / "x.lm", make_corpus(4), encoder=FakeEncoder())
+    return tmp_path / "x.lm"
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EMFILE])
+def test_a_failing_write_ends_a_run_with_the_file_and_a_next_step(
+    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("engine.store.durable.os.fsync", refuse)
+    with pytest.raises(EngineError) as raised:
+        build(folder, make_corpus(6), encoder=FakeEncoder())
+    assert str(folder) in str(raised.value) and os.strerror(code) in str(raised.value)
+    monkeypatch.undo()
+    assert build(folder, make_corpus(6), encoder=FakeEncoder()).n_added == 2
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EMFILE])
+def test_a_shard_that_cannot_be_opened_is_not_reported_as_missing(
+    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.open
+
+    def opened(path: Path, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        if path.suffix == ".safetensors":
+            raise OSError(code, os.strerror(code), str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(StorageError, match=r"shards/0+1\.safetensors: "):
+        Index.open(folder, encoder=FakeEncoder())
+    with pytest.raises(StorageError, match=r"shards/0+1\.safetensors: "):
+        verify(folder)
+
+
+def test_a_locked_catalog_is_busy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.store.catalog.BUSY_SECONDS", 0)
+    holder = sqlite3.connect(folder / CATALOG_FILE, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(IndexBusy, match=r"catalog\.sqlite: database is locked; another process"):
+            build(folder, make_corpus(6), encoder=FakeEncoder())
+    finally:
+        holder.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("index {x} {x}.txt --encode none", "query {x} --id doc-0000", "query {x} --text words", "show {x}"),
+        *(f"upkeep {name} {{x}}" for name in ("verify", "repair", "compact", "rebase")),
+    ],
+)
+def test_no_command_ends_with_a_traceback_when_files_cannot_be_opened(
+    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(f"{folder}.txt").write_text("some words of a new document")
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    for name in ("open", "read_text"):
+        monkeypatch.setattr(Path, name, refuse)
+    ended = CliRunner().invoke(main, command.format(x=folder).split())
+    assert ended.exit_code == 1 and isinstance(ended.exception, SystemExit)
+    assert "Too many open files; raise the limit of open files: ulimit -n 4096" in ended.stderr
+
+
+def test_errors_of_a_source_of_documents_are_raised_unchanged(tmp_path: Path) -> None:
+    def documents() -> Any:  # noqa: ANN401
+        yield make_corpus(1)[0]
+        raise LookupError("the caller's own")
+
+    with pytest.raises(LookupError):
+        build(tmp_path / "x.lm", documents(), encoder=FakeEncoder())

@@ -62,8 +62,6 @@ def flat_parts(gpus: Gpus, blocks: Blocks, n_vectors: int, width: int) -> list[P
     Args:
         gpus: hold the parts.
         blocks: ids (B,) and rows (B, D) float32; a block is never split.
-        n_vectors: total of all blocks.
-        width: D.
     """
     n_gpus = len(gpus.numbers)
     n_parts = n_gpus * -(-n_vectors * width // (PART_NUMBERS * n_gpus))

@@ -88,9 +88,6 @@ def corpus_map(
     documents without vectors are left out. In an index of words, or with few vectors, the weighted words are projected.
 
     Args:
-        index: an opened index.
-        query: a document, or the doc_id of an indexed one.
-        where: metadata filter, for the documents.
         keep: doc_ids of documents that a sample also contains.
 
     Raises:
@@ -145,8 +142,6 @@ def plot_map(index: Mapped, made: CorpusMap, *, result: Result | None = None, by
 
     Args:
         index: the index of the map.
-        made: from `corpus_map`.
-        result: of the query of the map; hits on the map are labelled with their ranks.
         by: metadata field, whose most common values get colours and markers.
     """
     figure, axes = map_figure(made)
@@ -273,9 +268,6 @@ def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | N
 
     Args:
         index: the index of the map and of the pairs.
-        made: from `corpus_map`, with the documents of the clusters.
-        pairs: of the index.
-        least: lowest score of a pair that connects a cluster; by default that of `pairs`.
 
     Raises:
         QueryError: the score is below that of the pairs.

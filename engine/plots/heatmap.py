@@ -79,13 +79,9 @@ def draw_heatmap(
         rows: the left side.
         columns: the top side.
         measure: name of the quantity, for the label of the scale.
-        figure: an empty figure to draw on, whose size is set; a new one by default.
         colours: name of a colour map of matplotlib.
         norm: maps values to the colour map; by default linearly over the range of the values.
         least_number: values below it are not written into their cells.
-
-    Returns:
-        A figure. If there are few cells, each shows its value.
     """
     height, width = _inches(rows.n_cells, columns.n_cells)
     figure = Figure(dpi=_DPI) if figure is None else figure
@@ -164,12 +160,7 @@ _LEAST_NUMBER = 0.005  # below it a number would be rounded to zero
 
 
 def plot_hit(result: Result, hit: Hit) -> Plot:
-    """The contribution of each pair of a query section and a target section.
-
-    Args:
-        result: the result that contains the hit.
-        hit: the hit to draw; the title line shows its score.
-    """
+    """The contribution of each pair of a query section and a target section."""
     rows, columns = section_axis(result.query), section_axis(hit.document)
     values = np.zeros((rows.n_cells, columns.n_cells), np.float32)
     for pair in hit.pairs:

@@ -29,7 +29,6 @@ def figure_file(figure: Figure, form: Form) -> bytes:
     """Render a figure, cropped to its contents; the same figure gives the same bytes.
 
     Args:
-        figure: from this package.
         form: in an SVG, text stays text.
     """
     stream = io.BytesIO()

@@ -9,16 +9,18 @@ Letters in shapes: I query chunks, N documents of the index, K chunks found, R l
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists, best_by_document, empty_lists, first_places, merge, with_rows
-from engine.store.postings import Postings
-from engine.store.replica import OpenReplica
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
+
+if TYPE_CHECKING:
+    from engine.store.postings import Postings
+    from engine.store.replica import OpenReplica
 
 SPARE_DOCUMENTS = 40  # documents beyond those requested with exact similarities, for each query chunk
 LAST_DEPTH = 8_192  # after this number of chunks for each query chunk, an approximate index is not searched deeper
@@ -37,13 +39,7 @@ class CandidateLists:
     def __init__(
         self, snapshot: IndexSnapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
     ) -> None:
-        """Search a snapshot.
-
-        Args:
-            snapshot: must stay open.
-            generation: a generation that is not published yet, in place of the snapshot's own.
-            replica: searched first, within its limits.
-        """
+        """Search a snapshot."""
         self.snapshot = snapshot
         self._candidate = generation
         self._replica = replica
@@ -85,7 +81,6 @@ class CandidateLists:
         """The documents nearest to each query chunk, as far as the index finds them, with exact similarities.
 
         Args:
-            queries: (I, D).
             allowed: (N,) the documents that may be found.
             length: R.
         """
@@ -165,7 +160,7 @@ class _Filtered:
         n_vectors = min(self._ann.n_vectors, self._ann.most_k)
         self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
         # A GPU rounds differently from the CPU, so without exact similarities its hits would differ.
-        self.is_coded = not generation.is_exact or isinstance(generation, OpenReplica)
+        self.is_coded = not generation.is_exact or not isinstance(generation, OpenGeneration)
         self.is_bounded = self._ann.n_lists > 0
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
@@ -213,7 +208,6 @@ def document_lists(index: ChunkIndex, queries: Vectors, length: int, n_documents
 
     Args:
         index: an index of chunks.
-        queries: (I, D).
         length: R.
         n_documents: number of documents that may be found; once all are found, no deeper search follows.
 

@@ -49,15 +49,7 @@ def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
 
 
 def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.float64]:
-    """The contribution of each section of the query to each hit.
-
-    Args:
-        hits: R hits of one query.
-        n_sections: A, the number of sections of the query.
-
-    Returns:
-        (R, A).
-    """
+    """The contribution of each section of the query to each hit."""
     found = np.zeros((len(hits), n_sections))
     for row, hit in enumerate(hits):
         pairs = pair_columns(hit.breakdown.pairs)

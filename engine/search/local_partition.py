@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.search.scorer import Exact, Pool, Scorer, join_exact, without_positions
 from engine.store.partitioned import Snapshot
-from engine.store.replica import OpenReplica
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
+
+if TYPE_CHECKING:
+    from engine.store.replica import OpenReplica
 
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
@@ -59,12 +62,7 @@ class LocalPartition:
         """Search a snapshot.
 
         Args:
-            snapshot: must stay open.
-            scoring: the constants.
-            generation: a generation that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
-            replica: a copy of the index on a GPU, searched in its place.
-            multiply: computes the inner products of exact scans and of rescoring.
         """
         self.snapshot = snapshot
         self.scoring = scoring

@@ -77,7 +77,6 @@ def section_query(query: Query, number: int) -> Query:
 
     Args:
         query: the document with its vectors, and with its key.
-        number: of the section, from 0.
     """
     document, section = query.document, query.document.sections[number]
     before, after = " " * section.start, " " * (len(document.text) - section.stop)

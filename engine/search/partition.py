@@ -97,11 +97,6 @@ class Partition(Protocol):
 
         The first n documents do not depend on `n_most`.
 
-        Args:
-            prepared: the query, with thresholds and weights of terms from the shared reference.
-            selection: which documents may be found.
-            n_most: most documents to return.
-
         Raises:
             QueryError: the filter does not parse.
         """
@@ -114,8 +109,6 @@ class Partition(Protocol):
 
         Args:
             queries: each with the position that it leaves out, or a position outside of the partition for none.
-            selection: which documents may be found.
-            n_most: most documents to return for each query.
         """
 
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:
@@ -133,7 +126,6 @@ class Placement(Protocol):
 
         Args:
             snapshots: of the partitions, by number, as this process opened them; the same documents are searched.
-            scoring: the constants.
         """
 
 
@@ -143,7 +135,6 @@ def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ex
     Args:
         parts: the ranking of each partition.
         bases: the position of the first document of each partition among those of all.
-        n_most: most documents to return.
 
     Returns:
         R documents, at most `n_most`, at their positions among those of all.
@@ -179,7 +170,7 @@ def merged_ranked(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int
 def merged_ranks(parts: Sequence[Ranks], bases: NDArray[np.int64], n_most: int) -> Ranks:
     """The rankings of all partitions as that of one partition; the arguments are those of `merged`."""
     return Ranks(
-        merged_ranked([one.best for one in parts], bases, n_most),
+        merged_ranked([part.best for part in parts], bases, n_most),
         n_found=sum(one.n_found for one in parts),
         n_evident=sum(one.n_evident for one in parts),
         n_searched=sum(one.n_searched for one in parts),

@@ -100,12 +100,6 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     Sentences that many documents have and sections that the query skips are left out of its evidence; the sentences
     only if the query does not keep them.
 
-    Args:
-        query: the document to search with.
-        background: the snapshot of an index, or a substitute for one.
-        scoring: the constants.
-        multiply: computes inner products.
-
     Raises:
         QueryError: nothing of the query would be left.
     """
@@ -214,7 +208,6 @@ def query_stretches(
     """The stretches of a query that are left out of its evidence: some of its sections, and common sentences.
 
     Args:
-        query: the document to search with.
         left_out: from `left_out_sections`.
         common: stretches of common sentences.
         names: of the sections that are left out, for the error.

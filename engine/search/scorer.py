@@ -98,9 +98,6 @@ class Scorer:
         """Score documents of a snapshot.
 
         Args:
-            snapshot: must stay open.
-            scoring: the constants.
-            multiply: computes inner products.
             scan_chunks: target chunks in memory at one time; by default as many as the processor, or GPU, takes best.
         """
         self._snapshot = snapshot
@@ -140,7 +137,7 @@ class Scorer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The components of words and of pairs of several queries, a row each; they share the pass over the counts."""
         words, pairs = np.zeros((2, len(queries), len(positions)))
-        for skip in {one.skip for one in queries}:
+        for skip in {query.skip for query in queries}:
             rows = [row for row, one in enumerate(queries) if one.skip == skip and one.words is not None]
             of_words = [one for row in rows if (one := queries[row].words) is not None]
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
@@ -199,7 +196,6 @@ class Scorer:
         """Scores as they are shown, from similarities that do not depend on the shapes of products.
 
         Args:
-            prepared: the query.
             positions: R documents.
             known: components of the same documents, whose word components are used; computed by default.
         """

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial, reduce
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,10 @@ from engine.search.query import Prepared, Query, prepare
 from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact, join_exact
 from engine.store.partitioned import Snapshot
-from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions
+
+if TYPE_CHECKING:
+    from engine.store.replica import OpenReplica
 
 NamedT = TypeVar("NamedT")
 
@@ -67,12 +69,7 @@ class Searcher:
         """Search a snapshot.
 
         Args:
-            snapshot: must stay open.
-            scoring: the constants.
-            generation: a generation that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
-            replica: a copy of the index on a GPU, searched in its place.
-            multiply: computes the inner products of exact scans and of rescoring.
             partitions: of the snapshot, by number; by default they are searched in this process.
         """
         self.snapshot = snapshot
@@ -94,10 +91,6 @@ class Searcher:
         A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.query`.
         The coverage of the result records this, and such a result is never certified. A search by containment scores
         every document, since lists and postings choose similar documents.
-
-        Args:
-            query: the document to search with, whose sections are skipped and weighted already.
-            request: of which ranks, filters, `exact` and `min_pair` are used.
 
         Raises:
             QueryError: the filter does not parse.
@@ -142,10 +135,6 @@ class Searcher:
     def rank(self, query: Query, request: Request) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, the same as of `search`, without a breakdown; reads no text.
 
-        Args:
-            query: the document to search with.
-            request: of which the number of hits and the filters are used.
-
         Returns:
             Two arrays (R,), R at most k: positions in the snapshot, and scores above 0, best first.
 
@@ -162,7 +151,6 @@ class Searcher:
 
         Args:
             queries: doc_ids, and the queries.
-            k: how many at most for each.
         """
         at = [(-1 if (place := self.snapshot.position(doc_id)) is None else place, one) for doc_id, one in queries]
         return [positions for positions, _ in self.tops(at, Selection(exact=True), k=k)]
@@ -188,8 +176,6 @@ class Searcher:
 
         Args:
             queries: each with its own position in the index, which is left out of its hits; -1 for none.
-            selection: the documents that may be found.
-            k: how many at most for each.
         """
         prepared = [(own, self.prepare(query)) for own, query in queries]
         survey = self.survey(selection)
@@ -224,7 +210,6 @@ class Searcher:
 
         Args:
             queries: each with its result of `prepare`.
-            selection: the documents that may be found.
             n_documents: number of documents that may be found.
         """
         best: list[Hit | None] = []

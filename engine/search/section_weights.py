@@ -52,12 +52,7 @@ def key_of(name: str) -> str:
 
 
 def names_of_sections(document: Document, kinds: Sequence[SectionKind] | None = None) -> list[tuple[str, ...]]:
-    """The names of each section of a document, in the form of `key_of`, the most specific name first.
-
-    Args:
-        document: a query.
-        kinds: of its sections; computed by default.
-    """
+    """The names of each section of a document, in the form of `key_of`, the most specific name first."""
     own = _own_kinds(document)
     kinds = section_kinds(document) if kinds is None else kinds
     return [tuple(dict.fromkeys(_names(document, number, own, kind))) for number, kind in enumerate(kinds)]
@@ -95,7 +90,6 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
     """A query whose sections are skipped or weighted.
 
     Args:
-        query: a document with its vectors.
         skip: names of kinds to leave out, of the query and of targets.
         weights: by kind, heading or number.
 
@@ -115,9 +109,7 @@ def section_weights(
     """The weight of each section of a document; () where all are 1.
 
     Args:
-        document: a query.
         weights: by kind, heading or number, each at least 0.
-        kinds: of the sections; computed by default.
 
     Raises:
         QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.

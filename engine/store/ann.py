@@ -69,11 +69,8 @@ class AnnIndex:
         """Train on a sample and add vectors block by block.
 
         Args:
-            factory: a FAISS factory string.
-            width: D.
             sample: draws (n, D) float32 training rows, if the type needs any; released before vectors are added.
             blocks: ids (B,) and rows (B, D) float32.
-            n_vectors: of all blocks, if known; an index without lists is then not reallocated as it grows.
 
         Raises:
             IndexMismatch: FAISS does not know the string, or the type cannot take ids.
@@ -106,10 +103,7 @@ class AnnIndex:
         """Check a file, then map it; a damaged FAISS file would load and return wrong results.
 
         Args:
-            path: of the file.
             expected: size and digest of the file when it was written.
-            n_vectors: in the file.
-            width: D.
             nprobe: lists to search; ignored by types that have none.
             is_mapped: leave the codes in the file; False reads them into memory, so that vectors can be added.
 
@@ -164,8 +158,6 @@ class AnnIndex:
         """Ids and similarities of the nearest vectors of each query row.
 
         Args:
-            queries: (I, D).
-            k: vectors for each query row.
             allowed: for each id from 0 on, whether it may be found; ids beyond the end may not; by default all may.
             nprobe: lists to search, by default that of the index.
 

@@ -23,8 +23,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool
 
-from engine.errors import IndexDamaged, StorageError
-from engine.faults import fault
+from engine.errors import IndexDamaged, StorageError, fault
 
 FORMAT = 1  # of an index on disk, the rules of terms and of kinds of sections included; no other is read
 CATALOG_FILE = "catalog.sqlite"
@@ -254,11 +253,7 @@ def has_log(folder: Path) -> bool:
 
 
 def _refuse_log(catalog: Path) -> None:
-    """Refuse a catalog whose newest commits are in a log that cannot be read: SQLite would ignore them.
-
-    Raises:
-        StorageError: a writer is at work or was killed, and the folder cannot be written.
-    """
+    """Refuse a catalog whose newest commits are in a log that cannot be read: SQLite would ignore them."""
     if has_log(catalog.parent):
         raise StorageError(
             f"{catalog.parent} cannot be written, and {catalog.name}-wal holds commits that are not in the catalog; "

@@ -104,7 +104,7 @@ def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
 
 def record_documents(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the checksums and blocks of documents whose rows were written in this transaction; of all by default."""
-    chosen = None if document_ids is None else [int(one) for one in document_ids]
+    chosen = None if document_ids is None else [int(document_id) for document_id in document_ids]
     write_blocks(connection, chosen)
     if chosen is None:
         chosen = [row[0] for row in _driver(connection).execute("SELECT id FROM documents")]
@@ -114,7 +114,7 @@ def record_documents(connection: Connection, document_ids: Iterable[int] | None 
         statement = f"SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
         # Texts never change, so damage of one must not get a new checksum.
         known = {} if document_ids is None else dict(_driver(connection).execute(statement, block))
-        new = [one for one in block if one not in known]
+        new = [document for document in block if document not in known]
         contents = known | _content_checks(connection, ",".join("?" * len(new)), new)
         rows = [
             {"document_id": one, "row_check": check, "content_check": contents.get(one, 0)}
@@ -136,9 +136,7 @@ def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
     """Compare the tables that every reader needs with their checksums.
 
     Args:
-        connection: in a transaction.
         rows: of these tables, read in the same transaction.
-        place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a table is not what was written.
@@ -163,10 +161,6 @@ def _compare(
 
 def check_catalog(connection: Connection, place: str) -> None:
     """Compare all rows of a catalog with their checksums; texts and sections are compared when read.
-
-    Args:
-        connection: in a transaction.
-        place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a row is not what was written, is missing, or should not exist.
@@ -240,7 +234,7 @@ def damaged_documents(connection: Connection) -> list[str]:
     stored = dict(_driver(connection).execute("SELECT document_id, row_check FROM document_checks"))
     wrong = [one for one, check in _row_checks(connection) if stored.pop(one, None) != check]
     names = [_driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]) for one in wrong]
-    return [str(found.fetchone()[0]) for found in names] + [f"number {one}" for one in stored]
+    return [str(row.fetchone()[0]) for row in names] + [f"number {one}" for one in stored]
 
 
 def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
@@ -287,7 +281,6 @@ def stored_rows(connection: Connection, document_ids: Sequence[int]) -> dict[int
     An id that does not exist is left out.
 
     Args:
-        connection: in a transaction.
         document_ids: few enough for one statement.
 
     Raises:

@@ -14,8 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, String, bindparam, delete, insert, select, type_coerce
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexDamaged
-from engine.faults import faults_named
+from engine.errors import IndexDamaged, faults_named
 from engine.lazy import deferred
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 from engine.store.checks import content_check, stored_rows
@@ -60,9 +59,6 @@ def document_rows(
     """Rows of the documents table for a batch whose vectors follow each other in one shard.
 
     Args:
-        encoded: documents with their vectors, in the shard's order.
-        ids: their catalog ids.
-        shard: number of the shard.
         first_chunk: id of the first chunk of the batch; the others follow, see `chunk_ids`.
     """
     where = places([vectors for _, vectors in encoded], shard, first_chunk)
@@ -86,8 +82,6 @@ def places(encoded: Sequence[EncodedDocument], shard: int, first_chunk: int) -> 
     """Where the vectors of consecutive documents of one shard are, by column of the documents table.
 
     Args:
-        encoded: the vectors, in the shard's order.
-        shard: number of the shard.
         first_chunk: id of the first chunk; the others follow, see `chunk_ids`.
     """
     rows = []

@@ -17,8 +17,7 @@ from pathlib import Path
 import xxhash
 from filelock import FileLock, Timeout
 
-from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
-from engine.faults import faults_named
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, faults_named
 
 _BLOCK = 1 << 20
 
@@ -120,7 +119,6 @@ def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
     """Make a file appear at `path` complete and on disk, or not at all.
 
     Args:
-        path: final name; its folder exists.
         write: writes the whole content to the path it is given.
     """
     unfinished = path.with_name(path.name + ".tmp")

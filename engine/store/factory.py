@@ -24,8 +24,6 @@ def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) 
 
     Args:
         n_vectors: chunks to be covered.
-        width: D.
-        memory_bytes: limit on the size of the index; None for the quickest type.
     """
     options = factory_options(n_vectors, width)
     fitting = [

@@ -70,7 +70,6 @@ class Gathering:
         """The term counts of at least one document, in the order given.
 
         Args:
-            positions: of the documents.
             apart: whether the separate counts by kind of section are included, as for a copy.
         """
         places, packed = self.packed_words(positions, apart=apart)
@@ -221,12 +220,7 @@ class Gathering:
         return as_float32(sections[first : first + count])
 
     def encoded(self, position: int, coverage: Coverage) -> EncodedDocument:
-        """The vectors of one document; empty arrays if it is not encoded.
-
-        Args:
-            position: of the document.
-            coverage: of the document.
-        """
+        """The vectors of one document; empty arrays if it is not encoded."""
         at = np.array([position])
         return EncodedDocument(
             document=self.document_rows(at)[0].astype(np.float32),

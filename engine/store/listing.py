@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from engine.errors import IndexDamaged
-from engine.faults import faults_named
+from engine.errors import IndexDamaged, faults_named
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, NamedRow, SectionRow
 from engine.store.checks import check_location_table, stored_rows
 from engine.store.documents import stored_documents
 from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.reference import content_key
-from engine.store.where import parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage
 
@@ -40,11 +38,7 @@ class Listing:
 
     @cached_property
     def _listed(self) -> Listed:
-        """All documents by location blocks.
-
-        Raises:
-            IndexDamaged: the blocks are not what was written.
-        """
+        """All documents by location blocks."""
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
             check_location_table(connection, place)
@@ -98,11 +92,7 @@ class Listing:
         return self._listed.contents[positions]
 
     def _rows(self, positions: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """The rows of documents, in the order given.
-
-        Raises:
-            IndexDamaged: one is missing, or is not what was written.
-        """
+        """The rows of documents, in the order given."""
         ids: list[int] = self.locations.ids[positions].tolist()
         found: dict[int, dict[str, Any]] = {}
         with faults_named():
@@ -136,6 +126,8 @@ class Listing:
 
     def matching(self, where: str) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
+        from engine.store.where import parse_where  # a search without a filter parses none
+
         self._check_all()
         ids = self._connection.execute(select(DocumentRow.id).where(parse_where(where))).scalars().all()
         return np.isin(self.locations.ids, np.array(ids, np.int64))

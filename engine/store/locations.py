@@ -91,7 +91,7 @@ def write_blocks(connection: Connection, document_ids: Iterable[int] | None = No
         (last,) = _driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         blocks: Sequence[int] = range(last // BLOCK_IDS + 1)
     else:
-        blocks = sorted({int(one) // BLOCK_IDS for one in document_ids})
+        blocks = sorted({int(document_id) // BLOCK_IDS for document_id in document_ids})
     for block in blocks:
         first = block * BLOCK_IDS
         table = _table(connection, f"WHERE id BETWEEN {first} AND {first + BLOCK_IDS - 1}")
@@ -107,7 +107,6 @@ def read_blocks(connection: Connection, place: str) -> Listed:
 
     Args:
         connection: to a catalog whose table of blocks was compared with its checksum.
-        place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a block is not what was written.
@@ -179,7 +178,6 @@ def check_locations(locations: Locations, shards: Mapping[int, Row[Any]], place:
     Args:
         locations: of all documents.
         shards: rows of the catalog, by number.
-        place: the catalog, for messages.
 
     Raises:
         IndexDamaged: a document has a row that its shard does not have.

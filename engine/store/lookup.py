@@ -16,8 +16,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, String, case, cast, func, inspect, select
 
-from engine.errors import QueryError
-from engine.faults import named_faults
+from engine.errors import QueryError, named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, MetaRow, connect
 from engine.store.checks import read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
@@ -46,7 +45,6 @@ def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
     """The content hashes of the given documents, by name, without those that are not committed now.
 
     Args:
-        folder: the index.
         doc_ids: at most 30,000 names.
     """
     columns = select(DocumentRow.doc_id, DocumentRow.content_hash).where(DocumentRow.doc_id.in_(doc_ids))
@@ -123,14 +121,7 @@ def stored_types(folder: Path) -> dict[str, frozenset[str]]:
 
 
 def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
-    """The values of a metadata field with the number of documents of each, most common first.
-
-    Args:
-        folder: the index.
-        name: of the field; a list counts for each of its elements. An unknown field has no values.
-        containing: text that a value must contain, ignoring the case of ASCII letters; "" for every value.
-        limit: most values that are returned.
-    """
+    """The values of a metadata field with the number of documents of each, most common first."""
     element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
     n_documents = func.count(DocumentRow.id.distinct())
     # SQLite returns true and false as 1 and 0.
@@ -171,10 +162,6 @@ def check_fields(index: Fields, where: str) -> None:
     """Check that each field that a filter compares with a value is in some document of the index.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
-
-    Args:
-        index: that is filtered.
-        where: a metadata filter, see `engine.store.where`.
 
     Raises:
         QueryError: no document has one of the fields, or the filter does not parse.

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from sqlalchemy import func, select
 
-from engine.errors import IndexMismatch
-from engine.faults import named_faults
+from engine.errors import IndexMismatch, named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow
 from engine.store.manifest import (
     Manifest,

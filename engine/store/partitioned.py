@@ -203,7 +203,7 @@ class PartitionedSnapshot(Documents):
     def totals(self) -> dict[str, int]:
         """The sums of the counts of all partitions."""
         counts = [part.totals() for part in self._parts]
-        return {name: sum(one[name] for one in counts) for name in counts[0]}
+        return {name: sum(count[name] for count in counts) for name in counts[0]}
 
     def failures(self) -> list[tuple[str, str]]:
         """Documents that could not be indexed: (source, reason), by source."""

@@ -33,8 +33,6 @@ class FailureLog(WritableIndex):
         """Record that a source could not be indexed, until it can be.
 
         Args:
-            source: a path, or a line of a file of JSON lines.
-            reason: for users.
             doc_id: that the document would have; empty if unknown.
         """
         with self._transaction() as connection:
@@ -86,7 +84,6 @@ class Publisher(FailureLog):
         """Record in the catalog a generation whose files are on disk, in place of earlier ones.
 
         Args:
-            generation: values by column name.
             trained_vectors: number of vectors when its type was last trained; by default the number that it holds.
             postings: file and checksum of its postings of words, if it has any.
         """
@@ -117,7 +114,6 @@ class Publisher(FailureLog):
         """Write a reference and record it in the catalog, in place of the previous one.
 
         Args:
-            reference: its version is `next_reference`.
             is_partial: whether its sample was drawn while documents had no vectors.
         """
         self._check_place()

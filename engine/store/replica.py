@@ -42,7 +42,6 @@ class Replica:
         """Take over parts that share no vector.
 
         Args:
-            parts: at least one.
             nprobe: lists that each part searches; 0 for a type without lists.
             n_lists: 0 for a type without lists.
         """
@@ -60,8 +59,6 @@ class Replica:
         """Like `AnnIndex.search`, for at most `most_k` vectors.
 
         Args:
-            queries: (I, D).
-            k: vectors for each query row, at most `most_k`.
             allowed: None, see `can_filter`.
             nprobe: lists to search, at most `most_nprobe`; by default that of the replica.
 

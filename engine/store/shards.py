@@ -58,7 +58,6 @@ class ShardSet:
         """Map the shards of an index folder.
 
         Args:
-            folder: of the index.
             written: files and checksums by number.
             digests: of the parts of each file, as JSON.
         """
@@ -180,9 +179,11 @@ def _packed_words(
 
 def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables) -> Shard:
     """Concatenate vectors and term counts of documents to the arrays of a shard."""
-    spans = [(span.section, span.start, span.stop, span.n_tokens) for one in encoded for span in one.chunk_spans]
+    spans = [
+        (span.section, span.start, span.stop, span.n_tokens) for document in encoded for span in document.chunk_spans
+    ]
     return Shard(
-        documents=np.stack([one.document for one in encoded]).astype(np.float16),
+        documents=np.stack([document.document for document in encoded]).astype(np.float16),
         sections=np.concatenate([one.sections for one in encoded]).astype(np.float16),
         chunks=np.concatenate([one.chunks for one in encoded]).astype(np.float16),
         spans=np.array(spans, np.int32).reshape(-1, 4),
@@ -225,11 +226,7 @@ def part_digests(path: Path) -> dict[str, str]:
 
 
 def _mapped(path: Path) -> mmap.mmap:
-    """Map a shard that must exist.
-
-    Raises:
-        StorageError: it does not exist.
-    """
+    """Map a shard that must exist."""
     content = map_file(path)
     if content is None:
         raise StorageError(

@@ -25,8 +25,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import DatabaseError
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import EngineError, IndexDamaged, IndexMismatch
-from engine.faults import faults_named
+from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named
 from engine.store.catalog import (
     CATALOG_FILE,
     GenerationRow,
@@ -47,9 +46,7 @@ from engine.store.checks import check_catalog, check_commits, check_opened, comm
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
-from engine.store.lookup import field_names, has_field
 from engine.store.manifest import ReferenceFile, read_manifest
-from engine.store.postings import Postings
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
@@ -68,6 +65,7 @@ from engine.words.statistics import Statistics, TermStatistics, collect
 
 if TYPE_CHECKING:
     from engine.store.ann import AnnIndex
+    from engine.store.postings import Postings
 
 Positions = NDArray[np.int64]
 OPENINGS = 3  # attempts, if a writer replaces files meanwhile
@@ -157,11 +155,15 @@ class Documents(Gathering, ABC):
 
     def has_field(self, key: str) -> bool:
         """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
+        from engine.store.lookup import has_field
+
         self._check_all()
         return has_field(self.folder, key)
 
     def field_names(self) -> list[str]:
         """The metadata fields of all documents, by name."""
+        from engine.store.lookup import field_names
+
         self._check_all()
         return field_names(self.folder)
 
@@ -303,11 +305,7 @@ class IndexSnapshot(Listing, Documents):
         check_file_names(named, str(catalog))
 
     def _check_all(self) -> None:
-        """Compare all rows with their checksums, once.
-
-        Raises:
-            IndexDamaged: a row is not what was written.
-        """
+        """Compare all rows with their checksums, once."""
         if self._is_checked:
             return
         catalog = str(self.folder / CATALOG_FILE)
@@ -388,7 +386,6 @@ class IndexSnapshot(Listing, Documents):
 
         Args:
             positions: documents without vectors.
-            encoded: the vectors of each.
         """
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])
@@ -404,7 +401,7 @@ class IndexSnapshot(Listing, Documents):
         )
         self._attached[positions] = True
         self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
-        self.tokens[positions] = [one.coverage.tokens_total for one in encoded]
+        self.tokens[positions] = [document.coverage.tokens_total for document in encoded]
         self.__dict__.pop("document_vectors", None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
@@ -444,6 +441,8 @@ class IndexSnapshot(Listing, Documents):
         row = self.postings_row
         if row is None or row.generation_id != generation:
             return None
+        from engine.store.postings import Postings
+
         return Postings.open(self.folder / row.file, Checksum(row.size_bytes, row.digest))
 
     @cached_property
@@ -456,6 +455,8 @@ class IndexSnapshot(Listing, Documents):
         row = self.word_postings_row
         if row is None:
             return None
+        from engine.store.postings import Postings
+
         written = Checksum(row.size_bytes, row.digest)
         return Postings.parse(self._word_postings_file, self.folder / row.file, written)
 

@@ -44,14 +44,7 @@ def stage(
     """Store the vectors of documents until `switch`, in one transaction.
 
     Args:
-        writer: holds the index.
-        document_ids: catalog ids of existing documents.
-        encoded: the vectors of each.
         words: the term counts of each, as they were committed.
-        fingerprint: of the encoder.
-
-    Returns:
-        The number of staged documents.
 
     Raises:
         IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -87,11 +80,7 @@ def drop_staged(writer: Writer, *, keep: str = "") -> int:
     """Delete staged shards.
 
     Args:
-        writer: holds the index.
         keep: fingerprint of an encoder whose vectors stay.
-
-    Returns:
-        The number of deleted shards.
     """
     with writer.read() as connection:
         others = select(StagedShardRow.shard_id).where(StagedShardRow.fingerprint != keep)

@@ -50,7 +50,6 @@ def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
     """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first.
 
     Args:
-        tensors: by name, of the types in `_DTYPES`.
         path: of the file; an existing file is replaced.
     """
     names = {np.dtype(of): name for name, of in _DTYPES.items()}

@@ -402,14 +402,14 @@ class _Writer:
             return f"not ({self.filter(value)})"
         if key.startswith("$"):
             self._fail(f"{key!r} joins no filters; known are $and, $or, $not")
-        if key in _OF_OTHERS and _is_list(value) and value and all(isinstance(one, Mapping) for one in value):
+        if key in _OF_OTHERS and _is_list(value) and value and all(isinstance(item, Mapping) for item in value):
             self._fail(f"{key!r} joins no filters; use $and, $or, $not")
         return self._condition(key, value)
 
     def _joined(self, key: str, value: object) -> str:
         if not _is_list(value) or not value:
             self._fail(f"{key!r} takes a list of filters, not {_short(value)}")
-        return "(" + f" {key[1:]} ".join(f"({self.filter(one)})" for one in value) + ")"
+        return "(" + f" {key[1:]} ".join(f"({self.filter(item)})" for item in value) + ")"
 
     def _condition(self, key: str, value: object) -> str:
         if isinstance(value, Mapping):

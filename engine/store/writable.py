@@ -17,8 +17,7 @@ from filelock import FileLock, Timeout
 from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import DatabaseError
 
-from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
-from engine.faults import named_faults
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError, named_faults
 from engine.store.catalog import (
     ANN_FOLDER,
     CATALOG_FILE,
@@ -131,7 +130,6 @@ class WritableIndex:
         """Take the lock and open the catalog for writing.
 
         Args:
-            folder: the index.
             trust_catalog: do not compare rows with their checksums; for a repair that checked them itself.
 
         Raises:
@@ -201,31 +199,19 @@ class WritableIndex:
         self._sweep()
 
     def _check_rows(self, connection: Connection, document_ids: Iterable[int]) -> None:
-        """Compare the rows of documents, and of those whose places are stored with theirs, before they are changed.
-
-        Raises:
-            IndexDamaged: a row is not what was written.
-        """
-        for block in sorted({int(one) // BLOCK_IDS for one in document_ids} - self._sound_blocks):
+        """Compare the rows of documents, and of those whose places are stored with theirs, before they are changed."""
+        for block in sorted({int(document_id) // BLOCK_IDS for document_id in document_ids} - self._sound_blocks):
             check_block_rows(connection, block, str(self.catalog))
             self._sound_blocks.add(block)
 
     def _check_names(self, connection: Connection) -> None:
-        """Check once that documents can be looked up by name.
-
-        Raises:
-            IndexDamaged: they cannot.
-        """
+        """Check once that documents can be looked up by name."""
         if not self._has_sound_names:
             check_names(connection, str(self.catalog))
             self._has_sound_names = True
 
     def _check_place(self) -> None:
-        """Check that the folder is still the one that was opened: files of another index must not be changed.
-
-        Raises:
-            IndexMismatch: it was moved, removed, or replaced by another index.
-        """
+        """Check that the folder is still the one that was opened: files of another index must not be changed."""
         if _file_id(self.catalog) != self._file:
             raise IndexMismatch(
                 f"{self.folder} was moved or replaced by another folder while it was written; what was committed is "

@@ -122,13 +122,7 @@ class Writer(Publisher):
         return "partition" in self.meta
 
     def bind_partition(self, number: int, n_partitions: int, language: str) -> None:
-        """Make a new index a partition, so that it can be opened without documents.
-
-        Args:
-            number: of the partition, from 0.
-            n_partitions: of the partitioned index.
-            language: by which words are segmented.
-        """
+        """Make a new index a partition, so that it can be opened without documents."""
         partition = {"number": number, "of": n_partitions}
         self._set_meta({"partition": partition, "language": language, "counters": self._counters()})
 
@@ -212,11 +206,7 @@ class Writer(Publisher):
         """Write a batch of documents, replacing those of the same names, all in one transaction.
 
         Args:
-            encoded: documents with their vectors.
             words: their term counts, if `count_words` already counted them.
-
-        Returns:
-            Their catalog ids, in order. When this returns, they are on disk and can be found.
 
         Raises:
             IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -254,12 +244,7 @@ class Writer(Publisher):
         Documents that were removed, or have vectors by now, are left out.
 
         Args:
-            document_ids: catalog ids.
-            encoded: the vectors of each.
             words: the term counts of each, as they were committed.
-
-        Returns:
-            The number of documents that got vectors.
 
         Raises:
             IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -360,7 +345,9 @@ class Writer(Publisher):
         """Record that a query needed the vectors of documents that have none, and ran without them."""
         if not document_ids:
             return
-        statement = upsert(DemandRow).values([{"document_id": one, "n_queries": 1} for one in document_ids])
+        statement = upsert(DemandRow).values(
+            [{"document_id": document_id, "n_queries": 1} for document_id in document_ids]
+        )
         counted = statement.on_conflict_do_update(
             index_elements=["document_id"], set_={"n_queries": DemandRow.n_queries + 1}
         )

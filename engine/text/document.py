@@ -20,7 +20,6 @@ from typing import TypeAlias
 from engine.errors import DocumentError
 from engine.lazy import Deferred
 from engine.text.cleaning import check_text, clean, one_line, printable
-from engine.text.headings import find_headings
 from engine.text.segmentation import divide
 from engine.text.spans import Heading, Section, Span
 
@@ -71,8 +70,6 @@ class Document(Deferred):
 
         Args:
             text: the whole text; newlines become "\\n", characters that cannot be stored U+FFFD.
-            title: by default the beginning of the text. It is shown, and not added to the text.
-            metadata: values for filters.
             doc_id: by default `text_id` of title and text, so that the same text always has the same doc_id.
 
         Raises:
@@ -81,6 +78,8 @@ class Document(Deferred):
         for name, value in (("text", text), ("title", title), ("doc_id", "" if doc_id is None else doc_id)):
             if not isinstance(value, str):
                 raise DocumentError(f"{name} is {type(value).__name__}, not str; convert it: str({name})")
+        from engine.text.headings import find_headings  # stored documents have their headings
+
         text = clean(text)
         return assemble(
             text,
@@ -147,9 +146,6 @@ def assemble(
         text: as `Document.text` will be.
         headings: any order; offsets into `text`.
         doc_id: the corpus's own name of the document.
-        source: where it was read from; names a document without a title.
-        title: "" where the document has none.
-        metadata: values for filters.
         pages: offset of each page.
         left_out: counts of what the reader left out of the text, by kind; added to the metadata where above 0.
 

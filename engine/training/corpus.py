@@ -92,7 +92,7 @@ def read_splits(path: Path) -> Mapping[str, list[str]]:
 
 
 def _are_ids(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 class Fellows(Mapping[str, int]):
@@ -138,7 +138,7 @@ def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
         labels[document.doc_id] = _labels(document, label)
         for one in labels[document.doc_id]:
             members.setdefault(one, {})[document.doc_id] = 1
-    shared = {value: _members_of([members[one] for one in value]) for value in set(labels.values())}
+    shared = {value: _members_of([members[name] for name in value]) for value in set(labels.values())}
     pairs = {doc_id: Fellows(doc_id, *shared[own]) for doc_id, own in labels.items() if shared[own][1] > 1}
     if not pairs:
         raise TrainingError(

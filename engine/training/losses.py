@@ -133,9 +133,6 @@ def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: T
     Args:
         cosine: (B,) in [-1, 1].
         labels: (B,) bool or 0 and 1; 1 is a match.
-
-    Returns:
-        The mean over pairs.
     """
     return binary_cross_entropy_with_logits(scale * cosine + bias, labels.to(cosine.dtype))
 
@@ -312,9 +309,6 @@ def evidence_scores(
         theta: (Q, I) in [0, 1], of the corpus or from `batch_thresholds`.
         theta_document: (Q,) in [0, 1], of the document vectors.
         document_weight: of the document vectors, in [0, 1].
-
-    Returns:
-        (Q, T) in [0, 1].
     """
     room = weights * (1.0 - theta) ** power
     shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)

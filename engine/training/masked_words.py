@@ -47,9 +47,6 @@ def maskable(ids: Tensor, mask: Tensor, special_ids: Collection[int]) -> Tensor:
     Args:
         ids: (N, L) int64.
         mask: (N, L) bool, True where a token is real.
-
-    Returns:
-        (N, L) bool.
     """
     return mask & ~torch.isin(ids, torch.tensor(sorted(special_ids), device=ids.device))
 

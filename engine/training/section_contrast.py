@@ -157,11 +157,7 @@ class SectionContrast:
         relation: Relation,
         settings: ContrastSettings | None = None,
     ) -> None:
-        """Train `encoder` on documents that it segmented.
-
-        Args:
-            settings: `ContrastSettings()` by default.
-        """
+        """Train `encoder` on documents that it segmented."""
         self.encoder = encoder
         self.documents = documents
         self.relation = relation

@@ -116,7 +116,6 @@ class EvidenceChunks:
         """Choose by stored vectors.
 
         Args:
-            index: of the corpus; its chunks must be those of the encoder in training.
             crowd: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
 
         Raises:

@@ -79,9 +79,6 @@ def full_precision(device: torch.device) -> torch.autocast:
     A loss divides differences of cosines by a temperature of about 0.05. The three digits of
     bfloat16 are too few for these differences. Encoders return vectors in float32, but the
     caller may have to convert hidden states.
-
-    Returns:
-        A context manager.
     """
     return torch.autocast(device.type, enabled=False)
 

@@ -76,7 +76,7 @@ class Validation:
     def by_query(self) -> Mapping[str, float]:
         """nDCG@10 of each query."""
         encoded = self._encode()
-        chunks = np.concatenate([one.chunks for one in encoded])
+        chunks = np.concatenate([document.chunks for document in encoded])
         starts = np.cumsum([0, *(len(one.chunks) for one in encoded)])
         values = {}
         for query_id, judged in self._qrels.items():

@@ -60,8 +60,6 @@ def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHA
     """The largest batches, up to the usual, that leave half of the memory to the index.
 
     Args:
-        left_bytes: memory that the process can still take; None is no limit.
-        width: D.
         chars_per_chunk: mean number of characters of a chunk.
 
     Returns:
@@ -82,7 +80,6 @@ def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: b
     Args:
         budget: the limits of the run.
         held_bytes: memory of program and encoder.
-        width: D.
         has_encoded: whether `held_bytes` includes the memory for encoding.
 
     Raises:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from engine.encoders.encoder import Encoder
-from engine.errors import IndexMismatch
-from engine.faults import named_faults
+from engine.errors import IndexMismatch, named_faults
 from engine.readers import Unreadable
 from engine.store.factory import AUTO
 from engine.store.lookup import stored_meta
@@ -50,7 +49,6 @@ def run_routed(
 
     Args:
         pipelines: of the partitions, by number; they share one activity.
-        documents: a stream.
         prune: remove documents of the index that are not in `documents`.
     """
     if len(pipelines) == 1:
@@ -72,9 +70,9 @@ def run_routed(
 
 def _feed(pipelines: Sequence[Pipeline], block: Iterable[Document | Unreadable]) -> None:
     groups: list[list[Document | Unreadable]] = [[] for _ in pipelines]
-    for one in block:
+    for document in block:
         # A file that was never read has no doc_id; its failure stays with its own name.
-        groups[partition_of(_name(one), len(pipelines))].append(one)
+        groups[partition_of(_name(document), len(pipelines))].append(document)
     for pipeline, group in zip(pipelines, groups, strict=True):
         if group:
             pipeline.feed(group)
@@ -151,11 +149,7 @@ def build(
     whose documents all fail.
 
     Args:
-        path: the index folder; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
-        settings: how the documents are indexed.
-        progress: called after each commit.
-        log: called with one line for each step of building the generation, and for anything unusual.
         fields: of the settings, where they differ.
 
     Raises:

@@ -112,7 +112,6 @@ def begin_partitions(
     Args:
         place: folder of the index.
         n_partitions: requested number; 1 is an index without partitions, which is not made here.
-        documents: that will be indexed.
         language: language of the word segmentation; by default detected in the first documents, as in one index.
         first_run: what the run asks for, for the one that goes on after a kill.
 
@@ -181,7 +180,6 @@ def write_empty(
     """Write partitions without documents, and their manifest.
 
     Args:
-        folder: of the manifest, empty.
         n_partitions: at least 2.
         language: language of the word segmentation.
         encoder: `name`, `fingerprint` and `width`; None if the partitions are not bound to an encoder.

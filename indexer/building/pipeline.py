@@ -83,14 +83,11 @@ class Pipeline:
         """Bind the run to an open writer and a loaded encoder.
 
         Args:
-            writer: of the index.
             encoder: that the writer has claimed; None to commit words alone.
             sizes: of batches; `BATCH_CHARS` and `LOOKUP_CHARS` by default.
-            disk: limit on the disk; by default all free space.
             replace_files: whether a file replaces another existing file of the same doc_id; by default it fails.
             reuse: finds chunks of changed documents that have vectors; by default all are encoded.
             activity: shared by the pipelines of a run over several partitions; by default one of its own.
-            log: called with one line for anything unusual.
         """
         self.writer = writer
         self.encoder = encoder
@@ -161,7 +158,6 @@ class Pipeline:
         same batches. A document without a token is recorded as a failure, and stays without vectors.
 
         Args:
-            document_ids: catalog ids, the most urgent first.
             encode_batches: makes the vectors, in this process or others; keeps the order of the batches.
             store: takes ids, vectors and term counts of a batch, and returns the number of documents that it stored; by
                 default `Writer.add_vectors`.
@@ -211,11 +207,7 @@ class Pipeline:
             yield self._pending(batch, n_replaced)
 
     def _prepared(self, document: Document, known: Indexed | None = None) -> Prepared:
-        """A document cut into chunks, with stored vectors from `known`; the document itself if it is encoded later.
-
-        Raises:
-            DocumentError: the document has no token, or no letter or digit.
-        """
+        """A document cut into chunks, with stored vectors from `known`; the document itself if it is encoded later."""
         if self.encoder is None and not any(character.isalnum() for character in document.text):
             raise DocumentError("no text that has a word; leave the document out")
         prepared = document if self.encoder is None else self.encoder.segment(document)
@@ -224,7 +216,7 @@ class Pipeline:
         return self._reuse.find(prepared, known.id) or prepared
 
     def _pending(self, batch: list[Prepared], n_replaced: int) -> _Pending:
-        documents = [one if isinstance(one, Document) else one.document for one in batch]
+        documents = [document if isinstance(document, Document) else document.document for document in batch]
         return _Pending(documents, batch, self.writer.count_words(documents), n_replaced)
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
@@ -246,7 +238,6 @@ class Pipeline:
         """Whether a document must be indexed.
 
         Args:
-            document: that was read.
             there: its entry in the index, if any.
             moved: gets the document if only its metadata or source have changed.
         """
@@ -317,18 +308,20 @@ class Pipeline:
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 
     def _count(self, encoded: list[EncodedDocument]) -> None:
-        self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
+        self.report.n_tokens += sum(document.coverage.tokens_read for document in encoded)
         self.report.n_chunks += sum(len(one.chunks) for one in encoded)
 
     def _vectors(self, prepared: list[Prepared]) -> list[EncodedDocument]:
         """The vectors of a batch; placeholders without vectors for documents that are encoded later."""
-        due = [one for one in prepared if not isinstance(one, Document)]
+        due = [document for document in prepared if not isinstance(document, Document)]
         encoded = iter(encode_changes(self._used, due, self._encode) if due else [])
         self.report.n_encoded += len(due)
         width = self.writer.width
         return [
-            EncodedDocument.unencoded(width, estimated_tokens(one)) if isinstance(one, Document) else next(encoded)
-            for one in prepared
+            EncodedDocument.unencoded(width, estimated_tokens(document))
+            if isinstance(document, Document)
+            else next(encoded)
+            for document in prepared
         ]
 
     @property

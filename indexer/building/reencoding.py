@@ -14,8 +14,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, IndexMismatch
-from engine.faults import named_faults
+from engine.errors import DocumentError, IndexMismatch, named_faults
 from engine.report.lines import duration
 from engine.store.catalog import DocumentRow, GenerationRow
 from engine.store.factory import AUTO
@@ -72,14 +71,6 @@ def reencode(
     Searches use the old vectors until all new ones are stored. The same call continues a stopped run; a call with
     another encoder, or with the present one of the index, drops what that run staged.
 
-    Args:
-        path: of the index.
-        encoder: an encoder or its name; by default the recorded name, for an encoder whose files have changed.
-        device: where a named encoder runs.
-        recall_floor: least document recall of the new generation.
-        progress: called after each batch.
-        log: called with one line for each step.
-
     Raises:
         IndexBusy: another process writes the index.
         IndexMismatch: the index is partitioned or a partition, or it holds words alone.
@@ -112,7 +103,6 @@ def reencoding_cost(path: str | Path, encoder: Encoder, *, is_timed: bool = True
     """The encoding that `reencode` would do; holds the writer lock meanwhile, and changes nothing.
 
     Args:
-        path: of the index.
         encoder: that would be used.
         is_timed: whether a sample is encoded to measure the speed.
 

@@ -114,7 +114,6 @@ class Reuse:
         Args:
             writer: of the index, which is bound to the encoder.
             encoder: with independent chunks; see `can_reuse`.
-            log: called with one line where a stored version cannot be read; all chunks are then encoded.
         """
         self.encoder = encoder
         self._stored = StoredVersions(writer)
@@ -182,12 +181,14 @@ def encode_changes(
     due = [one for one in map(_due, documents) if one.chunks]
     encoded = iter(encode(due) if due else [])
     made = []
-    for one in documents:
-        if isinstance(one, SegmentedDocument):
+    for document in documents:
+        if isinstance(document, SegmentedDocument):
             made.append(next(encoded))
             continue
-        is_due = len(one.places) < len(one.segmented.chunks)
-        made.append(encoder.from_chunks(one.segmented, _joined(one, next(encoded).chunks if is_due else None)))
+        is_due = len(document.places) < len(document.segmented.chunks)
+        made.append(
+            encoder.from_chunks(document.segmented, _joined(document, next(encoded).chunks if is_due else None))
+        )
     return made
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch, RecallTooLow
-from engine.faults import named_faults
+from engine.errors import IndexMismatch, RecallTooLow, named_faults
 from engine.store.durable import appearing
 from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
@@ -47,10 +46,7 @@ def partition(
     """Copy an index into another number of partitions.
 
     Args:
-        path: an index, partitioned or not; stays unchanged.
         out: folder of the new index, empty or not existing.
-        n_partitions: of the new index, from 1 to 4,096; 1 makes an index that is not partitioned.
-        log: called with one line for each step.
 
     Raises:
         QueryError: the number is out of range.

@@ -40,8 +40,6 @@ def stored_batches(writer: Writer, document_ids: Sequence[int], batch_chars: int
     """Cut documents of a catalog into batches.
 
     Args:
-        writer: of the index.
-        document_ids: catalog ids, in the order in which they are encoded.
         batch_chars: a batch is full with this number of characters.
     """
     batch = StoredBatch([], [])

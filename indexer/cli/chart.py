@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 # `--least` of a chart is about its cells.
-_SEARCH = [one.name for one in parameters() if one.name != "least" and not one.about.is_constant]
+_SEARCH = [
+    parameter.name for parameter in parameters() if parameter.name != "least" and not parameter.about.is_constant
+]
 
 
 @dataclass(frozen=True, slots=True)

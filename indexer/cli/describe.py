@@ -70,8 +70,8 @@ def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     of_parts = facts["partitions"]
     size = f"{len(of_parts):,}, each with its own generation"
     rows = [
-        (f"  {one['folder']}", f"{counted(one['documents'], 'document')}; {_generation_line(one['generation'])}")
-        for one in of_parts
+        (f"  {part['folder']}", f"{counted(part['documents'], 'document')}; {_generation_line(part['generation'])}")
+        for part in of_parts
     ]
     return [("partitions", size), *rows]
 

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from engine.environment import refuse_windows
-from engine.errors import EngineError
-from engine.faults import faults_named
+from engine.errors import EngineError, faults_named
 from engine.text.outside import safe
 from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.terminal import LOG_OPTION, json_log

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from indexer.cli.cluster import check_ray_options, ray_option, workers_option
-from indexer.cli.options import FAILED, PARTLY, GroupedCommand, device_option, index_argument, json_option, option
+from indexer.cli.options import (
+    FAILED,
+    PARTLY,
+    GroupedCommand,
+    check_ray_options,
+    device_option,
+    index_argument,
+    json_option,
+    option,
+    ray_option,
+    workers_option,
+)
 from indexer.cli.reading import STDIN, document_reader, parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import echo, echo_text
 
@@ -226,11 +236,7 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
-    """Check that arguments and options go together.
-
-    Raises:
-        click.UsageError: PATH or an option is missing or not allowed, or there is no index.
-    """
+    """Check that arguments and options go together."""
     of_other_runs = (options.prune, options.replace, options.retry_failures, options.encode, options.partitions)
     if options.reencode and (paths or any(of_other_runs) or options.ray_address or options.n_workers):
         raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")

@@ -54,11 +54,7 @@ log_option = click.option(
 
 
 def _check(path: Path) -> None:
-    """Check that a file can be written.
-
-    Raises:
-        click.BadParameter: the file cannot be written.
-    """
+    """Check that a file can be written."""
     if path.is_dir():
         raise click.BadParameter(f"{path} is a folder; name a file in it: {path / 'result.txt'}")
     folder = path.resolve().parent

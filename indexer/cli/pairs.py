@@ -165,7 +165,7 @@ def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | 
     # Loads matplotlib, which a list of pairs does not need.
     from engine.plots.corpus_map import corpus_map, plot_clusters
 
-    members = [name for one in found.clusters(cluster_least) for name, _ in one.members]
+    members = [name for cluster in found.clusters(cluster_least) for name, _ in cluster.members]
     figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)
     write_picture(picture, figure)
 

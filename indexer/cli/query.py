@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.search.request import Explain, Mode, Request
-from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.options import (
     FAILED,
     PARTLY,
     collected,
     existing_index_argument,
     opened_index,
+    placed_partitions,
+    ray_option,
     request_options,
     search_device_option,
 )

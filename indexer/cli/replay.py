@@ -72,15 +72,15 @@ def replay(
     from engine.replay import check_replayable, recorded_results, replay
 
     recorded = recorded_results(file)
-    for one in recorded:
-        check_replayable(one)
+    for record in recorded:
+        check_replayable(record)
     if log_file is not None:
         _check_log(log_file, recorded)
     found: list[Differences] = []
-    for one in recorded:
-        query = _query(one, document, reading)
-        with opened_index(index or _folder(one), device) as opened:
-            found.append(replay(opened, one, query))
+    for record in recorded:
+        query = _query(record, document, reading)
+        with opened_index(index or _folder(record), device) as opened:
+            found.append(replay(opened, record, query))
     _print(found, as_json)
     if not all(one.is_equal for one in found):
         sys.exit(FAILED)
@@ -111,11 +111,7 @@ def _folder(recorded: Mapping[str, Any]) -> Path:
 
 
 def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> Document | None:
-    """The query document of a recorded search; None for a document of the index.
-
-    Raises:
-        click.ClickException: the file of the query does not exist, or cannot be read.
-    """
+    """The query document of a recorded search; None for a document of the index."""
     from engine.replay import kept_query
 
     if name is None and recorded["provenance"]["is_indexed"]:

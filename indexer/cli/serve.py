@@ -11,8 +11,15 @@ import click
 
 from engine.environment import check_extra
 from engine.errors import MissingExtra
-from indexer.cli.cluster import placed_partitions, ray_option
-from indexer.cli.options import GroupedCommand, collected, device_option, existing_index_argument, option
+from indexer.cli.options import (
+    GroupedCommand,
+    collected,
+    device_option,
+    existing_index_argument,
+    option,
+    placed_partitions,
+    ray_option,
+)
 from indexer.cli.output_file import log_option
 from indexer.cli.reading import Reading, parse_bytes, read_memory_option, read_seconds_option
 from indexer.cli.terminal import log

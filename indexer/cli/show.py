@@ -77,11 +77,7 @@ def show(
 
 
 def _check_options(doc_id: str | None, *, of_index: dict[str, bool], of_document: dict[str, bool]) -> None:
-    """Check that at most one view is wanted, of the index without DOC_ID and of the document with it.
-
-    Raises:
-        click.UsageError: the options do not go together.
-    """
+    """Check that at most one view is wanted, of the index without DOC_ID and of the document with it."""
     chosen = [name for name, is_wanted in (of_index | of_document).items() if is_wanted]
     if len(chosen) > 1:
         raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other; give one of them")

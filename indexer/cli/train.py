@@ -39,7 +39,7 @@ def _list_settings(context: click.Context, _parameter: click.Parameter, is_wante
     for heading, settings in groups_of_settings().items():
         formatter = context.make_formatter()
         with formatter.section(heading):
-            formatter.write_dl([(f"{one.name}={one.default}", one.meaning) for one in settings])
+            formatter.write_dl([(f"{setting.name}={setting.default}", setting.meaning) for setting in settings])
         echo_text(formatter.getvalue())
     context.exit()
 

@@ -84,8 +84,6 @@ def spread(
 
     Args:
         batches: read only when they can be sent.
-        submit: sends a batch.
-        n_at_once: batches that are encoded at the same time; up to twice as many are held, to return them in order.
 
     Raises:
         ClusterError: the process of a batch died again in every retry.

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from engine.errors import IndexMismatch
-from engine.faults import named_faults
+from engine.errors import IndexMismatch, named_faults
 from engine.readers import Unreadable
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
@@ -50,14 +49,7 @@ def build_on_cluster(
 
     Args:
         path: folder of the index, partitioned or not; every partition is a folder of this machine.
-        documents: a stream.
         cluster: that this process is connected to.
-        settings: as in `indexer.build`, without limits; every machine can load an encoder of that name, and the
-            device is by default `cuda` if the cluster has GPUs.
-        n_workers: encoders that run at the same time; by default one for each GPU, or else for each core.
-        batch_chars: characters of the documents that an encoder gets at once.
-        progress: called after each commit.
-        log: called with one line for each step.
 
     Raises:
         ClusterError: a process of the cluster died repeatedly.

@@ -54,12 +54,6 @@ class PartitionActor:
     def answer(self, state: str, scoring: Scoring, method: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401
         """Call a method of the partition.
 
-        Args:
-            state: of the documents that are searched, see `part_state`.
-            scoring: the constants.
-            method: of `Partition`.
-            arguments: of the method.
-
         Raises:
             ClusterError: the folder holds other documents.
         """
@@ -89,10 +83,7 @@ class ActorPartition:
         """Search the documents of a snapshot.
 
         Args:
-            name: of the actor, for messages.
-            actor: of the partition.
             snapshot: of the same partition, as this process opened it.
-            scoring: the constants.
         """
         self.n_documents = snapshot.n_documents
         self._name = name
@@ -121,12 +112,7 @@ class ActorPartition:
         return cast(Sequence[Shown], self._answer("show", positions))
 
     def _answer(self, method: str, *arguments: object) -> object:
-        """Call a method in the process of the actor.
-
-        Raises:
-            EngineError: of the method.
-            ClusterError: the actor gives no answer.
-        """
+        """Call a method in the process of the actor."""
         request = self._actor.answer.remote(self._state, self._scoring, method, arguments)
         try:
             return ray.get(request, timeout=_ANSWER_SECONDS)

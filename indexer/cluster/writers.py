@@ -55,13 +55,7 @@ class PartitionWriter:
     """Commits vectors to one partition at a time, or to an index that is not partitioned."""
 
     def __init__(self, encoder: EncoderSettings, n_at_once: int, batch_chars: int) -> None:
-        """Open nothing yet: an error here would be lost.
-
-        Args:
-            encoder: that the index is bound to.
-            n_at_once: batches that are encoded for this partition at the same time.
-            batch_chars: characters of the documents of a batch, see `stored_batches`.
-        """
+        """Open nothing yet: an error here would be lost."""
         self._encoder = encoder
         self._n_at_once = n_at_once
         self._sizes = BatchSizes(batch_chars, LOOKUP_CHARS)
@@ -162,10 +156,7 @@ class WriterPool:
 
         Args:
             home: id of the node that has the folders.
-            encoder: of the index.
             n_encoders: encoders that run at the same time, for all partitions together.
-            batch_chars: characters of the documents that an encoder gets at once.
-            log: called with one line if a writer died, and with the lines of publishing.
         """
         self._home = NodeAffinitySchedulingStrategy(home, soft=False)
         self._encoder = encoder
@@ -229,7 +220,6 @@ class WriterPool:
         """Work on partitions.
 
         Args:
-            parts: folders of all partitions.
             ask: calls a writer.
             took: handles the result; returns whether the writer is called again for its partition.
         """

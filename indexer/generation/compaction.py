@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import case, func, select
 
-from engine.faults import named_faults
+from engine.errors import named_faults
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.factory import AUTO
 from engine.store.gathering import ranges
@@ -91,12 +91,6 @@ def join_small_shards(
     Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are
     `MANY_SHARDS`, so that each vector is rewritten a few times at most, however many
     runs add documents. Ids, and therefore results, stay the same.
-
-    Args:
-        writer: holds the index.
-        disk: limit on the disk; without room, nothing is done.
-        left_bytes: memory that the process can still take, which limits the size of joined shards; None is no limit.
-        log: called with one line for each group.
 
     Raises:
         IndexDamaged: a small shard is damaged; earlier commits are safe, repair first.

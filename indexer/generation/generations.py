@@ -85,15 +85,6 @@ def publish_generation(
 ) -> Generation:
     """Build, measure, and publish a generation over all documents.
 
-    Args:
-        writer: holds the index.
-        factory: a FAISS factory string, or `auto`.
-        left_bytes: memory that the process can still take; None is no limit.
-        disk: limit on the disk; by default all free space.
-        recall_floor: least share of the exact top 10 documents that must be found.
-        seed: of the training sample and the measured queries.
-        log: called with one line for each step.
-
     Raises:
         BudgetExceeded: memory or disk do not hold the generation; nothing changed.
         RecallTooLow: no nprobe reaches the floor; nothing changed.
@@ -160,10 +151,6 @@ def publish(
     """Write a FAISS index, and record it in the catalog in place of the previous generation.
 
     Args:
-        writer: holds the index.
-        candidate: built or extended in memory.
-        measured: type and recall of the candidate.
-        disk: limit on the disk.
         trained_vectors: vectors that the index had when the candidate was trained.
 
     Raises:
@@ -217,10 +204,6 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
     """Publish postings over the documents without vectors, if there are many and no generation has postings.
 
     The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
-
-    Args:
-        writer: holds the index.
-        disk: limit on the disk; by default all free space.
 
     Raises:
         BudgetExceeded: the disk does not hold the postings; nothing changed.
@@ -310,10 +293,7 @@ def can_extend(snapshot: IndexSnapshot, factory: str, option: IndexOption, left_
     """Whether the published generation can take the new documents, and they fit.
 
     Args:
-        snapshot: of the index.
-        factory: the requested factory string, or `auto`.
         option: the index that would be built instead.
-        left_bytes: memory that the process can still take; None is no limit.
     """
     row = snapshot.generation_row
     if row is None:
@@ -338,13 +318,7 @@ def extend_generation(
     """Add the documents that are newer than the published generation, measure the recall, and publish.
 
     Args:
-        writer: holds the index.
-        snapshot: the newest of the index.
         option: block sizes and working memory.
-        disk: limit on the disk; by default all free space.
-        recall_floor: least share of the exact top 10 documents that must be found.
-        seed: of the measured queries.
-        log: called with one line for each step.
 
     Returns:
         The new generation. None if the old one is damaged or the recall of the extended

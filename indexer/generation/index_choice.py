@@ -77,9 +77,7 @@ def index_options(factory: str, size: Size, left_bytes: int | None) -> tuple[Ind
     """The options down to the first that fits.
 
     Args:
-        factory: a FAISS factory string or `scan`, which is then the only option, or `auto`.
         size: of the index.
-        left_bytes: memory that the process can still take; None is no limit.
 
     Returns:
         Options of which only the last fits; `SCAN` always fits.

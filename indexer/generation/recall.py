@@ -30,9 +30,6 @@ class RecallSample:
         """Draw documents, and search exactly with each, leaving out the document itself.
 
         Args:
-            snapshot: of the index.
-            rng: draws the documents.
-            n_queries: most queries; all documents with vectors if there are fewer.
             scan_chunks: target chunks in memory at one time.
         """
         index, names = Index(snapshot), snapshot.doc_ids()
@@ -73,10 +70,7 @@ def tune(
     that recall reaches the floor.
 
     Args:
-        sample: to measure with.
-        candidate: whose `nprobe` is set.
         floor: least recall.
-        log: called with one line for each measurement.
         first_nprobe: first and least nprobe that is tried; 8 by default.
         slack: subtracted from the target where it was reached before, since a sample can underestimate recall.
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch, QueryError
-from engine.faults import named_faults
+from engine.errors import IndexMismatch, QueryError, named_faults
 from engine.scoring.evidence import Scoring
 from engine.scoring.floor import LEVELS, FloorTable
 from engine.scoring.similarity import products

@@ -92,7 +92,6 @@ class DiskGuard:
         """Guard a folder, which need not exist yet.
 
         Args:
-            folder: of the index.
             limit_bytes: limit on its size; by default the free space of the disk.
         """
         self.folder = folder

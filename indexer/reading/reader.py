@@ -208,11 +208,7 @@ class DocumentReader:
             self._connection.send_bytes(pack_requests(batch))
 
     def _start(self) -> None:
-        """Start the process; does not wait for it.
-
-        Raises:
-            DocumentError: the system refuses another process.
-        """
+        """Start the process; does not wait for it."""
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
@@ -234,12 +230,7 @@ class DocumentReader:
                 raise DocumentError(f"no process to read documents can be started ({error}); end others") from error
 
     def _receive(self) -> bytes | _End:
-        """The next message, or why there is none.
-
-        Raises:
-            DocumentError: the process did not start.
-            KeyboardInterrupt: the process was interrupted together with this one.
-        """
+        """The next message, or why there is none."""
         if self._connection is None:  # the request before ended it
             self._start()
         connection = self._connection
@@ -283,12 +274,7 @@ class DocumentReader:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _end(self) -> _End:
-        """Why the process ended.
-
-        Raises:
-            DocumentError: it did not start.
-            KeyboardInterrupt: it was interrupted.
-        """
+        """Why the process ended."""
         assert self._process is not None
         status, had_started = self._process.wait(), self._is_ready
         if status == -signal.SIGINT:

@@ -152,7 +152,7 @@ def _size(request: Request) -> int:
         return _MOST_BYTES + 1
 
 
-_FIELDS = [one.name for one in fields(Document)]
+_FIELDS = [field.name for field in fields(Document)]
 _TEXT, _SECTIONS, _PAGES, _PINS = (_FIELDS.index(name) for name in ("text", "sections", "pages", "pins"))
 _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))

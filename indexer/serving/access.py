@@ -65,11 +65,7 @@ class Access:
                 self._n_held -= held.n_bytes
 
     def _check(self, scope: Scope) -> None:
-        """Check the token; without one, check that no page of another site made a browser send the request.
-
-        Raises:
-            Refusal: the request has no access.
-        """
+        """Check the token; without one, check that no page of another site made a browser send the request."""
         headers = Headers(scope=scope)
         if self._settings.token is None:
             _check_local(headers)
@@ -86,11 +82,7 @@ class Access:
                 )
 
     async def _receive(self, headers: Headers, receive: Receive, held: _Held, file: IO[bytes]) -> None:
-        """Receive the whole body.
-
-        Raises:
-            Refusal: it is too large, arrives too slowly, there are too many others, or the client goes away.
-        """
+        """Receive the whole body."""
         limit, timeout = self._settings.max_bytes, self._settings.timeout
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
@@ -117,11 +109,7 @@ class Access:
 
     @asynccontextmanager
     async def _taken(self, n_bytes: int) -> AsyncIterator[None]:
-        """Wait, in order, until a large body fits into memory beside others.
-
-        Raises:
-            Refusal: it takes too long.
-        """
+        """Wait, in order, until a large body fits into memory beside others."""
         if n_bytes <= LARGE_BODY:
             yield
             return
@@ -141,11 +129,7 @@ class Access:
 
 
 def _body(file: IO[bytes], headers: Headers) -> bytes:
-    """A body that was received.
-
-    Raises:
-        Refusal: it is JSON of too many values.
-    """
+    """A body that was received."""
     file.seek(0)
     body = file.read()
     if not headers.get("content-type", "").startswith("multipart/form-data"):
@@ -160,11 +144,7 @@ class _Held:
 
 
 def _check_values(body: bytes) -> None:
-    """Refuse JSON of too many values, before it is parsed: they take many times the memory of their text.
-
-    Raises:
-        Refusal: there are too many.
-    """
+    """Refuse JSON of too many values, before it is parsed: they take many times the memory of their text."""
     if _n_values(body) > MOST_VALUES and (n := _n_values(_STRING.sub(b"", body))) > MOST_VALUES:
         raise too_large("too_many_values", "values of the body", n, MOST_VALUES, "send fewer sections")
 
@@ -174,11 +154,7 @@ def _n_values(text: bytes) -> int:
 
 
 def _check_local(headers: Headers) -> None:
-    """Refuse hosts and origins other than this machine: DNS names that others control, and pages of other sites.
-
-    Raises:
-        Refusal: host or origin is not this machine.
-    """
+    """Refuse hosts and origins other than this machine: DNS names that others control, and pages of other sites."""
     origin = headers.get("origin")
     for name in [f"//{headers.get('host', '')}", *([] if origin is None else [origin])]:
         try:

@@ -37,7 +37,6 @@ def search(index: Index, query: Document | str, parameters: Parameters) -> bytes
 
     Args:
         index: opened for this thread.
-        query: a document, or the doc_id of an indexed document.
         parameters: how to search.
     """
     request = parameters.request()

@@ -85,7 +85,7 @@ class Parameters(_FIELDS):  # type: ignore[misc]
         Raises:
             QueryError: the filter is none, or two parameters exclude each other.
         """
-        return Request.of(**{one.name: getattr(self, one.name) for one in served_parameters()})
+        return Request.of(**{parameter.name: getattr(self, parameter.name) for parameter in served_parameters()})
 
 
 Queries: TypeAlias = Annotated[list[Query], Field(max_length=MOST_TOGETHER)]

@@ -17,7 +17,6 @@ def description(index: Index, settings: Settings) -> bytes:
 
     Args:
         index: opened for this thread.
-        settings: of the server.
     """
     snapshot = index.snapshot
     encoder = recorded_encoder(snapshot)
@@ -30,8 +29,8 @@ def description(index: Index, settings: Settings) -> bytes:
             "language": snapshot.language,
             "max_bytes": settings.max_bytes,
             "fields": [
-                asdict(one) | {"types": list(one.types), "examples": list(one.examples)}
-                for one in stored_fields(snapshot.folder)
+                asdict(field) | {"types": list(field.types), "examples": list(field.examples)}
+                for field in stored_fields(snapshot.folder)
             ],
         }
     )
@@ -42,9 +41,6 @@ def values(index: Index, field: str, containing: str, limit: int) -> bytes:
 
     Args:
         index: opened for this thread.
-        field: name of the field.
-        containing: text that a value must contain.
-        limit: most values to return.
     """
     found = stored_values(index.snapshot.folder, field, containing=containing, limit=limit)
     return as_json({"field": field, "values": [{"value": value, "documents": count} for value, count in found]})

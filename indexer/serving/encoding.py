@@ -33,7 +33,7 @@ class _Job:
 
     @property
     def n_tokens(self) -> int:
-        return sum(one.coverage.tokens_total for one in self.documents)
+        return sum(document.coverage.tokens_total for document in self.documents)
 
 
 class _Batch:
@@ -43,7 +43,7 @@ class _Batch:
         self._jobs = list(jobs)
         self._encoder = encoder
         self._n_before = encoder.n_read
-        self._n_chunks = sum(len(one.chunks) for job in jobs for one in job.documents)
+        self._n_chunks = sum(len(document.chunks) for job in jobs for document in job.documents)
 
     def share(self, job: _Job) -> float:
         """How much of the batch is encoded, in [0, 1]; 0 for a job that is not in it."""
@@ -170,7 +170,7 @@ class SharedEncoder(Encoder):
         """Encode jobs together; where that fails, each alone, so that one request cannot spoil another."""
         self._batch = _Batch(batch, self.encoder)
         try:
-            encoded = iter(self.encoder.encode_segmented([one for job in batch for one in job.documents]))
+            encoded = iter(self.encoder.encode_segmented([document for job in batch for document in job.documents]))
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the request
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)

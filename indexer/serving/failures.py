@@ -74,12 +74,7 @@ def too_busy(message: str) -> Refusal:
 
 
 def refusal_of(error: Exception, folder: Path) -> Refusal:
-    """What a client gets for an error; one that the client did not cause goes to the log.
-
-    Args:
-        error: whatever was raised.
-        folder: of the index, whose path is left out of messages.
-    """
+    """What a client gets for an error; one that the client did not cause goes to the log."""
     if isinstance(error, Refusal):
         return error
     for kind, (status, code) in _STATUS.items():

@@ -40,9 +40,7 @@ class LiveIndex:
         """Check that there is an index; `load` opens it.
 
         Args:
-            folder: of the index.
             settings: device, and whether vectors are stored.
-            encoder: of the index; by default loaded by its recorded name.
             on_batch: as in `SharedEncoder`.
 
         Raises:
@@ -106,11 +104,7 @@ class LiveIndex:
         return load_encoder(name, device=self._settings.device)
 
     def reload(self) -> bool:
-        """Open the index again if its catalog has changed; where that fails, the old snapshot stays.
-
-        Returns:
-            Whether it was opened again.
-        """
+        """Open the index again if its catalog has changed; where that fails, the old snapshot stays."""
         if not self._has_changed():
             return False
         before = self._shared

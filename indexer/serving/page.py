@@ -141,7 +141,7 @@ def _facts(result: Result) -> dict[str, Any]:
     """Facts about a result that the page shows beside the report; of a novelty the numbers of sections, not hits."""
     names, n_found = [hit.doc_id for hit in result], result.n_found
     if result.sections is not None:
-        names, n_found = [str(one.section + 1) for one in result.sections], len(result.sections)
+        names, n_found = [str(section.section + 1) for section in result.sections], len(result.sections)
     return {"title": result.query.title, "n_hits": len(names), "n_found": n_found, "hits": names}
 
 

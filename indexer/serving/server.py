@@ -37,7 +37,11 @@ class Connection(H11Protocol):
         self._head = self.loop.call_later(_HEAD_SECONDS, self._close_idle)
         self._opened = self.loop.time()
         if len(self.connections) > _MOST_CONNECTIONS:
-            idle = [one for one in self.connections if isinstance(one, Connection) and one.is_idle]
+            idle = [
+                connection
+                for connection in self.connections
+                if isinstance(connection, Connection) and connection.is_idle
+            ]
             if idle:
                 min(idle, key=lambda one: one._opened)._close_idle()
 
@@ -83,12 +87,6 @@ class Server(uvicorn.Server):
 
 def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encoder: Encoder | None = None) -> None:
     """Serve an index until SIGINT or SIGTERM.
-
-    Args:
-        folder: of the index.
-        settings: address and limits.
-        log: called with one line when the address is bound, when the index is loaded, and for unfinished requests.
-        encoder: of the index; by default loaded by its recorded name.
 
     Raises:
         EngineError: the index cannot be loaded, or the address cannot be bound.

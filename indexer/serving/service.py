@@ -36,9 +36,6 @@ class Service:
         """Check that there is an index.
 
         Args:
-            folder: of the index.
-            settings: limits.
-            encoder: of the index; by default loaded by its recorded name.
             on_load: called with one line when the index is loaded.
 
         Raises:

@@ -34,7 +34,6 @@ class Uploads:
         """Start the processes.
 
         Args:
-            limits: of reading one document.
             n_readers: documents that are read at the same time.
         """
         self._idle: SimpleQueue[DocumentReader] = SimpleQueue()
@@ -44,10 +43,6 @@ class Uploads:
 
     def file(self, name: str, data: bytes) -> Document:
         """The one document of a file.
-
-        Args:
-            name: as the client wrote it.
-            data: its content.
 
         Raises:
             DocumentError: the file cannot be read, or holds no document or several.

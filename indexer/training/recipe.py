@@ -71,7 +71,6 @@ class PairsObjective:
     label: str | None = setting(None, _LABEL)
 
     def __post_init__(self) -> None:
-        """Check that a teacher is given if, and only if, a loss needs it."""
         check_ranges(self)
         is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
         if is_wanted and not self.teacher:
@@ -129,7 +128,6 @@ class ViewsObjective:
     momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
 
     def __post_init__(self) -> None:
-        """Check that the settings of the loss fit the queue."""
         check_ranges(self)
         loss = self.settings
         if self.queue and (loss.symmetric or loss.mlm_weight or loss.mlp_head or loss.group_tokens):
@@ -205,7 +203,6 @@ class Recipe:
     licence: str = setting("", "licence of the trained parameters, for the model card: apache-2.0")
 
     def __post_init__(self) -> None:
-        """Check that start, trainer and objective fit."""
         check_ranges(self)
         if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
             raise TrainingError(
@@ -326,7 +323,7 @@ def groups_of_settings() -> dict[str, list[Listed]]:
     for kind in Kind:
         new = NewEncoder(kind)
         sizes = [one for one in fields(configuration(new)) if one.name != "variant"]
-        listed = [Listed(_SIZE + one.name, shown_value(getattr(configuration(new), one.name)), "") for one in sizes]
+        listed = [Listed(_SIZE + size.name, shown_value(getattr(configuration(new), size.name)), "") for size in sizes]
         groups.setdefault(type(configuration(new)), {})[kind.value] = [*settings_in(new), *listed]
     return {_heading(key, list(by_owner)): _joined(by_owner) for key, by_owner in groups.items()}
 
@@ -340,7 +337,7 @@ def _heading(key: type, owners: Sequence[str]) -> str:
 def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
     """Each setting once, with the default of its first owner; the other defaults are in its meaning."""
     defaults: dict[str, dict[str, list[str]]] = {}
-    meanings = {one.name: one.meaning for value in by_owner.values() for one in value}
+    meanings = {item.name: item.meaning for value in by_owner.values() for item in value}
     for owner, own in by_owner.items():
         for one in own:
             defaults.setdefault(one.name, {}).setdefault(one.default, []).append(owner)

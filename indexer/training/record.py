@@ -134,12 +134,20 @@ def _what_it_is(run: RunSummary) -> str:
 
 def _validation(folder: Path, run: RunSummary) -> str:
     rows = [
-        (one.corpus, one.metric, f"{one.before:.4f}", f"{one.after:.4f}", f"{one.after - one.before:+.4f}")
-        for one in run.validations
+        (
+            validation.corpus,
+            validation.metric,
+            f"{validation.before:.4f}",
+            f"{validation.after:.4f}",
+            f"{validation.after - validation.before:+.4f}",
+        )
+        for validation in run.validations
     ]
     table = _table(("corpus", "metric", "before", "after", "difference"), rows) if rows else "Nothing was validated."
     means = (
-        f' "{MEAN}" gives each corpus the same weight.' if any(one.corpus == MEAN for one in run.validations) else ""
+        f' "{MEAN}" gives each corpus the same weight.'
+        if any(validation.corpus == MEAN for validation in run.validations)
+        else ""
     )
     chosen = "The saved step was chosen on these queries, so a test on others may come out lower."
     curves = f"\n\n![Losses, validation and learning rate over steps]({CURVES_FILE})"
@@ -155,8 +163,8 @@ def _validation(folder: Path, run: RunSummary) -> str:
 
 def _data(run: RunSummary) -> str:
     rows = [
-        (one.name, f"{one.n_documents:,}", f"{one.n_pairs:,}", one.checksum, one.licence or "not stated")
-        for one in run.corpora
+        (corpus.name, f"{corpus.n_documents:,}", f"{corpus.n_pairs:,}", corpus.checksum, corpus.licence or "not stated")
+        for corpus in run.corpora
     ]
     return "## Training data\n\n" + _table(("corpus", "documents", "pairs", "checksum", "licence"), rows)
 
@@ -250,9 +258,6 @@ def reconcile(folder: Path, requested: Record) -> Record:
     """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from.
 
     A run without a record resumes as requested.
-
-    Returns:
-        The requested record, with the changes of the run so far.
 
     Raises:
         TrainingError: something differs that may not change during a run, or the file is damaged.

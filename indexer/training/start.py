@@ -64,11 +64,6 @@ class LongSizes:
     random_blocks: int = 3  # of BigBird
 
     def __post_init__(self) -> None:
-        """Check the ranges.
-
-        Raises:
-            EncoderError: a size is out of its range.
-        """
         if self.window < 2 or self.window % 2:
             raise EncoderError(f"a window of {self.window} tokens has no equal halves; give an even number from 2 on")
         if self.max_tokens < _LEAST or min(self.block_tokens, self.random_blocks) < 1:

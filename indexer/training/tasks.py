@@ -254,7 +254,9 @@ def _labels(corpora: Sequence[TrainingCorpus], label: str, texts: _Numbered) -> 
             if first is not None and texts.number(corpus, doc_id) is not None:
                 labels.append(classes.setdefault((corpus.name, first), len(classes)))
     if not labels:
-        fields = sorted({name for corpus in corpora for one in corpus.documents.values() for name in one.metadata})
+        fields = sorted(
+            {name for corpus in corpora for document in corpus.documents.values() for name in document.metadata}
+        )
         raise TrainingError(f"no document has the metadata field {label!r}; they have {', '.join(fields) or 'none'}")
     return labels
 
@@ -283,7 +285,7 @@ def text_pairs(
                 query, target = texts.number(corpus, query_id), texts.number(corpus, target_id)
                 if query is not None and target is not None:
                     pairs.append(LabelledPair(query, target, matches))
-    documents = [one.document for one in texts.segmented]
+    documents = [document.document for document in texts.segmented]
     return TextPairs(encoder, documents, pairs, objective.settings, seed=seed)
 
 

@@ -21,8 +21,7 @@ from typing import IO, Any
 import xxhash
 from sqlalchemy import inspect, select
 
-from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError
-from engine.faults import named_faults
+from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
 from engine.store.checks import (
     CommitLog,
@@ -104,7 +103,7 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
         write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
         whole.replace(target)
         fsync_folder(target.parent)
-    return BackupReport(n_documents, len(files), sum(one.size_bytes for one in files.values()))
+    return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 
 
 def _copy_catalog(catalog: Path, copy: Path) -> None:
@@ -264,7 +263,7 @@ def _listed(archive: tarfile.TarFile, first: tarfile.TarInfo | None, source: Pat
 
 
 def _check_room(files: dict[str, Checksum], place: Path) -> None:
-    needed, free = sum(one.size_bytes for one in files.values()), shutil.disk_usage(place).free
+    needed, free = sum(file.size_bytes for file in files.values()), shutil.disk_usage(place).free
     if needed > free:
         raise BudgetExceeded(
             f"the backup needs {needed / 1e6:,.1f} MB, {place} has {free / 1e6:,.1f} MB left; "

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError
-from engine.faults import named_faults
+from engine.errors import DocumentError, named_faults
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import sample_order
 from engine.text.document import Document
@@ -33,10 +32,7 @@ def verify_deep(
     """Compare stored vectors and term counts of some documents with those recomputed from their text.
 
     Args:
-        path: an index, partitioned or not, in which `verify` finds nothing.
         sample: most documents; chosen by a hash of their names, so that a second run checks the same documents.
-        encoder: of the index; by default loaded by its recorded name, if a chosen document has vectors.
-        device: where a loaded encoder runs.
 
     Returns:
         A finding for each document that differs, by name.
@@ -106,7 +102,9 @@ def _compare_vectors(
 def _difference(snapshot: Snapshot, position: int, made: EncodedDocument) -> str:
     """How stored vectors differ from recomputed ones; "" where they do not."""
     chunks, _ = snapshot.chunk_vectors(np.array([position]))
-    spans = np.array([(one.section, one.start, one.stop, one.n_tokens) for one in made.chunk_spans]).reshape(-1, 4)
+    spans = np.array([(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in made.chunk_spans]).reshape(
+        -1, 4
+    )
     if not np.array_equal(spans, snapshot.spans(position)):
         return f"its {len(chunks)} chunks are not the {len(spans)} of its text"
     whole = snapshot.document_vectors[position : position + 1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.errors import QueryError
-from engine.faults import named_faults
+from engine.errors import QueryError, named_faults
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import open_writers
 from engine.store.writer import Indexed, Writer
@@ -17,9 +16,6 @@ _AT_ONCE = 1_000  # names in one statement
 @named_faults
 def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
     """Remove documents; their space on disk comes back with `compact`.
-
-    Returns:
-        How many were removed.
 
     Raises:
         QueryError: there is no such document; nothing was removed.

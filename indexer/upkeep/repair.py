@@ -11,8 +11,7 @@ from sqlalchemy import select
 
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
-from engine.errors import IndexDamaged, RecallTooLow
-from engine.faults import named_faults
+from engine.errors import IndexDamaged, RecallTooLow, named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
 from engine.store.durable import fsync_folder
@@ -88,11 +87,7 @@ def repair(
 
 
 def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]) -> RepairReport:
-    """Repair each partition, and the reference that all partitions share.
-
-    Raises:
-        IndexDamaged: the manifest is damaged, or a partition that it names is missing or is another index.
-    """
+    """Repair each partition, and the reference that all partitions share."""
     report = RepairReport(found=verify(folder))
     for finding in report.found:
         if finding.damage is Damage.MANIFEST:

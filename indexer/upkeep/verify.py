@@ -11,8 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DatabaseError
 
-from engine.errors import IndexDamaged, IndexMismatch
-from engine.faults import named_faults
+from engine.errors import IndexDamaged, IndexMismatch, named_faults
 from engine.store.ann import AnnIndex
 from engine.store.catalog import (
     CATALOG_FILE,

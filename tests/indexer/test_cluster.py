@@ -21,7 +21,7 @@ from indexer.building.report import BuildReport
 from indexer.building.splitting import partition
 from indexer.building.stored import EncodedBatch, StoredBatch
 from indexer.cli import main
-from indexer.cli.cluster import check_ray
+from indexer.cli.options import check_ray
 from tests.contents import Contents, read_contents
 from tests.fakes import make_corpus, make_document
 from tests.ray_cluster import ray_cluster
