@@ -115,7 +115,7 @@ def _compare(path: Path, found_size: int, found: Checksum | None, expected: Chec
         )
 
 
-def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
+def write_durably(path: Path, write: Callable[[Path], object]) -> Checksum:
     """Make a file appear at `path` complete and on disk, or not at all.
 
     Args:

@@ -155,11 +155,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     head = {"format": FORMAT, "hash": HASH, "n_partitions": len(manifest.partitions)}
     values = head | asdict(manifest)
     content = json.dumps(values | {"checksum": manifest_checksum(values)}, indent=1, ensure_ascii=False) + "\n"
-
-    def write(unfinished: Path) -> None:
-        unfinished.write_text(content, encoding="utf-8")
-
-    write_durably(folder / MANIFEST_FILE, write)
+    write_durably(folder / MANIFEST_FILE, lambda unfinished: unfinished.write_text(content, encoding="utf-8"))
 
 
 def manifest_checksum(values: Mapping[str, Any]) -> str:

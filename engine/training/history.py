@@ -110,11 +110,7 @@ class History:
         stream = io.StringIO(newline="")
         csv.writer(stream).writerows([_HEADER, *self.rows])  # a float is written by `repr`, and read back the same
         content = stream.getvalue().encode()
-
-        def write(unfinished: Path) -> None:
-            unfinished.write_bytes(content)
-
-        write_durably(path, write)
+        write_durably(path, lambda unfinished: unfinished.write_bytes(content))
 
     @property
     def metrics(self) -> list[str]:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import Self, TypeAlias
 
 from engine.errors import DocumentError
@@ -99,9 +98,7 @@ class DocumentReader:
             self._start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

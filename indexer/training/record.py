@@ -101,11 +101,7 @@ def write_card(folder: Path, run: RunSummary) -> None:
         _limits(run),
     )
     text = "\n\n".join(parts) + "\n"
-
-    def write(unfinished: Path) -> None:
-        unfinished.write_text(text, "utf-8")
-
-    write_durably(folder / CARD_FILE, write)
+    write_durably(folder / CARD_FILE, lambda unfinished: unfinished.write_text(text, "utf-8"))
 
 
 def _front_matter(run: RunSummary) -> str:
@@ -284,11 +280,10 @@ def write_record(folder: Path, record: Record) -> None:
         "settings": dict(record.settings),
         "changes": list(record.changes),
     }
-
-    def write(unfinished: Path) -> None:
-        unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-    write_durably(folder / RECIPE_FILE, write)
+    write_durably(
+        folder / RECIPE_FILE,
+        lambda unfinished: unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8"),
+    )
 
 
 def _read(file: Path) -> Record:
