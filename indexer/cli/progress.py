@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from engine.text.outside import safe
@@ -127,12 +126,10 @@ class BuildProgress(_Progress):
             self._bar = _Bar(self._stream)
             self._bar.show("reading", None, "")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._ticker is not None:
             self._ticker.end()
-        super().__exit__(kind, error, trace)
+        super().__exit__()
 
     def begin(self, activity: Activity) -> None:
         """Follow the activity of the run between commits; see `indexer.building.report.LiveProgress`."""
