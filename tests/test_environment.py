@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine import extras
+from engine import environment
 from engine.environment import installed_faiss, refuse_windows, require_one_faiss
 from engine.errors import EngineError, MissingExtra
 
 
 def _installed(monkeypatch: pytest.MonkeyPatch, found: dict[str, str]) -> None:
-    monkeypatch.setattr(extras, "installed_faiss", lambda: found)
+    monkeypatch.setattr(environment, "installed_faiss", lambda: found)
 
 
 @pytest.mark.parametrize("name", ["faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs"])

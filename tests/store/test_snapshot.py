@@ -24,7 +24,7 @@ from engine.store.catalog import connect, has_log
 from engine.store.durable import Checksum
 from engine.store.gathering import ranges
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import IndexSnapshot
+from engine.store.snapshot import Documents, IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -374,16 +374,16 @@ def test_a_reader_that_meets_a_new_reference_while_it_opens_opens_again(
     n_partitions: int, built_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partition(built_folder, tmp_path / "x.lm", n_partitions)
-    mapped, n_calls = IndexSnapshot._map_reference, 0
+    mapped, n_calls = Documents._map_reference, 0
 
-    def racing(snapshot: IndexSnapshot) -> None:
+    def racing(snapshot: Documents) -> None:
         nonlocal n_calls
         n_calls += 1
         if n_calls == n_partitions + (n_partitions > 1):  # the last one: of the whole
             rebase(tmp_path / "x.lm")
         mapped(snapshot)
 
-    monkeypatch.setattr(IndexSnapshot, "_map_reference", racing)
+    monkeypatch.setattr(Documents, "_map_reference", racing)
     with open_snapshot(tmp_path / "x.lm") as snapshot:
         assert n_calls > n_partitions + 1
         assert snapshot.reference_row is not None
