@@ -47,6 +47,7 @@ def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document
         **options,
         "without": ["doc004"],
         "with_itself": False,
+        "before": None,
         "candidates": 5,
         "encode_tokens": 900,
         "explain": "evidence",
