@@ -16,6 +16,7 @@ import pypdfium2.raw as pdfium
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers.blocks import n_lost
 from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import without_line_numbers, without_running_heads
@@ -40,6 +41,9 @@ _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|use
 _STAMP = re.compile(
     r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
 )
+_BETWEEN_WORDS = re.compile(  # hyphens of pdfium, private signs, letters from right to left, which are set in order
+    "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)"
+)
 _NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)
 
 
@@ -55,6 +59,8 @@ class _Extract:
     n_pictures: int = 0
     has_pictures: bool = False  # checked only where there is hardly any text
     damaged_pages: list[int] = field(default_factory=list)  # from 1
+    turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
+    characters: list[str] = field(default_factory=list)  # of each page, as pdfium gives them
     values: set[str] = field(default_factory=set)  # that were typed into forms and onto pages
 
 
@@ -86,7 +92,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         title = ""
     if outlined := by_outline(lines, extract.outline):
         headings = with_unnumbered(outlined, headings, lines)
+    kept = {id(line) for line in lines}
+    dropped = [line.text for line in (*rejoined_lines, *extract.lines) if id(line) not in kept]
     flow = Flow(lines, {heading.first: heading for heading in headings})
+    shown = [flow.text, *extract.turned, *dropped]
+    left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", "\n".join(extract.characters))], shown)
     declared = extract.properties.get("Title", "").strip()
     first_page = "\n".join(line.text for line in extract.lines if line.page == 0 and not _STAMP.match(line.text))
     case = case_name(first_page)
@@ -197,6 +207,9 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown))
             extract.n_pictures += sum(pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_IMAGE for one in shown)
             found = lines_of(text_page, number)
+            if not found.n_unreadable:
+                extract.characters.append(text_page.get_text_range())
+            extract.turned.extend(found.turned)
             if is_vertical:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
             values = list(_values(pdf, page, number))

@@ -204,6 +204,7 @@ class PageLines:
 
     lines: list[Line]
     n_unreadable: int  # characters left out, see `Characters`
+    turned: tuple[str, ...] = ()  # lines left out
 
 
 def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
@@ -234,7 +235,9 @@ def lines_of(text_page: _TextPage, page: int) -> PageLines:
     for line, is_turned in rows:
         (turned if is_turned else upright).append(line)
         in_order.append(line)
-    return PageLines(upright if len(upright) >= len(turned) else in_order, characters.n_unreadable)
+    if len(upright) < len(turned):
+        return PageLines(in_order, characters.n_unreadable)
+    return PageLines(upright, characters.n_unreadable, tuple(line.text for line in turned))
 
 
 def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:

@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import joined_words
-from engine.text.numbering import could_be_title
+from engine.text.numbering import could_be_title, roman_value
 
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
@@ -25,6 +25,9 @@ _SET_APART = re.compile(
     re.IGNORECASE,
 )
 _CONTENT = re.compile(r"\W*(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,])")  # answers and notes repeat as heads do
+_WORDS_OF_PROSE = 8
+_LINE_NUMBER = re.compile(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
+_LEAST_NUMBERED, _SHARE_NUMBERED = 20, 0.7  # lines of a page, and of all lines
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
 _MAX_HEAD_CHARS = 150
@@ -41,6 +44,7 @@ class RunningText:
     text: str
     pages: tuple[int, ...]  # where each begins; empty without form feeds
     n_heads: int  # lines that were left out, and marks of pages inside sentences
+    n_numbers: int = 0  # of lines
 
 
 _STARRED = re.compile(r"\*\d")  # much faster than the whole pattern
@@ -76,6 +80,7 @@ def running_text(text: str) -> RunningText:
         return RunningText(
             text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars
         )
+    text, n_numbers = _without_line_numbers(text)
     pages = [page.split("\n") for page in text.split("\f")]
     n_lines = sum(map(len, pages))
     pages = _without_heads(pages) if len(pages) > 1 else pages
@@ -104,7 +109,30 @@ def running_text(text: str) -> RunningText:
         if len(whole) != len(joined):  # words that a page cuts
             starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
             joined = whole
-    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads + n_stars)
+    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads + n_stars, n_numbers)
+
+
+def _without_line_numbers(text: str) -> tuple[str, int]:
+    """Leave out the numbers of the lines of filings and transcripts, which start again on each page."""
+    lines = text.split("\n")
+    found = [_LINE_NUMBER.match(line) for line in lines]
+    runs: list[list[int]] = []
+    for place, match in enumerate(found):
+        number = int(match["number"]) if match is not None else 0
+        if number == 1:
+            runs.append([place])
+        elif number and runs and number == len(runs[-1]) + 1:
+            runs[-1].append(place)
+    numbered = {place for run in runs if len(run) >= _LEAST_NUMBERED for place in run}
+    n_runs = sum(len(run) >= _LEAST_NUMBERED for run in runs)
+    n_shown = sum(1 for line in lines if line.strip())
+    if n_runs < 2 or len(numbered) < _SHARE_NUMBERED * n_shown:
+        return text, 0
+    for place in numbered:
+        match = found[place]
+        if match is not None:
+            lines[place] = match["feed"] + lines[place][match.end() :]
+    return "\n".join(lines), len(numbered)
 
 
 def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
@@ -189,6 +217,9 @@ def _edge(page: Sequence[str], places: range) -> list[int]:
 def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
     line = page[place].strip()
     values = [int(value) for value in _NUMBER.findall(line) if len(value) < 5]
+    roman = line.strip(" \t-[]()").upper()
+    if not values and roman and set(roman) <= set("IVXLC"):
+        values = [roman_value(roman)]
     return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
 
 
@@ -213,7 +244,15 @@ def _repeated(
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
     most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
-    return frozenset(mask for mask in by_number | by_place if not (_PART.match(mask) or _CONTENT.match(mask)))
+    found = {mask for mask in by_number | by_place if not (_PART.match(mask) or _CONTENT.match(mask))}
+    return frozenset(found - {mask for line, mask in masked.items() if mask in found and _is_prose(line)})
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line is of a sentence: many words, most of them in small letters, without a gap."""
+    words = line.split()
+    n_small = sum(word[0].islower() for word in words)
+    return len(words) >= _WORDS_OF_PROSE and n_small > 0.6 * len(words) and "   " not in line.strip()
 
 
 def _mask(line: str) -> str:
@@ -225,7 +264,12 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
     places: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         ends = line.strip(" \t[]-")
-        if ends and len(line) <= _MAX_HEAD_CHARS and (ends[0].isdigit() or ends[-1].isdigit()) and not ends.isdigit():
+        if (
+            ends
+            and len(line) <= _MAX_HEAD_CHARS
+            and (ends[0].isdigit() or ends[-1].isdigit())
+            and not (ends.isdigit() or _is_prose(line))
+        ):
             places.setdefault(_mask(line), []).append(place)
     dropped: set[int] = set()
     for found in places.values():
@@ -275,7 +319,7 @@ def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[in
         for offset in range(step, step * 2 * _EDGE_LINES + step, step):
             masks = [_mask(lines[place + offset]) if 0 <= place + offset < len(lines) else "" for place in found]
             mask, n_equal = Counter(masks).most_common(1)[0]
-            if n_equal < _SHARE_OF_PAGES * len(found):
+            if n_equal < _SHARE_OF_PAGES * len(found) or _is_prose(mask):
                 break
             for block, place, own in zip(blocks, found, masks, strict=True):
                 if mask and own == mask:

@@ -20,13 +20,21 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _READING = re.compile("(?<=[\u3400-\u9fff々])《[\u3041-\u30ff]{1,20}》")
 
 _VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
+_BETWEEN_PARTIES = re.compile(
+    r"(?<=\n)[ \t]*[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013][ \t]*(?: {3}[^\n]*)?(?=\n)"
+)
+_BORDER_OF_CAPTION = re.compile(r"(?:(?<=\n)[ \t]{0,80}|[ \t]{2,80})[)\u00a7:|](?:[ \t]{2,}[^\n]*)?(?=\n)")
 _COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
 _ROLE = re.compile(
-    r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|et al\.?)\b[^\n]*",
+    r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"
+    r"|et al\.?)\b[^\n]*",
     re.IGNORECASE,
 )
 _NOT_A_NAME = re.compile(
     r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|^\s*(?:see|cf|e\.g)\b|\d{2,} [A-Z]\w*\.", re.IGNORECASE
+)
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:Inc|Co|Corp|Ltd|Cos|Bros|Jr|Sr|Assn|Assoc|Dept|Comm|Comr)|\b\w|\W\w)\.$", re.IGNORECASE
 )
 _HEAD_CHARS = 4_000  # of a text that can be the first page
 _MAX_PARTY_CHARS, _MAX_LINE_CHARS = 100, 200
@@ -70,6 +78,7 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
         pages=running.pages,
         left_out={
             reasons.RUNNING_HEADS: running.n_heads,
+            reasons.LINE_NUMBERS: running.n_numbers,
             reasons.ENCODED: n_encoded,
             reasons.READINGS: n_readings,
         },
@@ -108,8 +117,8 @@ def _title(text: str) -> str:
 
 def case_name(text: str) -> str:
     """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
-    head = text[:_HEAD_CHARS]
-    if "v. " not in head and "vs. " not in head and "V. " not in head and "v.\n" not in head:
+    head = _BORDER_OF_CAPTION.sub("", _BETWEEN_PARTIES.sub(" v. ", text[:_HEAD_CHARS]))
+    if re.search(r"\b(?:[vV]|vs)\.\s", head) is None:
         return ""
     is_opinion = _COURT.search(head[:1_500]) is not None
     for match in _VERSUS.finditer(head):
@@ -133,7 +142,7 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
     head = text[:_HEAD_CHARS]
     docket = _DOCKET.search(head)
     court = next((match for match in _COURT_LINE.finditer(head) if _party(match.group())), None)
-    date = _DECIDED.search(head) or _DATE.search(head)
+    date = _DECIDED.search(head) or _DATE.search(head) or _DAY_FIRST.search(head)
     fields: dict[str, MetadataValue] = {}
     if docket is not None:
         fields["docket"] = docket[1].strip(".,")
@@ -148,6 +157,9 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
 _DATE = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_DAY_FIRST = re.compile(
+    rf"\b(?P<day>\d{{1,2}})\s+(?P<month>{'|'.join(_MONTHS)})\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE
+)
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _DOCKET = re.compile(
     r"\b(?:case|docket|civil|cause|criminal|action)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
@@ -164,6 +176,7 @@ _COURT_LINE = re.compile(
 def _party(text: str) -> str:
     """The name of a party, without its role; "" where it is a sentence or a citation."""
     name = " ".join(_ROLE.sub("", text).split()).strip(" ,;:()*\u2020")
+    name = name if _ABBREVIATED.search(name) else name.rstrip(".")
     if not name or len(name) > _MAX_PARTY_CHARS or not name[0].isupper() or _NOT_A_NAME.search(text):
         return ""
     words = [word for word in name.split() if word[0].isalpha()]

@@ -184,6 +184,8 @@ def _mask(line: str) -> str:
 
 def _is_plain_heading(line: _Line, is_shouted: bool) -> bool:
     title = line.text.strip()
+    if is_part_of_opinion(title):
+        return line.has_space_below
     if is_contents_line(title) or _COLUMNS.search(title) or not could_be_title(title):
         return False
     if title.lower() in _KNOWN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.readers import read_bytes
+from engine.readers import pdf, read_bytes
 from engine.readers.left_out import sentence
 from engine.text.document import Document
 from indexer.reading.requests import pack, unpack
@@ -73,3 +73,10 @@ def test_counts_are_written_as_a_sentence() -> None:
         "2 figures, 1 link list, 12,345 unreadable characters"
     )
     assert sentence({}) == ""
+
+
+def test_characters_of_a_page_that_no_line_has_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pdf_of_contents([b"".join(_PAGE.replace(b"\\001\\003", b"") % y for y in range(700, 400, -12))])
+    assert document_of(data, "a.pdf").left_out == {}
+    monkeypatch.setattr(pdf.Flow, "text", "Half of a page that anybody can read")
+    assert document_of(data, "a.pdf").left_out["unexplained_words"] > 100

@@ -122,3 +122,67 @@ def test_an_opinion_of_pages_is_read_with_its_parts(n_pages: int) -> None:
 def test_numbers_of_items_in_italics_are_not_pages() -> None:
     text = "*1. Keep the gate.* It is old.\n\n*2. Lift the gate.* It is new.\n"
     assert read(text.encode(), "a.txt", "a.txt").text == text
+
+
+def numbered_page(first: str) -> str:
+    return "\n".join(f"{number:>2}   {first} {chr(96 + number)} rose and" for number in range(1, 26))
+
+
+_ROOMS = ["quay", "weir", "lock", "gate"]
+_PROSE = [
+    f"The text of page {n} speaks of otters number {n} and\ngoes on at the {room}." for n, room in enumerate(_ROOMS, 1)
+]
+_INSIDE = "".join(
+    f"Otters of the {room} and the\n\nVane    Standards    [Page {n}]\n\nkeeper of number {n} can rest and water is\n"
+    f"high.\n{'More of it stands here.' * 3}\nAnd here.\n\n"
+    for n, room in enumerate(_ROOMS, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_prose", "left_out"),
+    [
+        ("\f".join(_PROSE), 4, {}),
+        ("\f".join(f"{page}\n\n        {'i' * n}\n" for n, page in enumerate(_PROSE[:3], 1)), 3, {"running_heads": 3}),
+        (_INSIDE, 0, {"running_heads": 12}),
+        ("\n\f".join(map(numbered_page, ["Gate", "Weir"])), 0, {"line_numbers": 50}),
+        (numbered_page("Gate"), 0, {}),
+    ],
+    ids=["prose", "roman", "prose beside heads", "line numbers", "one list"],
+)
+def test_furniture_is_told_from_prose(text: str, n_prose: int, left_out: dict[str, int]) -> None:
+    document = read(text.encode(), "a.txt", "a.txt")
+    assert document.left_out == left_out
+    assert document.text.count("The text of page") == n_prose
+    assert document.text.count("keeper of number") == text.count("keeper of number")
+
+
+_BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the weir goes too.\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("caption", "title", "fields"),
+    [
+        ("IN THE DISTRICT COURT\n\nHARBOUR TRUST, INC.,        )\n                            )\n"
+         "          Plaintiff,        )   Case No. 1:21-cv-12\n     v.                     )\n"
+         "LIME QUARRIES LLC,          )\n          Defendant.        )\n\nJuly 9, 2021",
+         "HARBOUR TRUST, INC. v. LIME QUARRIES LLC", {"docket": "1:21-cv-12", "date": "2021-07-09"}),
+        ("DISTRICT COURT OF GOOLE\n\nHARBOUR TRUST,\n\n     Plaintiff,\n\n   -against-          OPINION AND ORDER\n\n"
+         "LIME QUARRIES LLC,\n\n        Defendant.", "HARBOUR TRUST v. LIME QUARRIES LLC", {}),
+        ("IN THE HIGH COURT OF GOOLE\nDate: 9 July 2021\n\nBetween:\n\nHARBOUR TRUST LIMITED    Claimant\n\n- and -\n\n"
+         "LIME QUARRIES       Defendant", "HARBOUR TRUST LIMITED v. LIME QUARRIES", {"date": "2021-07-09"}),
+        ("STATE OF GOOLE,\n\n   Respondent,\n\n vs.\n\nANN VANE,\n\n    Petitioner.\n\nSupreme Court Case No. SC-21-12",
+         "STATE OF GOOLE v. ANN VANE", {"docket": "SC-21-12"}),
+        ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
+    ],
+)  # fmt: skip
+def test_parties_of_captions_in_columns(caption: str, title: str, fields: dict[str, str]) -> None:
+    document = read(f"{caption}{_BODY}".encode(), "a.txt", "a.txt")
+    assert document.title == title
+    assert {name: document.metadata.get(name) for name in fields} == fields
+
+
+def test_parts_of_an_opinion_at_the_left_are_sections() -> None:
+    parts = ["Opinion of the Court", "JUSTICE VANE, with whom JUSTICE OKABE joins, dissenting.", "Per Curiam."]
+    document = read("\n\n".join(f"{part}{_BODY}" for part in parts).encode(), "a.txt", "a.txt")
+    assert [section.heading for section in document.sections] == parts
