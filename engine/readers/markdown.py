@@ -41,6 +41,7 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
 _SIGN, _TICKS = re.compile(r"[<~`{\[]"), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
+_MAX_TAG_CHARS = 20_000  # of a part that a tag hides
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
@@ -214,7 +215,9 @@ def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: st
     is_silent = name in ("script", "style")
     if name != "sup" and not is_silent and not _HIDDEN.search(tag["attributes"] or ""):
         return _SPACED.get(name, ""), stop
-    end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, stop)
+    end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(
+        text, stop, stop + (200 if name == "sup" else _MAX_TAG_CHARS)
+    )
     inner = text[stop : end.start()] if end is not None else ""
     if end is None or (name == "sup" and "<" in inner):
         return "", stop
