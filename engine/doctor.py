@@ -127,6 +127,6 @@ def _weights() -> str:
     started = time.perf_counter()
     (encoded,) = usual.encode_segmented([segmented])
     speed = segmented.coverage.tokens_read / (time.perf_counter() - started)
-    (precise,) = load_encoder(device="cpu", precision="f32").encode_segmented([segmented])
+    (precise,) = load_encoder(device="cpu", dtype="float32").encode_segmented([segmented])
     fidelity = float((encoded.chunks * precise.chunks).sum(axis=1).min())
     return f"{usual.name}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"

@@ -31,7 +31,7 @@ class Longmatch:
     def __init__(self, config: PeerConfig) -> None:
         """Load the encoder."""
         self._encoder = load_encoder(
-            config.encoder, device="cpu", precision="bf16" if config.dtype == "bfloat16" else "f32"
+            config.encoder, device="cpu", dtype="bfloat16" if config.dtype == "bfloat16" else "float32"
         )
         self.encoder = config.label
         self.settings: Settings = {"factory": "auto", **asdict(Scoring())}

@@ -60,9 +60,10 @@ class MeanConfig:
         # Files without a pooling were saved when mean pooling was the only one.
         return read_configuration(cls, {"pooling": Pooling.MEAN.value, **values}, folder / CONFIG_FILE)
 
-    def fingerprint(self, weights: str, tokenizer: str) -> str:
+    def fingerprint(self, weights: str, tokenizer: str, **others: str) -> str:
         """The fingerprint of an encoder, given the checksums of its parameters and of its tokenizer."""
-        return fingerprint_of({"encoder": KIND, **asdict(self), "weights": weights, "tokenizer": tokenizer})
+        values = {"encoder": KIND, **asdict(self), "weights": weights, "tokenizer": tokenizer, **others}
+        return fingerprint_of(values)
 
     def describe(self, folder: Path, weights: str) -> None:
         """Write configuration and model card."""
@@ -71,11 +72,16 @@ class MeanConfig:
 
 
 class CpuEncoder(Encoder):
-    """Computes the vectors of `engine.encoders.mean.MeanEncoder`, whose fingerprint it has, without torch."""
+    """Computes the vectors of `engine.encoders.mean.MeanEncoder`, whose fingerprint it has, without torch.
+
+    In int8 it is an encoder of its own, with a name and a fingerprint that say so.
+    """
 
     def __init__(self, backbone: OpenvinoBert, config: MeanConfig, *, name: str) -> None:
         """Wrap a backbone; its pooling is that of the configuration."""
-        self.backbone, self.name, self.width = backbone, name, backbone.width
+        self.backbone, self.width = backbone, backbone.width
+        self._form = {"dtype": "int8"} if backbone.dtype == "int8" else {}
+        self.name = f"{name}:int8" if self._form else name
         self.config = replace(config, window_tokens=min(config.window_tokens, backbone.max_tokens))
         self._weights, self._tokenizer = weights_sha256(backbone.folder), tokenizer_sha256(backbone.folder)
 
@@ -97,7 +103,7 @@ class CpuEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """See `Encoder`."""
-        return self.config.fingerprint(self._weights, self._tokenizer)
+        return self.config.fingerprint(self._weights, self._tokenizer, **self._form)
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""

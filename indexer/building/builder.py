@@ -346,6 +346,13 @@ def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
     return load_encoder(name or _recorded_encoder(stored_meta(path)) or DEFAULT_ENCODER, device=device)
 
 
+def encoder_name(path: Path, name: str | None) -> str:
+    """The name of the encoder that `encoder_for` loads, without its dtype."""
+    from engine.encoders.loading import DEFAULT_ENCODER, split_name
+
+    return split_name(name or _recorded_encoder(stored_meta(path)) or DEFAULT_ENCODER)[0]
+
+
 def _recorded_encoder(meta: Mapping[str, Any]) -> str | None:
     """The name of the encoder that an index is bound to, or that its first run was called with."""
     wanted: str | None = (meta.get("encoder") or {}).get("name") or (meta.get(FIRST_RUN) or {}).get("encoder")

@@ -35,7 +35,7 @@ SEQUENCES = [[5 + (7 * number + place) % 80 for place in range(number % 45 + 1)]
 def read(folder: Path, *, pooling: Pooling = Pooling.MEAN) -> OpenvinoBert:
     sizes = read_sizes(folder)
     assert sizes is not None
-    return OpenvinoBert(folder, sizes, pooling=pooling, precision="f32")
+    return OpenvinoBert(folder, sizes, pooling=pooling, dtype="float32")
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +79,16 @@ def least_cosine(one: Vectors, other: Vectors) -> float:
 
 
 @pytest.mark.parametrize(
-    "precision", ["f32", pytest.param("bf16", marks=pytest.mark.skipif(not cpu_has_bf16(), reason="no bf16"))]
+    "dtype",
+    ["int8", "float32", pytest.param("bfloat16", marks=pytest.mark.skipif(not cpu_has_bf16(), reason="no bf16"))],
 )
-def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path, precision: str) -> None:
+def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path, dtype: str) -> None:
     code = (
         "import sys, numpy as np\n"
         "from pathlib import Path\n"
         "from tests.encoders.test_openvino_bert import SEQUENCES, OpenvinoBert, read_sizes\n"
         "folder = Path(sys.argv[1])\n"
-        "bert = OpenvinoBert(folder, read_sizes(folder), precision=sys.argv[2])\n"
+        "bert = OpenvinoBert(folder, read_sizes(folder), dtype=sys.argv[2])\n"
         "alone = np.concatenate([bert.encode([ids]) for ids in SEQUENCES])\n"
         "together = bert.encode(SEQUENCES)\n"
         "sys.stdout.buffer.write(np.stack([alone, together]).tobytes())\n"
@@ -95,7 +96,7 @@ def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path,
     rows = []
     for threads in ("1", "2", "3"):
         env = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-c", code, str(bert_folder), precision]
+        command = [sys.executable, "-c", code, str(bert_folder), dtype]
         run = subprocess.run(command, env=env, capture_output=True, check=True)
         rows.extend(np.frombuffer(run.stdout, np.float32).reshape(2, len(SEQUENCES), -1))
     assert min(least_cosine(rows[0], other) for other in rows[1:]) > 1 - 1e-3
@@ -108,7 +109,7 @@ def test_no_sequences_are_no_vectors(bert_folder: Path) -> None:
 def test_an_encoder_on_a_cpu_has_the_chunks_vectors_and_fingerprint_of_the_trained_one(
     saved: dict[str, Path], documents: list[Document]
 ) -> None:
-    fast = load_encoder(str(saved["mean"]), device="cpu", precision="f32")
+    fast = load_encoder(str(saved["mean"]), device="cpu", dtype="float32")
     slow = load_trainable(str(saved["mean"]), device="cpu", dtype=torch.float32)
     assert isinstance(fast, CpuEncoder) and isinstance(slow, MeanEncoder)
     assert fast.fingerprint == slow.fingerprint
@@ -134,8 +135,8 @@ def test_an_index_of_the_bundled_encoder_stays_readable() -> None:
 
 def test_bf16_is_refused_where_the_processor_lacks_it(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.encoders.backbone.openvino_bert.cpu_has_bf16", lambda: False)
-    with pytest.raises(EncoderError, match="does not multiply bf16 natively"):
-        load_encoder(str(bert_folder), device="cpu", precision="bf16")
+    with pytest.raises(EncoderError, match="does not multiply bfloat16 natively"):
+        load_encoder(str(bert_folder), device="cpu", dtype="bfloat16")
 
 
 def test_without_openvino_torch_encodes(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,23 @@ def test_the_command_prints_the_cost_and_reencodes(folder: Path, monkeypatch: py
     assert done.exit_code == 0 and f"12 encoded: {n_tokens:,} tokens" in done.stdout
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.meta["encoder"]["name"] == "other"
+
+
+@pytest.mark.slow
+def test_the_command_keeps_to_a_dtype_and_leaves_it(bert_folder: Path, tmp_path: Path) -> None:
+    folder, text = tmp_path / "x.lm", tmp_path / "fox.txt"
+    text.write_text("the fox and the dog. " * 9)
+    model = tmp_path / "model"
+    shutil.copytree(bert_folder, model)
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(main, ["index", str(folder), *arguments])
+        assert done.exit_code == 0, done.output
+        with Snapshot(folder) as snapshot:
+            return str(snapshot.meta["encoder"]["name"])
+
+    assert run(str(text), "--encode", "all", "--encoder", str(model), "--dtype", "int8") == f"{model}:int8"
+    assert run(str(text)) == f"{model}:int8"
+    with Index.open(folder) as index:
+        assert index.encoder.name == f"{model}:int8"
+    assert run("--reencode", "--dtype", "float32") == str(model)
