@@ -193,8 +193,8 @@ def test_the_command_keeps_to_a_dtype_and_leaves_it(bert_folder: Path, tmp_path:
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(main, ["index", str(folder), *arguments])
         assert done.exit_code == 0, done.output
-        with Snapshot(folder) as snapshot:
-            return str(snapshot.meta["encoder"]["name"])
+        with Index.open(folder) as index:
+            return str(index.snapshot.meta["encoder"]["name"])
 
     assert run(str(text), "--encode", "all", "--encoder", str(model), "--dtype", "int8") == f"{model}:int8"
     assert run(str(text)) == f"{model}:int8"
