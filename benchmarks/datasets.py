@@ -27,7 +27,6 @@ from engine.text.document import Document
 from engine.training.corpus import read_judgments, read_splits
 
 Qrels: TypeAlias = trec.Qrels
-
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IRDS = Path(__file__).resolve().parent / ".work" / "irds"  # folders of datasets from ir_datasets
 

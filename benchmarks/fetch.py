@@ -27,7 +27,7 @@ from benchmarks.fetching.sources import (
     read_recorded,
     source_digest,
 )
-from benchmarks.formats.lines import write_json_lines
+from benchmarks.formats.trec import write_json_lines
 from benchmarks.program import WORK, log, program
 from engine.errors import EngineError
 

@@ -44,13 +44,7 @@ def run_fresh(
     threads: int | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Any], Memory]:
-    """Call a function of a module, whose result goes through JSON, in a process with nothing else imported.
-
-    Args:
-        arguments: its arguments, which must pickle.
-        threads: of matrix products and FAISS; by default the number of cores.
-        variables: of the environment of the process.
-    """
+    """Call a function of a module, whose result goes through JSON, in a process with nothing else imported."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, target, arguments, cap_bytes, threads), daemon=True)

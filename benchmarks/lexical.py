@@ -17,12 +17,7 @@ from engine.text.document import Document
 
 
 def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own: int | None, least: float) -> Ranking:
-    """The `k` best targets, best first; equal scores in the order of the corpus.
-
-    Args:
-        scores: (N,), higher is closer.
-        own: row of the target with the query's id, which is left out; None if there is none.
-    """
+    """The `k` best targets, best first, without the row `own` of the query; equal scores in the order of the corpus."""
     order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
     found = [(doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > least]
     return found[:k]

@@ -26,11 +26,8 @@ def evaluate(
 ) -> dict[str, dict[str, float]]:
     """Measure rankings, best target first, against judgments.
 
-    Args:
-        rankings: query id to its targets; a query without a ranking counts 0.
-
-    Returns:
-        For each name in `MEASURED` the value in [0, 1] of every query of `qrels`, in their order.
+    Returns for each name in `MEASURED` the value in [0, 1] of every query of `qrels`, in their order; 0 for a query
+    without a ranking.
     """
     judged = {query_id: {doc_id: max(0, rel) for doc_id, rel in targets.items()} for query_id, targets in qrels.items()}
     measures = _measures(max((relevance for targets in judged.values() for relevance in targets.values()), default=0))
@@ -44,14 +41,8 @@ def evaluate_named(
 ) -> dict[str, dict[str, float]]:
     """Measure rankings, best target first, of targets that are relevant or not.
 
-    Args:
-        names: as "P@5", "Recall@100", "MRR" or "nDCG@10"; without a cutoff the whole ranking counts. P@k divides by k,
-            however short a ranking is.
-        relevant: query id to its relevant targets, at least one.
-        rankings: query id to its targets; a query without a ranking counts 0.
-
-    Returns:
-        For each name the value in [0, 1] of every query of `relevant`, in their order.
+    Names are as "P@5", "MRR" or "nDCG@10"; without a cutoff the whole ranking counts. P@k divides by k, however short a
+    ranking is. Returns as `evaluate`.
     """
     judged = {query_id: dict.fromkeys(targets, 1) for query_id, targets in relevant.items()}
     return _calculated({_named(name): name for name in names}, judged, rankings)

@@ -55,11 +55,7 @@ def prepared_documents(
     *,
     device: str | None = None,
 ) -> AbstractContextManager[Prepared]:
-    """Build or resume an index of documents that are not a dataset: a cache of their vectors; see `prepared_index`.
-
-    Args:
-        device: of the encoder; by default a GPU where torch sees one.
-    """
+    """Build or resume an index of documents that are not a dataset: a cache of their vectors; see `prepared_index`."""
     encoder = load_encoder(encoder_name, device=device)
     return _prepared(name, documents, label_of(encoder_name, encoder.fingerprint), encoder, work, log)
 
@@ -88,9 +84,8 @@ def _prepared(
         progress=lambda so_far: log(f"{so_far.n_seen:,} documents, {so_far.n_tokens:,} tokens, {so_far.seconds:.0f} s"),
     )
     check_failures(report)
-    speed = round(report.n_tokens / report.seconds, 1) if report.n_tokens else None
     with Index.open(path, encoder=encoder) as index:
-        yield Prepared(index, label, BuildCost(round(report.seconds, 1), report.n_tokens, speed))
+        yield Prepared(index, label, BuildCost(round(report.seconds, 1), report.n_tokens))
 
 
 def _named(dataset: Dataset) -> str:

@@ -23,9 +23,8 @@ from benchmarks.tables.pairs import pairs_table
 from benchmarks.tables.peers import peers_table
 from benchmarks.tables.pictures import PICTURES, THEMES, drawn_picture
 from benchmarks.tables.pivot import case_tables
-from benchmarks.tables.quality import length_table, overview_table, parts_table, retrieval_table
+from benchmarks.tables.quality import length_table, overview_table, parts_table, retrieval_table, summary_table
 from benchmarks.tables.sections import facets_table, faithfulness_table, planted_table
-from benchmarks.tables.summaries import summary_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent

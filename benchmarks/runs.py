@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ValuesT = TypeVar("ValuesT", bound="DataclassInstance")
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "benchmarks" / "results"
-
 KEPT = 100  # ranks of a ranking that a file holds
 RUNS = "runs"  # the folder, in that of the records
 _SUFFIX = ".jsonl.gz"

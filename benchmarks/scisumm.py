@@ -222,7 +222,6 @@ def _shuffled(doc_ids: Sequence[str], draw: np.random.Generator) -> tuple[str, .
 
 
 _WHOLE = ("nDCG@10", "Recall@10", "Recall@100", "MRR@10", "P@1", "P@5")
-
 TASKS: Mapping[str, SummaryTask] = {
     "reference-topic": SummaryTask(Collection.PAPERS, _papers, of_topic, "cl2017train", ("MRR", "P@1", "nDCG")),
     "citing-drawn": SummaryTask(
@@ -235,8 +234,6 @@ TASKS: Mapping[str, SummaryTask] = {
         Collection.CITANCES, _citances_of_split, partial(of_pool, "citances"), "cl2018test", _WHOLE
     ),
 }
-
-
 FEW = 100  # up to this number, candidates are scored one by one by a system that has `score`
 
 

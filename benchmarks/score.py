@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from benchmarks import runs
-from benchmarks.formats.lines import FormatError
-from benchmarks.formats.trec import Qrels, read_qrels, read_run
+from benchmarks.formats.trec import FormatError, Qrels, read_qrels, read_run
 from benchmarks.metrics import MEASURED, evaluate
 from benchmarks.program import program
 from benchmarks.significance import bootstrap_interval, randomization_p

@@ -32,10 +32,7 @@ def randomization_p(
     All sign patterns are tried for up to `MAX_EXACT` groups that differ. Beyond
     that `n_samples` of them are drawn and p = (1 + n as extreme) / (1 + n_samples).
 
-    Args:
-        a: (N,) values of one system.
-        b: (N,) values of the other, query by query.
-        groups: (N,) the group of each query; by default each query is its own.
+    `a` and `b` are (N,) values, query by query; without `groups`, each query is its own.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
@@ -65,10 +62,7 @@ def bootstrap_interval(
     With groups, G of them are drawn with replacement, each with all of its queries (the cluster bootstrap; Davison &
     Hinkley 1997, section 3.8), and the mean is that over all queries drawn: groups count by their size.
 
-    Args:
-        values: (N,), one a query, N at least 1.
-        groups: (N,) the group of each query; by default each query is its own.
-        level: share of resampled means that the interval holds, in (0, 1).
+    There is at least one value; without `groups`, each query is its own.
     """
     observed = np.asarray(values, dtype=np.float64)
     numbers = _group_numbers(groups, observed.size)
@@ -97,8 +91,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
         adjusted p_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)),  i = 1 .. m
 
-    Returns:
-        (m,) adjusted p-values in [0, 1], in the order given; m may be 0.
+    Returns: (m,) adjusted p-values in [0, 1], in the order given; m may be 0.
     """
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")

@@ -30,7 +30,6 @@ class BuildCost:
 
     seconds: float
     n_tokens: int = 0
-    tokens_per_second: float | None = None  # None where nothing was encoded
 
 
 class System(Protocol):

@@ -61,8 +61,7 @@ def parse_rfc(text: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     Front matter, status, copyright, contents, references, addresses and
     acknowledgements are left out, with the sections below them.
 
-    Returns:
-        The sections, and the labels in brackets of the list of references.
+    Returns: the sections, and the labels in brackets of the list of references.
     """
     builder = SectionBuilder()
     builder.is_skipping = True

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.formats.lines import FormatError, columns, read_lines, whole_number, write_json_lines
-from benchmarks.formats.trec import Qrels
+from benchmarks.formats.trec import FormatError, Qrels, columns, read_lines, whole_number, write_json_lines
 from benchmarks.packages import require
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
@@ -74,11 +73,7 @@ _KINDS = ("docs", "queries", "qrels")
 
 
 def open_irds(name: str, folder: Path) -> Path:
-    """Write the dataset of an id into a folder, unless it exists; ir_datasets can download the texts.
-
-    Args:
-        name: the id, as in the catalog of ir_datasets, without `PREFIX`.
-    """
+    """Write the dataset of an id, without `PREFIX`, into a folder, unless it exists; ir_datasets can download texts."""
     target = folder / name.replace("/", "-")
     if (target / "corpus.jsonl.gz").is_file():
         return target

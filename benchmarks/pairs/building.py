@@ -160,8 +160,7 @@ def assign_documents(claims: Mapping[Split, Sequence[Edge]], held: Mapping[str, 
 
     and test before valid before train where shares are equal.
 
-    Returns:
-        The split of every document of `claims`; an edge between two splits belongs to none.
+    Returns: the split of every document of `claims`; an edge between two splits belongs to none.
     """
     counts = {split: Counter(doc_id for edge in claims[split] for doc_id in edge) for split in Split}
     every = dict.fromkeys(doc_id for split in Split for edge in claims[split] for doc_id in edge)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +22,7 @@ from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings, encoder_label
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.encoders.files import resolve_backbone, weights_sha256
+from engine.encoders.files import parse_json, resolve_backbone, weights_sha256
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
@@ -34,10 +35,10 @@ from engine.training.masked_words import Objective, SmithPretraining, SmithSetti
 from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import RandomRuns, spread_chunks
 from engine.training.task import Task
-from engine.training.text_pairs import LabelledPair, TextPairs, TextPairsSettings
+from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, LabelledPair, TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training.record import CARD_FILE
-from indexer.training.start import Made, Start, starting_encoder
+from indexer.training.start import Kind, Made, NewEncoder, Start, starting_encoder
 
 Objectives: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings
 _TOPIC_EPOCHS = 200  # most epochs of topics
@@ -57,13 +58,7 @@ def mean_best_match(first: Vectors, weights: NDArray[np.float64], second: Vector
 
         s(a, b) = sum_i w_i max_j <a_i, b_j> / sum_i w_i
 
-    Args:
-        first: (I, D) unit rows.
-        weights: (I,) w_i, above 0; `engine.scoring.evidence.chunk_weights`.
-        second: (J, D) unit rows.
-
-    Returns:
-        In [-1, 1]; not symmetric.
+    for unit rows and weights above 0; in [-1, 1], not symmetric.
     """
     best = (first @ second.T).max(axis=1).astype(np.float64)
     return float(weights @ best / weights.sum())
@@ -132,11 +127,7 @@ def given_scorer(
     """A given encoder: encodes each whole document by itself, and compares documents by vectors.
 
     The vectors are from an index of the documents, in half precision. The first scorer of an encoder builds the index,
-    and later scorers, seeds and budgets share it; an interrupted build is resumed.
-
-    Args:
-        name: of the set of documents, with a checksum; of the index in `work`.
-        device: of the encoder; by default a GPU if torch finds one.
+    and later scorers, seeds and budgets share it; an interrupted build is resumed. `name` has a checksum of them.
     """
 
     def learn(given: Fit) -> Learned:
@@ -412,3 +403,83 @@ def _sections(
     segmented = [encoder.segment(texts[doc_id]) for doc_id in at]
     graph = Graph(len(at), [(at[pair.first], at[pair.second]) for pair in matches])
     return SectionContrast(encoder, segmented, graph, settings)
+
+
+_BACKBONE_RATE = 3e-5
+_BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE
+_NEW_RATE = 3e-4
+_HEAD_RATE = 1e-3
+_BLOCK, _SHORT_BLOCK = 32, 128  # tokens of a block of SMITH, special tokens counted; SMITH-Short reads four of 128
+_GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM need 7.3 GB, or 2.2 GB with recomputed layers
+# Tokens of a chunk of a CoLDE. The published 510 are 512 with special tokens; a stretch of 1,536 tokens has
+# only three such chunks, and a section one.
+_COLDE_CHUNK = 126
+_BERT_SIZES = {  # names of sizes of a SMITH, and the names in the configuration of a BERT
+    "width": "hidden_size",
+    "sentence_layers": "num_hidden_layers",
+    "sentence_heads": "num_attention_heads",
+    "sentence_ffn": "intermediate_size",
+    "sentence_positions": "max_position_embeddings",
+}
+_BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
+
+
+def recipe(name: str, encoder: str, training_tokens: int, sizes: Mapping[str, str] | None = None) -> Recipe:
+    """A recipe of `RECIPES`."""
+    made = RECIPES[name](encoder, training_tokens)
+    if not sizes:
+        return made
+    if made.start.new is None:
+        raise TrainingError(f"{name} makes no new encoder, so that {', '.join(sizes)} cannot be set; leave --size out")
+    new = replace(made.start.new, sizes={**made.start.new.sizes, **sizes})
+    return replace(made, start=replace(made.start, new=new))
+
+
+def _fine_tuned(encoder: str, _training_tokens: int) -> Recipe:
+    losses = FineTuningSettings(losses={Loss.DOCUMENT: 1.0})
+    return Recipe(Start(encoder), losses, Comparison.COSINE, _BACKBONE_RATE)
+
+
+def _smith(kind: Kind, block: int, pretraining: frozenset[Objective], encoder: str, _training_tokens: int) -> Recipe:
+    """The backbone reads the sentence blocks; the document layers are new, and as wide.
+
+    In the paper BERT-base reads the blocks of SMITH-Short, and the sentence encoders of the other SMITHs are pretrained
+    from random parameters. Here every SMITH begins with the same parameters as its rivals.
+    """
+    folder = resolve_backbone(encoder)
+    config = parse_json(folder / "config.json")
+    if not isinstance(config, dict) or config.get("model_type") != "bert":
+        raise EncoderError(f"{folder} holds no BERT, which SMITH reads sentences by; name one: --encoder BERT")
+    sizes = {size: str(config.get(name)) for size, name in _BERT_SIZES.items()}
+    sizes["block_tokens"] = str(min(block, int(config.get("max_position_embeddings") or block)))
+    start = Start(encoder, NewEncoder(kind, sizes=sizes))
+    return Recipe(start, _BCE, Comparison.COSINE, _BERT_RATE, _NEW_RATE, pretraining=pretraining)
+
+
+def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, training_tokens: int) -> Recipe:
+    max_chunks = max(1, training_tokens // (int(sizes.get("n_sections", "2")) * (_COLDE_CHUNK + 2)))
+    own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
+    # All chunks of a batch have a graph at once; for long documents it fits in memory only with recomputed layers.
+    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
+    return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
+
+
+def _tde(sizes: Mapping[str, str], encoder: str, _training_tokens: int) -> Recipe:
+    start = Start(encoder, NewEncoder(Kind.TDE, sizes=sizes))
+    return Recipe(start, TextPairsSettings(), Comparison.HEAD, BACKBONE_RATE, HEAD_RATE)
+
+
+_PLACELESS = {"n_sections": "1", "without_positions": "true"}
+RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
+    "cosine-infonce": _fine_tuned,
+    "smith-np": partial(_smith, Kind.SMITH, _BLOCK, frozenset()),
+    "smith-wp": partial(_smith, Kind.SMITH, _BLOCK, frozenset({Objective.WORDS})),
+    "smith-wp-sp": partial(_smith, Kind.SMITH, _BLOCK, frozenset(Objective)),
+    "smith-short": partial(_smith, Kind.SMITH_SHORT, _SHORT_BLOCK, frozenset()),
+    "colde": partial(_colde, {}, ContrastSettings()),
+    "colde-without-aug": partial(_colde, _PLACELESS, ContrastSettings()),
+    "colde-without-lstm": partial(_colde, {"without_lstm": "true"}, ContrastSettings()),
+    "colde-without-cl": partial(_colde, _PLACELESS, ContrastSettings(contrastive=False)),
+    "tde": partial(_tde, {}),
+    "tde-without-topics": partial(_tde, {"n_topics": "0"}),
+}

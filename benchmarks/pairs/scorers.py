@@ -51,8 +51,7 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
         return bm25_scorer()
     if name == "tfidf":
         return tfidf_scorer()
-    from benchmarks.pairs.encoders import Comparison, given_scorer, trained_scorer
-    from benchmarks.pairs.recipes import recipe
+    from benchmarks.pairs.encoders import Comparison, given_scorer, recipe, trained_scorer
 
     if name in GIVEN:
         place = options.documents, options.work
@@ -118,12 +117,7 @@ def _read_sizes(_context: click.Context, _parameter: click.Parameter, given: Seq
     return sizes
 
 
-QUICK_PAIRS = 12  # most matching pairs of a split
-QUICK_WORDS = 300
-_QUICK_BUDGET = Budget(steps=4, pairs_per_step=8)
-_QUICK_TOKENS = 256
 _BUDGET = Budget()
-
 fitting_options = together(
     click.option(
         "--steps", default=_BUDGET.steps, type=click.IntRange(1), help="Budget of training: number of updates."
@@ -157,12 +151,6 @@ def systems_option(default: str) -> Callable[[DecoratedT], DecoratedT]:
     return click.option("--systems", default=default, callback=read, help=listed)
 
 
-def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
-    """The budget of a scorer, from the values of `fitting_options`."""
-    return _QUICK_BUDGET if quick else Budget(given["steps"], given["pairs_per_step"])
-
-
-def options_of(given: Mapping[str, Any], documents: str, work: Path, *, quick: bool) -> ScorerOptions:
+def options_of(given: Mapping[str, Any], documents: str, work: Path) -> ScorerOptions:
     """The options of scorers, from the values of `fitting_options`."""
-    tokens = _QUICK_TOKENS if quick else given["training_tokens"]
-    return ScorerOptions(given["encoder"], given["device"], tokens, given["sizes"], work, documents)
+    return ScorerOptions(given["encoder"], given["device"], given["training_tokens"], given["sizes"], work, documents)

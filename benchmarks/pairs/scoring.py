@@ -148,9 +148,7 @@ class Judgment:
 def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
     """Measure all pairs together, not batch by batch.
 
-    Args:
-        scores: (N,), higher where documents match.
-        labels: (N,) bool, with both values.
+    Scores (N,) are higher where documents match; labels have both values.
     """
     metrics = optional("sklearn.metrics", "judging pairs", "scikit-learn")
     given, truth = _checked(scores, labels)

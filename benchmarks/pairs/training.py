@@ -48,11 +48,7 @@ def sample_valid(valid: Sequence[Pair], n_pairs: int, seed: int) -> list[Pair]:
 
 
 def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
-    """The accuracy at the best threshold for these scores, in [0.5, 1] if the pairs are balanced.
-
-    Args:
-        scores: (N,), higher is closer.
-    """
+    """The accuracy at the best threshold for these (N,) scores, in [0.5, 1] if the pairs are balanced."""
     given = np.asarray(scores, np.float64)
     if not np.all(np.isfinite(given)):
         raise TrainingError(
@@ -80,11 +76,7 @@ def train_to_best(
     selection: Selection,
     rate: Callable[[int, TrainerSettings], float] | None = None,
 ) -> Course:
-    """Run the trainer of the engine, and leave the model with the parameters that were best on valid.
-
-    Args:
-        validate: returns the quality of the current parameters; higher is better. None keeps the last parameters.
-    """
+    """Run the trainer of the engine; the model is left with the parameters of the best `validate`, or the last."""
     values: list[float] = []
 
     def look() -> float:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import faiss
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 
-from benchmarks.peers.peer import PeerConfig, sentence_encoder
+from benchmarks.peers.peer import PeerConfig, sentence_encoder, transformer
 from benchmarks.systems import Ranking, Settings
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
@@ -76,9 +78,7 @@ _BLOCK_CHUNKS = 8192  # most chunks in one product
 def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n_own: int, n_chunks: int) -> Ranking:
     """Rank at most `k` documents by their best pair of chunks, searching deeper until there are `k`.
 
-    Args:
-        without: a document to leave out.
-        n_own: chunks of `without` in the index, which can be in the results; 0 if the index leaves them out.
+    The document `without` is left out; the index has `n_own` of its chunks, or leaves them out itself.
     """
     depth = DEPTH
     while True:
@@ -114,13 +114,7 @@ def summed(queries: Vectors, chunks: Vectors, starts: NDArray[np.int64]) -> NDAr
 
     s(q, t) = sum_i max_j <q_i, t_j>, over all chunks of the index.
 
-    Args:
-        queries: (I, D) unit rows.
-        chunks: (C, D) unit rows, the chunks of a document in consecutive rows.
-        starts: (N,) first row of each document, rising; each document has a chunk.
-
-    Returns:
-        (N,) in [-I, I].
+    for unit rows (I, D) and (C, D), the chunks of a document in consecutive rows from `starts` (N,) on; in [-I, I].
     """
     scores = np.empty(len(starts))
     ends = np.append(starts[1:], len(chunks))
@@ -242,3 +236,51 @@ class FirstTokens(FlatVectors):
         vector = self._model.encode_query([query.text], show_progress_bar=False)
         (found,) = self._nearest(vector, min(k + 1, self._index.ntotal))
         return [(doc_id, score) for doc_id, score in found if doc_id != query.doc_id][:k]
+
+
+MAX_TOKENS = 512  # the limit of BERT-like models
+_VECTORS_FILE = "tokens.safetensors"
+
+
+class LateInteraction:
+    """Reads the first tokens of documents and queries; vectors are stored in half precision, multiplied in float32."""
+
+    name = "late-interaction"
+    keeps_text = False
+
+    def __init__(self, config: PeerConfig) -> None:
+        from sentence_transformers import MultiVectorEncoder
+        from sentence_transformers.base.modules import Normalize
+        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+        self.encoder = config.label
+        modules = [transformer(config, MAX_TOKENS), MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+        self._model = MultiVectorEncoder(modules=modules, device="cpu")
+        read = int(self._model.max_seq_length or MAX_TOKENS)
+        self.reads: int | None = read - config.n_special
+        self.settings: Settings = {"tokens": read, "score": self._model.similarity_fn_name}
+
+    def build(self, documents: Iterable[Document], folder: Path) -> None:
+        """As `Peer.build`."""
+        doc_ids: list[str] = []
+        vectors: list[torch.Tensor] = []
+        for block in blocks(documents):
+            doc_ids += [document.doc_id for document in block]
+            encoded = self._model.encode_document([document.text for document in block], show_progress_bar=False)
+            vectors += [rows.half() for rows in encoded]
+        n_tokens = torch.tensor([len(rows) for rows in vectors])
+        save_file({"vectors": torch.cat(vectors), "n_tokens": n_tokens}, folder / _VECTORS_FILE)
+        (folder / _NAMES_FILE).write_text(json.dumps(doc_ids), "utf-8")
+
+    def open(self, folder: Path) -> None:
+        """As `Peer.open`."""
+        kept = load_file(folder / _VECTORS_FILE)
+        # Processors multiply half precision several times slower than float32.
+        self._vectors = list(kept["vectors"].float().split(kept["n_tokens"].tolist()))
+        self._doc_ids: list[str] = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `Peer.search`."""
+        (asked,) = self._model.encode_query([query.text], show_progress_bar=False)
+        scores = self._model.similarity([asked.half().float()], self._vectors)[0].numpy()  # (N,)
+        return best_targets(self._doc_ids, scores, query.doc_id, k)

@@ -99,7 +99,7 @@ PEERS: Mapping[str, Entry] = {
     "st-chunks": Entry("chunk_vectors", "ChunkVectors", _SENTENCES, {"aggregate": "max"}, has_chunks=True),
     "st-chunks-sum": Entry("chunk_vectors", "ChunkVectors", _SENTENCES, {"aggregate": "sum"}, has_chunks=True),
     "txtai": Entry("txtai_chunks", "TxtaiChunks", {"txtai": "txtai"}, has_chunks=True),
-    "late-interaction": Entry("late_interaction", "LateInteraction", _SENTENCES),
+    "late-interaction": Entry("chunk_vectors", "LateInteraction", _SENTENCES),
     "lancedb": Entry("lancedb_chunks", "LancedbChunks", {**_SENTENCES, "lancedb": "lancedb"}, has_chunks=True),
 }
 

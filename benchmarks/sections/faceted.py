@@ -9,7 +9,6 @@ for each facet, which also lists candidates judged 0, and `splits.json` with the
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_qrels
 from engine.encoders.encoder import Vectors
 from engine.encoders.explanation import ModelExplanation, strongest_pairs
-from engine.errors import MissingExtra
 from engine.index import Index
 from engine.scoring.evidence import chunk_weights
 from engine.text.document import Document
@@ -286,12 +284,6 @@ def _equal(scores: Mapping[str, float]) -> list[list[str]]:
     """The candidates with the same score together, best first."""
     ordered = sorted(scores, key=lambda name: -scores[name])
     return [list(group) for _, group in groupby(ordered, key=scores.__getitem__)]
-
-
-def require_scikit_learn() -> None:
-    """Check that scikit-learn is installed; to be called before long work."""
-    if importlib.util.find_spec("sklearn") is None:
-        raise MissingExtra("nDCG over ties", "scikit-learn", "benchmarks")
 
 
 def tied_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], k: int) -> float:

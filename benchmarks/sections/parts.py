@@ -29,8 +29,7 @@ def term_places(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Spread the contribution of each term over its occurrences in a text, in proportion to their counts.
 
-    Returns:
-        (n, 2) spans and (n,) contributions.
+    Returns: (n, 2) spans and (n,) contributions.
     """
     contributions = {part.key: part.contribution for part in terms}
     words = {key: value for key, value in contributions.items() if key < PAIR}

@@ -1,33 +1,264 @@
 """Measures how fast long documents are indexed, with sentence-transformers in the same run.
 
-Every way to encode runs once in every round, each time in a fresh process.
+Every way to encode runs once in every round, each time in a fresh process, and returns plain values. Loading, and a
+first pass over a few chunks, are not timed.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 import click
+import numpy as np
 
-from benchmarks.datasets import checksum, open_dataset
-from benchmarks.isolation import run_fresh
-from benchmarks.measurement import Measurement, measurement
+from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
+from benchmarks.formats.trec import read_lines
+from benchmarks.isolation import limited_threads, run_fresh
 from benchmarks.packages import require
-from benchmarks.peers.peer import EXTRA, SAME_DTYPE, peer_config
-from benchmarks.program import log, program
+from benchmarks.peers.peer import EXTRA, SAME_DTYPE, PeerConfig, peer_config
+from benchmarks.program import Measurement, log, measurement, program
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
-from benchmarks.speed.ways import DEFAULTS, END_TO_END, TITLES, WAYS, Job, Way, draw_sample
+from benchmarks.tables.findings import END_TO_END as INDEXED
 from benchmarks.tables.pivot import case_tables
+from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.environment import check_device
 from engine.errors import EngineError
+
+WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
+END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
+DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
+TITLES = {
+    END_TO_END: INDEXED,
+    ENCODER_ALONE: "longmatch, encoder alone",
+    DEFAULTS: "sentence-transformers, defaults",
+    OUR_SETTINGS: "sentence-transformers, our settings of torch",
+    BFLOAT16: "sentence-transformers, bfloat16 weights",
+}
+# libgomp's default where no policy is set. The policy of longmatch, under which idle threads sleep, is
+# inherited by every process of a run; a rival that is measured with its defaults must not pay for it.
+_UNTOUCHED = MappingProxyType({"GOMP_SPINCOUNT": "300000"})
+
+
+@dataclass(frozen=True)
+class Job:
+    """The input of the process of each way."""
+
+    config: PeerConfig  # the shared weights, and threads
+    sample: Sample
+    work: Path  # folder for indexes, which are removed
+    device: str = "cpu"  # of all encoders
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to encode a sample."""
+
+    run: Callable[..., dict[str, Any]]
+    given: tuple[Any, ...] = ()  # arguments of `run`, after the job
+    dtype: str = ""  # of the weights; "" for that of the job's configuration
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment of its process
+
+
+def index_all(job: Job) -> dict[str, Any]:
+    """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
+    from benchmarks.prepare import check_failures
+    from engine.encoders.loading import load_encoder
+    from indexer.building.builder import build
+
+    commits: list[float] = []  # processor time when each batch was committed
+    fresh = tempfile.TemporaryDirectory(prefix="index-", dir=job.work)
+    with limited_threads(job.config.threads, width=job.config.width), fresh as folder:
+        encoder = load_encoder(job.config.encoder, device=job.device)
+        encoder.encode_segmented(first_chunks(segment_all(encoder, job.sample.dataset), WARM_UP))
+        started, started_cpu = _now()
+        documents, index = read_documents(job.sample.dataset), Path(folder) / "index.lm"
+        report = build(index, documents, encoder=encoder, progress=lambda _: commits.append(time.process_time()))
+        seconds = time.perf_counter() - started
+    check_failures(report)
+    return {
+        "n_chunks": report.n_chunks,
+        "seconds": seconds - report.generation_seconds,
+        "cpu_seconds": commits[-1] - started_cpu,  # up to the last commit: the generation comes after it
+        "encode_seconds": report.encode_seconds,
+        "generation_seconds": report.generation_seconds,
+    }
+
+
+def encode_all(job: Job) -> dict[str, Any]:
+    """Encode the same batches of documents, read and segmented beforehand, and do nothing else."""
+    from engine.encoders.loading import load_encoder
+
+    with limited_threads(job.config.threads, width=job.config.width):
+        encoder = load_encoder(job.config.encoder, device=job.device)
+        segmented = list(segment_all(encoder, job.sample.dataset))
+        encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
+        started = _now()
+        n_chunks = sum(len(one.chunks) for batch in batches(segmented) for one in encoder.encode_segmented(batch))
+        return _spent(n_chunks, started)
+
+
+def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]:
+    """Let sentence-transformers encode the chunks' texts in one call: batches of 32, sorted by length.
+
+    Torch has its defaults, or our settings of it, see `limited_threads`.
+    """
+    threads = job.config.threads
+    with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
+        from benchmarks.peers.peer import sentence_encoder
+        from engine.encoders.backbone.model_folder import quiet_transformers
+
+        texts = read_texts(job.sample.texts)
+        with quiet_transformers():
+            model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
+        model.encode(texts[:WARM_UP], show_progress_bar=False)
+        started = _now()
+        vectors = model.encode(texts, show_progress_bar=False)
+        return _spent(len(vectors), started)
+
+
+WAYS: Mapping[str, Way] = {
+    END_TO_END: Way(index_all),
+    ENCODER_ALONE: Way(encode_all),
+    DEFAULTS: Way(encode_texts, ("float32", False), "float32", _UNTOUCHED),
+    OUR_SETTINGS: Way(encode_texts, ("float32", True), "float32"),
+    BFLOAT16: Way(encode_texts, ("bfloat16", False), "bfloat16", _UNTOUCHED),
+}
+
+
+def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDocument]]:
+    """Documents as `indexer.building.pipeline` encodes them together: until they have `BATCH_CHARS` characters."""
+    from indexer.building.pipeline import BATCH_CHARS
+
+    batch: list[SegmentedDocument] = []
+    n_chars = 0
+    for one in segmented:
+        batch.append(one)
+        n_chars += len(one.document.text)
+        if n_chars >= BATCH_CHARS:
+            yield batch
+            batch, n_chars = [], 0
+    if batch:
+        yield batch
+
+
+def first_chunks(segmented: Iterator[SegmentedDocument], n_chunks: int) -> list[SegmentedDocument]:
+    """The first documents that have at least `n_chunks` chunks together, or all."""
+    first, n_there = list[SegmentedDocument](), 0
+    for one in segmented:
+        first.append(one)
+        n_there += len(one.chunks)
+        if n_there >= n_chunks:
+            break
+    return first
+
+
+def segment_all(encoder: Encoder, dataset: Dataset) -> Iterator[SegmentedDocument]:
+    """The documents of a dataset, cut into chunks."""
+    return (encoder.segment(document) for document in read_documents(dataset))
+
+
+@contextmanager
+def _threads_alone(threads: int) -> Iterator[None]:
+    """Set the threads of torch and of tokenizers, and change nothing else."""
+    import torch
+
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    torch.set_num_threads(threads)
+    yield
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+def _spent(n_chunks: int, since: tuple[float, float]) -> dict[str, Any]:
+    """The result of a way: chunks, wall time, and processor time of all cores."""
+    seconds, cpu_seconds = (now - then for now, then in zip(_now(), since, strict=True))
+    return {"n_chunks": n_chunks, "seconds": seconds, "cpu_seconds": cpu_seconds}
+
+
+TEXTS_FILE = "chunks.json"
+_MOST_CHARS = 2000  # of a chunk, mean over a sample; 126 tokens of English are some 600
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Documents, and the chunks that an encoder of longmatch cuts them into."""
+
+    dataset: Dataset  # its corpus is the sample; its judgments are those of the whole dataset
+    texts: Path  # a JSON list of the chunks' texts, in reading order
+    n_documents: int
+    n_tokens: int  # of all chunks, special ones left out
+    chunk_tokens: list[int]  # of each chunk, special ones left out, in reading order
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of all documents."""
+        return len(self.chunk_tokens)
+
+
+def draw_sample(dataset: Dataset, encoder: Encoder, n_chunks: int, folder: Path, *, seed: int) -> Sample:
+    """Write documents until they have `n_chunks` chunks, or the whole corpus where it has fewer, into an empty folder.
+
+    Documents are drawn in the order of seeded hashes of their ids; the last one is kept whole. The sample keeps
+    the order of the corpus, and each line unchanged.
+    """
+    drawn = _drawn(dataset, encoder, n_chunks, seed)
+    corpus = folder / dataset.corpus.name
+    _copy_lines(dataset.corpus, corpus, drawn)
+    part = replace(dataset, corpus=corpus)
+    segmented = list(segment_all(encoder, part))
+    texts = folder / TEXTS_FILE
+    texts.write_text(json.dumps(list(chunk_texts(segmented)), ensure_ascii=False), "utf-8")
+    chunk_tokens = [chunk.n_tokens for one in segmented for chunk in one.chunks]
+    return Sample(part, texts, len(segmented), sum(chunk_tokens), chunk_tokens)
+
+
+def chunk_texts(segmented: Iterable[SegmentedDocument]) -> Iterator[str]:
+    """The text of each chunk's span."""
+    for one in segmented:
+        for chunk in one.chunks:
+            yield one.document.text[chunk.start : chunk.stop]
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a sample's chunks."""
+    texts: list[str] = json.loads(file.read_text("utf-8"))
+    return texts
+
+
+def _drawn(dataset: Dataset, encoder: Encoder, n_chunks: int, seed: int) -> set[str]:
+    """Ids of the sample; holds only the documents of the corpus that can be needed."""
+    sizes = {document.doc_id: len(document.text) for document in read_documents(dataset)}
+    ordered = sorted(sizes, key=lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest())
+    n_enough = int(np.searchsorted(np.cumsum([sizes[doc_id] for doc_id in ordered]), n_chunks * _MOST_CHARS)) + 1
+    candidates = dict.fromkeys(ordered[:n_enough])
+    held = {document.doc_id: document for document in read_documents(dataset) if document.doc_id in candidates}
+    segmented = (encoder.segment(held[doc_id]) for doc_id in candidates)
+    return {one.document.doc_id for one in first_chunks(segmented, n_chunks)}
+
+
+def _copy_lines(source: Path, target: Path, doc_ids: Collection[str]) -> None:
+    with gzip.open(target, "wb") if target.suffix == ".gz" else target.open("wb") as file:
+        for _, line in read_lines(source):
+            record = json.loads(line)
+            if str(record.get("_id", record.get("id"))) in doc_ids:
+                file.write(line.encode() + b"\n")
+
 
 CHUNKS, QUICK_CHUNKS = 4000, 150
 ROUNDS, QUICK_ROUNDS = 5, 2

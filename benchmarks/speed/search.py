@@ -12,8 +12,7 @@ import click
 import numpy as np
 
 from benchmarks.isolation import limited_threads, percentiles, run_fresh
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import program
+from benchmarks.program import Measurement, measurement, program
 from benchmarks.runs import Case, Run
 from benchmarks.tables.pivot import case_tables
 from engine.environment import check_device, is_gpu
@@ -22,6 +21,7 @@ from engine.index import Index
 from engine.search.request import Request
 from indexer.origin import Origin
 
+_K, _THREADS = 10, 1  # targets to return; of FAISS and matrix products on the CPU
 WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
 WAYS = {"lists": False, "exact": True}  # whether every document is scored
 _NOTE = (
@@ -122,18 +122,16 @@ def _compared(
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--device", default="cpu", help="Also search on a GPU: cuda for all, or cuda:N.")
 @click.option("--queries", "n_queries", default=200, type=click.IntRange(1), help="Documents to search with.")
-@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=1, type=click.IntRange(1), help="Threads of FAISS and matrix products on the CPU.")
 @measurement()
-def main(run: Measurement, path: Path, device: str, n_queries: int, k: int, threads: int) -> None:
+def main(run: Measurement, path: Path, device: str, n_queries: int) -> None:
     """Search INDEX with documents of its own by its lists and exactly, and on a GPU.
 
     \b
     Example:
-        python -m benchmarks study search papers.lm --queries 200 -k 10
+        python -m benchmarks study search papers.lm --queries 200
         python -m benchmarks study search papers.lm --device cuda
     """
     check_device(device)
     name = path.stem.partition("@")[0]
-    found = measure(path, name, device=device, n_queries=n_queries, k=k, threads=threads, origin=run.origin)
+    found = measure(path, name, device=device, n_queries=n_queries, k=_K, threads=_THREADS, origin=run.origin)
     run.publish([found], case_tables)

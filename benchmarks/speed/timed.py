@@ -18,8 +18,7 @@ import click
 import numpy as np
 
 from benchmarks.isolation import ProcessFailed
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import log, program
+from benchmarks.program import Measurement, log, measurement, program
 from benchmarks.runs import CHECKOUT, Case, Run
 from benchmarks.synthetic import LONG, SHORT, Lengths, documents, save_tiny_bert, vocabulary
 from benchmarks.tables.pivot import case_tables

@@ -45,7 +45,6 @@ PICTURES: Mapping[str, Picture] = {
     ),
     "planted": Picture("planted", ("Plantings",), "Named first [95 %]", ("Corpus (pairs)", "Encoder")),
 }
-
 Interval = tuple[float, float, float]  # value, low, high
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from benchmarks.__main__ import STUDIES, TASKS
 from benchmarks.runs import Case, Run
@@ -25,14 +25,6 @@ _LEFT = re.compile(
     r"s-bert-512|s-bigbird|s-longformer)\b"
 )
 _REPEATABLE = re.compile(rf"(python -m benchmarks run architectures \S+)((?:{_ENCODER}\S+)+)")
-
-
-class Measured(Protocol):
-    """Any record."""
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the record."""
 
 
 def pivot(rows: Sequence[RowT], columns: Mapping[str, Cell[RowT] | Sequence[str]]) -> list[str]:
@@ -103,7 +95,7 @@ def compared(shown: Sequence[Run], rival_of: Callable[[Run], Run | None], measur
     return cells
 
 
-def origins(records: Sequence[Measured]) -> list[str]:
+def origins(records: Sequence[Run]) -> list[str]:
     """The lines below a table: the commands that rerun its records, then commits and machines; none without records."""
     if not records:
         return []
@@ -139,7 +131,7 @@ def present(command: str) -> str:
     return re.sub(r" study (?:recall|gpu_search) ", " study search ", command)
 
 
-def measured(records: Sequence[Measured]) -> str:
+def measured(records: Sequence[Run]) -> str:
     """The line that names machines, each with its commits."""
     commits: dict[str, dict[str, None]] = {}
     for origin in (record.origin for record in records):

@@ -11,8 +11,7 @@ import torch
 
 from benchmarks.datasets import Dataset
 from benchmarks.lexical import LEXICAL
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import log, names_of, task
+from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.quick import sized_part
 from benchmarks.runs import Run
 from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, WORDS, ArchitectureDetails, EncoderFacts, architectures_table

@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from benchmarks.datasets import Dataset, checksum, read_documents, read_qrels, read_queries
-from benchmarks.measurement import Measurement, measurement
 from benchmarks.packages import require
 from benchmarks.prepare import prepared_index, prepared_words
-from benchmarks.program import log, names_of, task
+from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Evidence, System
 from benchmarks.tables.pivot import case_tables

@@ -14,9 +14,9 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DatasetError
-from benchmarks.measurement import Measurement, measurement
+from benchmarks.packages import require
 from benchmarks.prepare import index_documents, label_of
-from benchmarks.program import log, task
+from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.runs import Case, Run
 from benchmarks.sections.faceted import (
     FacetTask,
@@ -28,7 +28,6 @@ from benchmarks.sections.faceted import (
     open_facets,
     pool_ndcg,
     read_labelled,
-    require_scikit_learn,
     tied_ndcg,
 )
 from benchmarks.tables.sections import FacetsDetails, facets_table
@@ -100,7 +99,7 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, call: Measur
 
 def run(folder: Path, encoder_name: str, call: Measurement) -> list[Run]:
     """Index the faceted corpus in a temporary folder, and measure."""
-    require_scikit_learn()
+    require("nDCG over ties", {"sklearn": "scikit-learn"}, "benchmarks")
     tasks = open_facets(folder)
     wanted = {name for task in tasks for query, judged in task.qrels.items() for name in (query, *judged)}
     documents = list(read_labelled(tasks[0].corpus))

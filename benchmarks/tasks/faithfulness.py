@@ -9,9 +9,8 @@ from dataclasses import asdict
 import click
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_qrels
-from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import Prepared, prepared_index
-from benchmarks.program import log, task
+from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.runs import Case, Run
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.speed.search import sampled_queries

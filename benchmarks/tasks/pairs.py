@@ -12,13 +12,9 @@ from typing import Any
 
 import click
 
-from benchmarks.measurement import Measurement, measurement
 from benchmarks.pairs.building import PROTOCOL, RULE, PairSplits, Split, pairs_checksum, prepared_pairs
 from benchmarks.pairs.scorers import (
-    QUICK_PAIRS,
-    QUICK_WORDS,
     ScorerOptions,
-    budget_of,
     fitting_options,
     make_scorer,
     options_of,
@@ -34,8 +30,8 @@ from benchmarks.pairs.scoring import (
     f1_threshold,
     finite_scores,
 )
-from benchmarks.program import log, task
-from benchmarks.quick import SUFFIX, first_words
+from benchmarks.program import Measurement, log, measurement, task
+from benchmarks.quick import first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tables.pairs import GivenBudget, PairsDetails, pairs_table
@@ -65,11 +61,7 @@ def _chosen_digest(chosen: Settings, budget: Budget | None) -> str:
 
 
 def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) -> Run:
-    """Fit a scorer on train, choose thresholds on valid, and score the pairs of test.
-
-    Args:
-        chosen: the settings of the scorer that differ from its defaults.
-    """
+    """Fit a scorer on train, choose thresholds on valid, score the pairs of test; `chosen` are settings of its own."""
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
     scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
@@ -125,9 +117,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 @click.option(
     "--save", type=click.Path(path_type=Path, file_okay=False), help="Folder for trained encoders, by their names."
 )
-@measurement(
-    seed="Seed of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
-)
+@measurement(seed="Seed of training, and of the tests in the table.", encodes=True)
 def main(
     call: Measurement,
     name: str,
@@ -143,10 +133,10 @@ def main(
     Example:
         python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
     """
-    prepared = prepared_pairs(name, call.data, most=QUICK_PAIRS if call.is_quick else most_pairs)
+    prepared = prepared_pairs(name, call.data, most=most_pairs)
     corpus, _, checksum = prepared.dataset.partition("@")
-    n_words = QUICK_WORDS if call.is_quick else given["words"]
-    suffix = SUFFIX if call.is_quick else f"_{n_words}words" if n_words else ""
+    n_words = given["words"]
+    suffix = f"_{n_words}words" if n_words else ""
     documents = prepared.documents
     if n_words:
         documents = {doc_id: first_words(document, n_words) for doc_id, document in documents.items()}
@@ -155,11 +145,11 @@ def main(
         documents=documents,
         splits=prepared.splits,
         n_lost=prepared.n_lost,
-        budget=budget_of(given, quick=call.is_quick),
+        budget=Budget(given["steps"], given["pairs_per_step"]),
         origin=call.origin,
     )
     label = prepared.dataset + (f"-first{n_words}" if n_words else "")
-    options = options_of(given, label, call.work, quick=call.is_quick)
+    options = options_of(given, label, call.work)
     runs, failed = list[Run](), list[str]()
     for system in systems:
         log(f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs to {system}")

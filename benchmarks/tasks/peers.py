@@ -12,7 +12,6 @@ import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.measurement import Measurement, measurement
 from benchmarks.peers.peer import (
     DTYPES,
     PEERS,
@@ -24,7 +23,7 @@ from benchmarks.peers.peer import (
     versions,
 )
 from benchmarks.peers.stages import Built, build_in_process, search_in_process
-from benchmarks.program import log, names_of, program
+from benchmarks.program import Measurement, log, measurement, names_of, program
 from benchmarks.quick import Size, quick_part, sized_part
 from benchmarks.runs import Run, ranked_case
 from benchmarks.tables.peers import PeerDetails, peers_table

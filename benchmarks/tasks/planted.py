@@ -14,9 +14,8 @@ import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
-from benchmarks.measurement import Measurement, measurement
 from benchmarks.prepare import index_documents, label_of
-from benchmarks.program import log, task
+from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.quick import sample_documents
 from benchmarks.runs import Case, Run
 from benchmarks.sections.planting import (
@@ -55,8 +54,7 @@ def measure(
     All hosts of a damage and position are in the index at once and replace their originals; every other document stays.
     A damaged text is the same in all positions.
 
-    Returns:
-        By system, a case for each planting: for both rankings, and for the encoder if it explains matches itself.
+    Returns: by system, a case for each planting: for both rankings, and for the encoder if it explains matches itself.
     """
     by_id = {document.doc_id: document for document in documents}
     cases: dict[str, list[Case]] = defaultdict(list)

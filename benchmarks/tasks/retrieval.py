@@ -13,8 +13,7 @@ import click
 from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.lexical import LEXICAL, fitted
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import log, names_of, task
+from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
@@ -83,8 +82,7 @@ def _facts(query: Document, targets: Mapping[str, int], lengths: Mapping[str, in
 def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str, Ranking], float]:
     """Search with the queries one by one, to depth `k`.
 
-    Returns:
-        The ranking of each query, and the total seconds of all searches.
+    Returns: the ranking of each query, and the total seconds of all searches.
     """
     started = time.perf_counter()
     rankings = {query.doc_id: system.search(query, k) for query in queries}
@@ -150,7 +148,6 @@ def prepared_systems(
 )
 @click.option("--part", type=click.Choice(PARTS), default=WHOLE, help="Part of each query document to search with.")
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
-@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @measurement(
     seed="Seed of tests and intervals in the table, and of --quick.",
@@ -165,7 +162,6 @@ def main(
     systems: tuple[str, ...],
     part: str,
     k: int,
-    exact: bool,
     run_out: Path | None,
 ) -> None:
     """Rank the documents of DATASET for its queries, a run for each system.
@@ -180,7 +176,7 @@ def main(
     dataset = call.dataset(name, split)
     trial = open_trial(dataset, split, k, call.origin, part)
     runs = []
-    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact)
+    ready = prepared_systems(systems, dataset, encoder, call.work, exact=False)
     for system, cost in ready:
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         run, rankings = measure(system, cost, trial)

@@ -18,8 +18,7 @@ import numpy as np
 
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.lexical import LEXICAL, fitted
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import log, names_of, task
+from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.runs import Case, Run
 from benchmarks.scisumm import (
     FEW,
@@ -34,7 +33,7 @@ from benchmarks.scisumm import (
     read_collection,
 )
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System, training_pairs
-from benchmarks.tables.summaries import SummaryDetails, summary_table
+from benchmarks.tables.quality import SummaryDetails, summary_table
 from engine.encoders.files import MINILM_NAME
 from indexer.origin import Origin
 
@@ -119,7 +118,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 
 
 def prepared_systems(
-    names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, *, exact: bool
+    names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path
 ) -> Iterator[tuple[System, BuildCost]]:
     """Yield the named systems one by one, each ready to search.
 
@@ -140,7 +139,7 @@ def prepared_systems(
             if "evidence" in names:
                 # All can be ranked if every question has at most `FEW` candidates.
                 is_few = all(len(question.candidates) <= FEW for draw in trial.draws for question in draw)
-                yield Evidence(ready.index, ready.encoder, exact=exact or is_few), ready.cost
+                yield Evidence(ready.index, ready.encoder, exact=is_few), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     wanted = frozenset(trial.task.pool(data))
@@ -161,9 +160,8 @@ def prepared_systems(
     callback=names_of(SYSTEMS),
     help=f"Systems, separated by commas, of {', '.join(SYSTEMS)}.",
 )
-@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @measurement(seed="Seed of candidates and of intervals.", encodes=True)
-def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[str, ...], exact: bool) -> None:
+def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[str, ...]) -> None:
     """Rank papers for the human summaries of CL-SciSumm, a run for each system.
 
     reference-topic and citing-drawn are the tasks of TDE; reference, citing, citances and citances-split
@@ -178,7 +176,7 @@ def main(call: Measurement, name: str, encoder: str, split: str, systems: tuple[
     trial = make_trial(name, dataset, asked.n_draws, call.origin)
     is_trained = bool(set(OF_ENCODER) & set(systems)) and training_pairs(encoder).get(NAME, 0) > 0
     runs = []
-    for system, cost in prepared_systems(systems, trial, encoder, call.work, exact=exact):
+    for system, cost in prepared_systems(systems, trial, encoder, call.work):
         log(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
         runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
         call.keep(runs[-1])

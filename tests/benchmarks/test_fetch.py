@@ -23,7 +23,7 @@ from benchmarks.fetching.sources import (
     source_digest,
     write_recorded,
 )
-from benchmarks.formats.lines import write_json_lines
+from benchmarks.formats.trec import write_json_lines
 
 TEXTS = {"a": "alpha beta", "b": "gamma", "c": "delta", "d": "epsilon"}
 

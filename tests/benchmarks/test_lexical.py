@@ -69,8 +69,6 @@ pytest.importorskip("sklearn")
 
 
 TEXTS = {"one": "zebra zebra lion", "two": "zebra lion lion tiger", "three": "tiger bear", "four": "wolf"}
-
-
 TFIDF_CORPUS = [make_document(doc_id, text) for doc_id, text in TEXTS.items()]
 
 
@@ -118,8 +116,6 @@ TEXTS_bm25_pairs = {
     "four": "the of and",
     "five": "wolf",
 }
-
-
 DOCUMENTS = {doc_id: make_document(doc_id, text) for doc_id, text in TEXTS_bm25_pairs.items()}
 
 

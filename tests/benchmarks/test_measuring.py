@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from threadpoolctl import threadpool_info
 
 from benchmarks.isolation import Percentiles, ProcessFailed, limited_threads, percentiles, run_fresh
-from benchmarks.measurement import Measurement, measurement
-from benchmarks.program import program
+from benchmarks.program import Measurement, measurement, program
 from benchmarks.runs import Case, Run, read_runs
 from engine.encoders.backbone import hardware
 from engine.errors import EngineError, QueryError
@@ -112,6 +111,6 @@ def test_a_run_holds_seed_and_command(given: list[str], tmp_path: Path) -> None:
 
 
 def test_a_quick_run_records_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("benchmarks.measurement.RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks.program.RESULTS", tmp_path)
     assert CliRunner().invoke(main, ["--quick"]).exit_code == 0
     assert list(tmp_path.iterdir()) == []

@@ -32,5 +32,5 @@ def test_documents_of_the_same_name_are_replaced(tmp_path: Path) -> None:
 
 
 def test_a_document_without_text_raises_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="1 of 6 documents were not indexed, the first is 'empty': empty: no text"):
+    with pytest.raises(DatasetError, match="1 documents were not indexed, the first is 'empty': empty: no text"):
         index_documents(tmp_path / "a.lm", [*make_corpus(5), make_document("empty", " ")], FakeEncoder())

@@ -24,7 +24,7 @@ def runs_in(folder: Path) -> list[Run]:
 
 
 def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None:
-    run, rankings = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30, 20.0), trial)
+    run, rankings = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30), trial)
     assert [doc_id for doc_id, _ in rankings["cat"]] == ["kitten", "dog", "rocket"]
     assert [doc_id for doc_id, _ in run.cases[0].ranking] == ["kitten", "rocket", "cat"]
     assert run.case_ids == ["dog", "cat"]

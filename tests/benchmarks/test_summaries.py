@@ -15,7 +15,7 @@ from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
-from benchmarks.tables.summaries import SummaryDetails, summary_table
+from benchmarks.tables.quality import SummaryDetails, summary_table
 from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
 from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
@@ -70,7 +70,7 @@ def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) ->
 def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: Path, bert_folder: Path) -> None:
     options = ["--split", "cl2018train", "--systems", "evidence,document", "--encoder", str(bert_folder)]
     write_citations(data)
-    given = [task, *options, "--exact", "--data", str(data), "--work", str(tmp_path), "--out", str(tmp_path / "out")]
+    given = [task, *options, "--data", str(data), "--work", str(tmp_path), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| System", "| ---", "| document, bert", "| evidence, bert"]
@@ -93,7 +93,7 @@ def test_few_candidates_are_ranked_by_an_exact_search(
     write_citations(data)
     scisumm = open_scisumm("cl2018train", data)
     trial = make_trial("citing-drawn", scisumm, 1, origin)
-    for system, _ in prepared_systems(["evidence"], trial, str(bert_folder), tmp_path, exact=False):
+    for system, _ in prepared_systems(["evidence"], trial, str(bert_folder), tmp_path):
         assert system.settings["exact"] is True
         ranker = CandidateRanker(system, scisumm.summaries, trial.depth)
         assert all(question.relevant <= set(ranker.rank(question)) for question in trial.draws[0])

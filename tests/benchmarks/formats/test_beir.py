@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.formats.beir import is_beir, open_beir, read_qrels, read_texts
-from benchmarks.formats.lines import FormatError
+from benchmarks.formats.trec import FormatError
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 

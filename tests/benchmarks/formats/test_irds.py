@@ -9,7 +9,7 @@ import pytest
 from benchmarks import datasets, packages
 from benchmarks.datasets import open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.formats.beir import open_irds
-from benchmarks.formats.lines import FormatError
+from benchmarks.formats.trec import FormatError
 from engine.errors import MissingExtra
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.formats.lines import FormatError, columns, read_lines, whole_number
+from benchmarks.formats.trec import FormatError, columns, read_lines, whole_number
 
 
 @pytest.mark.parametrize("name", ["plain.txt", "packed.txt.gz"])

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.formats.lines import FormatError
-from benchmarks.formats.trec import read_qrels, read_run, write_qrels, write_run
+from benchmarks.formats.trec import FormatError, read_qrels, read_run, write_qrels, write_run
 
 
 def test_a_run_has_six_columns(tmp_path: Path) -> None:

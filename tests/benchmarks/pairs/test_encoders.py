@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pairs.encoders import (
+    RECIPES,
     Comparer,
     Comparison,
     Objectives,
@@ -17,9 +18,9 @@ from benchmarks.pairs.encoders import (
     mean_best_match,
     n_chunks,
     pair_task,
+    recipe,
     trained_scorer,
 )
-from benchmarks.pairs.recipes import RECIPES, recipe
 from benchmarks.pairs.scoring import Budget, Fit, Pair, PairScorer, accuracy_threshold, judge
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import unit
@@ -81,11 +82,7 @@ def test_an_encoder_without_a_pair_head_is_refused(mean_encoder: MeanEncoder) ->
 
 
 DOCUMENTS = texts()
-
-
 BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
-
-
 SMITH = {
     "block_tokens": "12",
     "max_blocks": "4",
@@ -97,11 +94,7 @@ SMITH = {
     "document_ffn": "64",
     "document_positions": "4",
 }
-
-
 COLDE = {"chunk_tokens": "12", "max_chunks": "2", "lstm_width": "16", "projection_width": "24"}
-
-
 TDE = {"n_topics": "3", "topic_width": "6", "topic_hidden_width": "8", "min_df": "1", "max_df": "1.0"}
 
 

@@ -106,17 +106,6 @@ def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
     assert facts.begins_with.startswith(f"{bert_folder.name}@")
 
 
-def test_a_quick_run_writes_no_record_and_a_full_run_does(
-    linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmarks.measurement.RESULTS", tmp_path / "results")
-    done = run(linked, "--systems", "bm25", "--quick")
-    assert "**linked_quick**, protocol aan" in done.output
-    assert not (tmp_path / "results").exists()
-    run(linked, "--systems", "bm25")
-    assert len(written(tmp_path / "results")) == 1
-
-
 def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

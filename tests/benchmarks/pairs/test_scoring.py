@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 from benchmarks.pairs.scoring import accuracy_threshold, f1_threshold, is_correct, judge
 
 LABELS = np.array([True, False, True, True, False, False])
-
-
 SCORES = np.array([0.9, 0.8, 0.7, 0.4, 0.3, 0.1])
 
 

@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.datasets import Dataset, open_dataset
 from benchmarks.peers.peer import PeerConfig
-from benchmarks.speed.ways import Job, Sample, draw_sample
+from benchmarks.speed.encode import Job, Sample, draw_sample
 from engine.encoders.loading import load_encoder
 
 _WORDS = "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long".split()

@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 from benchmarks.isolation import Memory
 from benchmarks.runs import read_runs
 from benchmarks.speed import encode
-from benchmarks.speed.encode import main
-from benchmarks.speed.ways import TITLES
+from benchmarks.speed.encode import TITLES, main
 
 pytest.importorskip("sentence_transformers")
 

@@ -12,8 +12,17 @@ from click.testing import CliRunner
 from benchmarks.isolation import Memory
 from benchmarks.runs import read_run, run_files
 from benchmarks.speed import growth
-from benchmarks.speed.grown import COPY_MARK, Source, grow, made_documents, principal_directions, turned
-from benchmarks.speed.growth import draw_names, exact_answers, main
+from benchmarks.speed.growth import (
+    COPY_MARK,
+    Source,
+    draw_names,
+    exact_answers,
+    grow,
+    made_documents,
+    main,
+    principal_directions,
+    turned,
+)
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
@@ -110,7 +119,7 @@ def test_an_index_is_grown_published_and_searched(
 
     monkeypatch.setattr(growth, "run_fresh", run_here)  # processes would take minutes to start
     options = ["--chunks", "2500", "--queries", "3", "--cap", "4GiB"]
-    places = ["--quick", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(real_folder), *options, *places])
     assert done.exit_code == 0, done.output
     (run,) = map(read_run, run_files(tmp_path / "out"))

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.peers.peer import PeerConfig
-from benchmarks.speed.ways import (
+from benchmarks.speed.encode import (
     Job,
     Sample,
     batches,
