@@ -13,15 +13,15 @@ N_WORDS = 200_000
 _SENTENCE = "The quick brown fox jumps over the lazy old dog. "  # 10 words
 
 
-def long_reading(encoder_folder: Path, answer: Path) -> None:
-    """Write the number of tokens read, of chunks, and of MiB by which the process grew at its peak."""
-    encoder = load_trainable(str(encoder_folder), device="cpu", dtype=torch.float32)
+def long_reading(encoder_folder: str) -> str:
+    """The number of tokens read, of chunks, and of MiB by which the process grew at its peak."""
+    encoder = load_trainable(encoder_folder, device="cpu", dtype=torch.float32)
     encoder.encode([make_document("short", _SENTENCE * 40)])  # what is allocated once
     before = _memory_mib("VmRSS")
     document = make_document("long", [("", _SENTENCE * 200) for _ in range(N_WORDS // 2000)])
     (encoded,) = encoder.encode([document])
     grown = _memory_mib("VmHWM") - before
-    answer.write_text(f"{encoded.coverage.tokens_read} {len(encoded.chunks)} {grown}")
+    return f"{encoded.coverage.tokens_read} {len(encoded.chunks)} {grown}"
 
 
 def _memory_mib(entry: str) -> int:
