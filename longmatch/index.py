@@ -25,6 +25,7 @@ from longmatch.writing import progress_log
 if TYPE_CHECKING:
     import pyarrow
 
+    from engine.citing import CitingDocument
     from engine.report.arrow import What
     from engine.views import Pairs
     from indexer.building.builder import EncodeNow
@@ -354,6 +355,19 @@ class Index:
             QueryError: there is no such document.
         """
         return self.opened.document(doc_id)
+
+    def cited_by(self, doc_id: str) -> tuple[CitingDocument, ...]:
+        """The documents whose text names a document by an identifier, with the citing sentences.
+
+        Identifiers are numbers of RFCs, PEPs, EIPs and patents, DOIs, arXiv ids, and places of cases in reporters, from
+        the metadata, the doc_id and the title of the document. All texts of the index are read.
+
+        Raises:
+            QueryError: there is no such document, or nothing identifies it.
+        """
+        from engine.citing import cited_by
+
+        return cited_by(self.opened, doc_id)
 
     def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
         """Cosines of all sections of a query with all sections of an indexed document.

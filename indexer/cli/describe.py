@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.citing import Citation, cited_by
 from engine.errors import QueryError
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
@@ -21,6 +22,7 @@ from indexer.cli.terminal import counted
 _N_NAMED = 3  # headings that an error suggests
 _EXAMPLE_COLUMNS = 40
 _MAX_COLUMNS = 400  # of a metadata value; --json has all of it
+_MAX_HEADING_COLUMNS = 60
 
 
 def describe_index(index: Index, as_json: bool) -> list[Line]:
@@ -100,6 +102,31 @@ def list_failures(index: Index, as_json: bool) -> list[Line]:
     if as_json:
         return _json([{"source": source, "reason": reason} for source, reason in failures])
     return [line(Run(source, Style.TITLE), f": {reason}") for source, reason in failures] or [line("none")]
+
+
+def list_citing(index: Index, doc_id: str, as_json: bool) -> list[Line]:
+    """The documents that name a document, with the citing sentences."""
+    found = cited_by(index, doc_id)
+    if as_json:
+        return _json(
+            [
+                {"id": citing.document.doc_id, "title": citing.document.title, "source": citing.document.source}
+                | {"citations": [_citation(citation) for citation in citing.citations]}
+                for citing in found
+            ]
+        )
+    lines = []
+    for citing in found:
+        lines.append(line(Run(citing.document.doc_id, Style.TITLE), f"  {citing.document.title}"))
+        for citation in citing.citations:
+            sentence = shortened(" ".join(citation.text.split()), _MAX_COLUMNS)
+            lines.append(line(f"    {shortened(citation.heading, _MAX_HEADING_COLUMNS)}: {sentence}"))
+    return lines or [line("no document names it")]
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    values = {"name": citation.name, "section": citation.section, "heading": citation.heading}
+    return values | {"start": citation.span.start, "end": citation.span.stop, "text": citation.text}
 
 
 def list_documents(index: Index, as_json: bool) -> list[Line]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--documents", is_flag=True, help="List all documents.")
 @click.option("--fields", is_flag=True, help="List the metadata fields for filters, with types and examples.")
 @click.option("--failures", is_flag=True, help="List the documents that could not be indexed, with reasons.")
+@click.option("--cited-by", is_flag=True, help="List the documents that name DOC_ID, with the citing sentences.")
 @click.option("--text", is_flag=True, help="Print the text of DOC_ID as it was read.")
 @click.option(
     "--section", metavar="N|HEADING", help="Print one section, by its number, its heading or a part of its heading."
@@ -35,6 +36,7 @@ def show(
     documents: bool,
     fields: bool,
     failures: bool,
+    cited_by: bool,
     text: bool,
     section: str | None,
     page: int | None,
@@ -49,11 +51,17 @@ def show(
         longmatch show papers.lm
         longmatch show papers.lm --documents
         longmatch show papers.lm peps/pep-0484.md --section Rationale
+        longmatch show papers.lm peps/pep-0484.md --cited-by
     """
     _check_options(
         doc_id,
         of_index={"--documents": documents, "--fields": fields, "--failures": failures},
-        of_document={"--text": text, "--section": section is not None, "--page": page is not None},
+        of_document={
+            "--cited-by": cited_by,
+            "--text": text,
+            "--section": section is not None,
+            "--page": page is not None,
+        },
     )
     from indexer.cli import describe
     from indexer.cli.terminal import echo_text
@@ -72,6 +80,8 @@ def show(
             echo_text(describe.passage_text(describe.section_texts(opened.document(doc_id), section), as_json))
         elif page is not None:
             echo_text(describe.passage_text([describe.page_text(opened.document(doc_id), page)], as_json))
+        elif cited_by:
+            show_lines(describe.list_citing(opened, doc_id, as_json))
         else:
             show_lines(describe.describe_document(opened, doc_id, text, as_json))
 

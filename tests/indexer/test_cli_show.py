@@ -81,6 +81,7 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
         (["pages.pdf", "--page", "0"], 2, "0 is not in the range"),
         (["fox.md", "--page", "1", "--text"], 2, "exclude each other"),
         (["--fields", "--failures"], 2, "exclude each other"),
+        (["fox.md", "--cited-by"], 1, "'fox.md' has no identifier"),
         (["--section", "2"], 2, "--section needs a DOC_ID"),
         (["fox.md", "--fields"], 2, "--fields shows all of INDEX"),
     ],
