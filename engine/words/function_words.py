@@ -69,7 +69,7 @@ def _function_words(language: str) -> frozenset[str]:
         case "thai":
             return frozenset(_THAI.split())
         case _:
-            return stop_words_of(language) | frozenset(_listed(language))
+            return stop_words_of(language) or frozenset(_listed(language))
 
 
 def _listed(language: str) -> set[str]:

@@ -35,6 +35,15 @@ _ADDED = {
     "turkish": "ancak bütün değil diğer göre her herkes kadar olan olarak olduğu olup onun sonra şekilde",
 }
 
+# Nouns and verbs that the lists have had since 2025; see findings/stop-words-content-words.sh.
+_CONTENT = {
+    "french": "essai pièce",
+    "italian": "comprare gente lavoro nome persone",
+    "portuguese": "caminho corrente horas nome povo tempo trabalhar trabalho valor verdade",
+    "spanish": "emplean emplear empleo fuerza intento sentido tiempo total trabaja trabajan trabajar trabajo usar uso "
+    "valor verdad",
+}
+
 # Characters of each script that is segmented into bigrams: those written without spaces, and Hangul, whose particles
 # join the word before them.
 _SCRIPTS = {
@@ -102,7 +111,7 @@ def _listed(language: str) -> frozenset[str]:
     words = stop_words.get_stop_words(language) + _ADDED.get(language, "").split()
     if language == "turkish":
         words = [word.translate(_LATIN_5) for word in words]
-    return frozenset(normal_form(word, language) for word in words)
+    return frozenset(normal_form(word, language) for word in words) - set(_CONTENT.get(language, "").split())
 
 
 def normal_form(word: str, language: str) -> str:

@@ -90,6 +90,8 @@ def test_every_language_has_its_stop_words() -> None:
 def test_broken_lists_of_stop_words_are_repaired() -> None:
     assert {"şey", "altı", "için"} <= stop_words_of("turkish") and "þey" not in stop_words_of("turkish")
     assert {"και", "του", "είναι"} <= stop_words_of("greek")
+    for language, content in (("spanish", {"trabajo", "valor"}), ("portuguese", {"trabalho"}), ("italian", {"lavoro"})):
+        assert not content & stop_words_of(language) and {"con", "com"} & stop_words_of(language)
 
 
 def test_a_normal_form_is_composed_and_in_lower_case() -> None:
