@@ -53,6 +53,8 @@ def read_contents(path: Path, doc_ids: Sequence[str]) -> Contents:
 
 
 def _vectors(snapshot: IndexSnapshot, position: int) -> bytes:
+    if not snapshot.is_encoded(position):
+        return b""
     chunks, _ = snapshot.chunk_vectors(np.array([position]))
     document = snapshot.document_vectors[position : position + 1]
     return b"".join(np.asarray(rows).tobytes() for rows in (document, snapshot.section_vectors(position), chunks))

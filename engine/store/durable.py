@@ -185,5 +185,8 @@ def appearing(out: Path) -> Iterator[Path]:
         yield folder
         if out.exists():
             out.rmdir()
+        for path in (folder, *folder.rglob("*")):
+            if path.is_dir():  # what is written into a folder syncs its files, not the name of the folder
+                fsync_folder(path)
         folder.rename(out)
         fsync_folder(out.parent)

@@ -121,6 +121,7 @@ def _set_aside(folder: Path, report: RepairReport) -> None:
             while target.exists():
                 target = target.with_name(f"{target.name}~")
             target.parent.mkdir(exist_ok=True)
+            fsync_folder(folder)
             (folder / finding.where).rename(target)
             fsync_folder(target.parent)
             report.mended.append(f"{finding.where}: moved to {target.relative_to(folder)}, as no document names it")

@@ -145,15 +145,11 @@ def in_a_process(*arguments: object) -> int | None:
 
 
 def documents_of(path: Path) -> dict[str, bytes]:
-    """The vectors of each document that a reader sees; {} where there is no index yet, or it is refused.
-
-    A document that waits for its vectors reads as zeros, and counts as one without vectors.
-    """
+    """The vectors of each document that a reader sees; {} where there is no index yet, or it is refused."""
     try:
-        seen = read_contents(path, []).documents
+        return {name: contents.vectors for name, contents in read_contents(path, []).documents.items()}
     except EngineError:
         return {}
-    return {name: contents.vectors if any(contents.vectors) else b"" for name, contents in seen.items()}
 
 
 def contents_of(path: Path) -> Contents:
