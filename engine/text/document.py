@@ -169,7 +169,7 @@ def assemble(
     )
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=4)  # of texts: a query and a target alternate
 def _printed_pins(text: str) -> tuple[tuple[tuple[int, str], ...], ...]:
     """The marks of paragraphs and of star pages in a text, with their places; most texts have none of their signs."""
     return tuple(

@@ -135,7 +135,7 @@ def _in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> Non
 def few_arenas() -> None:
     """Let threads share the memory that malloc keeps, where that is glibc's."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def return_memory() -> None:
