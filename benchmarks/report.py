@@ -179,7 +179,7 @@ def _check(after: Mapping[Path, str], runs: Sequence[Run]) -> None:
     stale = [file.name for file in after if after[file] != committed[file]]
     if stale:
         raise click.ClickException(
-            f"drawn anew, these would change: {', '.join(stale)}; run python -m benchmarks report"
+            f"these files differ from what the runs give: {', '.join(stale)}; draw them: python -m benchmarks report"
         )
     if missing := not_shown(after.values(), runs):
         blocks = ", ".join(f"<!-- results:{name} -->" for name in missing)

@@ -88,7 +88,7 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Run
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert (stale.exit_code, stale.stderr) == (
         1,
-        "Error: drawn anew, these would change: README.md; run python -m benchmarks report\n",
+        "Error: these files differ from what the runs give: README.md; draw them: python -m benchmarks report\n",
     )
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
@@ -110,7 +110,8 @@ def test_check_fails_for_a_task_that_no_table_shows(tmp_path: Path, records: lis
     assert not_shown([README], records) == []
     (tmp_path / "OTHER.md").write_text("<!-- results:search -->\nold\n<!-- /results -->\n")
     options += ["--page", str(tmp_path / "OTHER.md")]
-    assert "drawn anew, these would change: OTHER.md" in CliRunner().invoke(main, [*options, "--check"]).stderr
+    stale = CliRunner().invoke(main, [*options, "--check"])
+    assert "these files differ from what the runs give: OTHER.md" in stale.stderr
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
     assert "| pets, CPU, lists |" in (tmp_path / "OTHER.md").read_text()
