@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.tables.pivot import measured, origins, p_cells, present
+from benchmarks.tables.pivot import origins, p_cells, present
 from indexer.origin import Origin
 
 
@@ -36,14 +36,6 @@ def test_commands_that_differ_in_encoders_are_one_where_the_program_takes_severa
         f"- `{explained} --encoder a`",
         f"- `{explained} --encoder b`",
     ]
-
-
-def test_commits_stand_with_their_machine(origin: Origin) -> None:
-    elsewhere = replace(origin, machine=replace(origin.machine, cores=16, gpu="A GPU"))
-    assert measured([One(origin), One(elsewhere)]) == (
-        "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB; commit 0123456789 on A Processor, 16 cores, "
-        "24 GiB, A GPU."
-    )
 
 
 def test_a_command_whose_program_is_gone_is_repeated_at_its_commit(origin: Origin) -> None:

@@ -62,7 +62,10 @@ def test_check_fails_until_the_pictures_of_a_page_are_drawn(tmp_path: Path, orig
     picture = tmp_path / "pictures" / "retrieval-light.svg"
     picture.write_text(picture.read_text().replace("bm25", "bm24"))
     stale = CliRunner().invoke(main, [*options, "--check"])
-    assert (stale.exit_code, "these files differ from what the runs give: retrieval-light.svg" in stale.stderr) == (1, True)
+    assert (stale.exit_code, "these files differ from what the runs give: retrieval-light.svg" in stale.stderr) == (
+        1,
+        True,
+    )
     with pytest.raises(ReportError, match="there is no picture 'cats'; name one of retrieval, peers"):
         pictures_of(page, 'srcset="pictures/cats-dark.svg"', [])
     assert all(len(one.labels) for one in PICTURES.values())

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.report import TABLES
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
-from benchmarks.tables.quality import buckets, length_table, overview_table, parts_table, saw_corpus
+from benchmarks.tables.quality import buckets, length_table, overview_table, saw_corpus
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -25,16 +24,6 @@ def runs(origin: Origin) -> list[Run]:
     ]
 
 
-def test_the_overview_has_a_row_for_each_system_the_best_first(runs: list[Run]) -> None:
-    assert overview_table(runs).splitlines()[:5] == [
-        "| System | Saw the corpus | proposals (8) | rfc (8) |",
-        "| --- | --- | --- | --- |",
-        "| evidence, mean |  | **0.750** | **0.750** |",
-        "| document, mean |  | 0.500 | 0.500 |",
-        "| bm25 |  | 0.250 | 0.250 |",
-    ]
-
-
 def test_systems_not_significantly_behind_the_best_are_marked(runs: list[Run], origin: Origin) -> None:
     runs[1] = made_run("document", [1.0, 0.0] * (N // 2), origin, "rfc", encoder="mean@0f")
     assert "| document, mean |  | 0.500 | 0.500 = |" in overview_table(runs)
@@ -43,13 +32,6 @@ def test_systems_not_significantly_behind_the_best_are_marked(runs: list[Run], o
 def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
     assert "document" not in overview_table([run for run in runs if run is not runs[1]])
     assert "bm25" not in overview_table([*runs[:2], *runs[3:]])
-
-
-def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:
-    titles = [replace(run, variant="title", details={"part": "title"}) for run in runs]
-    assert "| System | Saw the corpus | proposals, title (8) | rfc, title (8) |" in parts_table(titles)
-    assert TABLES["parts"].shown([*runs, *titles]) == titles
-    assert TABLES["overview"].shown([*runs, *titles]) == runs
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.lexical import BM25
-from benchmarks.runs import Case, Run, read_run, run_files
+from benchmarks.runs import read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
-from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
-from benchmarks.tables.quality import SummaryDetails, summary_table
+from benchmarks.tables.quality import SummaryDetails
 from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
 from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
@@ -127,33 +124,3 @@ def test_mistakes_are_reported_in_one_line(data: Path) -> None:
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
     expected = "Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one"
     assert expected in error_of("citing-drawn")
-
-
-def made(system: str, values: list[float], origin: Origin, *, groups: str = "abcdef", **details: Any) -> Run:  # noqa: ANN401
-    """Six summaries, with the same P@5 and P@1."""
-    name, _, encoder = system.partition(", ")
-    cases = [
-        Case(id=str(number), values={"P@5": value, "P@1": value}, group=group)
-        for number, (value, group) in enumerate(zip(values, groups, strict=True))
-    ]
-    named = {"task": "summaries", "dataset": "clscisumm@0", "split": "cl2018train", "system": name}
-    drawn = replace(SummaryDetails("citing-drawn", False, 20.0, 20, {"P@5": 0.01}), **details)
-    return Run(**named, encoder=encoder and f"{encoder}@1", details=asdict(drawn), origin=origin, cases=cases)
-
-
-def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> None:
-    bm25, fair, good = [0.2] * 6, [0.2] * 3 + [0.4] * 3, [0.8] * 6
-    runs = [made("bm25", bm25, origin), made("tfidf", fair, origin), made("document, good", good, origin)]
-    other = made("tfidf", bm25, origin, name="citing", deviations={}, n_draws=1)
-    lines = summary_table([*runs, other]).splitlines()
-    p_good, p_fair = (f"{p:.3f}" for p in holm([randomization_p(values, bm25) for values in (good, fair)]))
-    # The questions of the other run make another table, which is the first.
-    first, second = (at for at, line in enumerate(lines) if line == "| System | P@5 [95 %] | P@1 | p, BM25 |")
-    assert lines[first + 2] == "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |"
-    assert lines[second + 2 : second + 5] == [
-        f"| document, good | 0.800 ± 0.010 [0.800, 0.800] | 0.800 | {p_good} |",
-        "| bm25 | 0.200 ± 0.010 [0.200, 0.200] | 0.200 |  |",
-        f"| tfidf | 0.300 ± 0.010 [0.233, 0.367] | 0.300 | {p_fair} |",
-    ]
-    assert "20 candidates each, mean and standard deviation of 20 draws" in lines[second + 6]
-    assert lines[-1].startswith("Measured: commit 0123456789")

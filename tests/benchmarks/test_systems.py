@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.systems import DocumentCosine, Evidence
+from benchmarks.systems import DocumentCosine, Evidence, training_pairs
 from engine.index import Index
 from engine.text.document import Document
 from tests.fakes import FakeEncoder
@@ -54,3 +54,18 @@ def test_an_encoded_query_scores_as_its_stored_copy(built: Index, corpus: list[D
     system = DocumentCosine(built, "fake")
     stored, encoded = (dict(system.search(query, k=60)) for query in (corpus[7], replace(corpus[7], doc_id="draft")))
     np.testing.assert_allclose([stored[doc_id] for doc_id in stored], [encoded[doc_id] for doc_id in stored], atol=1e-6)
+
+
+def test_the_bundled_encoder_learned_from_four_corpora() -> None:
+    assert training_pairs("longmatch-minilm") == {
+        "rfc": 20613,
+        "wikipedia_seealso": 3622,
+        "clscisumm": 1950,
+        "proposals": 3139,
+    }
+
+
+def test_a_folder_without_our_model_card_has_no_training_pairs(tmp_path: Path) -> None:
+    assert training_pairs(str(tmp_path)) == {}
+    (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
+    assert training_pairs(str(tmp_path)) == {}

@@ -64,31 +64,6 @@ def test_an_encoder_is_compared_with_its_backbone_over_the_queries_of_all_corpor
     assert lines[4].startswith("| smith | - | 0.100 [0.100, 0.100] | 0.100 |  |")
 
 
-def test_seeds_of_training_are_one_row(origin: Origin) -> None:
-    runs = [
-        of_encoder("all-MiniLM-L6-v2", [0.2, 0.4], origin, "rfc_part"),
-        of_encoder("colde", [0.4, 0.8], origin, "rfc_part"),
-        of_encoder("colde-seed1", [0.2, 0.6], origin, "rfc_part"),
-    ]
-    lines = architectures_table(runs).splitlines()
-    assert lines[2].startswith("| colde | 0.500 [0.300, 0.700] | 0.500 ± 0.141 (2 seeds) | +0.200 (0.5")
-
-
-def test_reranked_targets_are_compared_with_words_and_with_the_best_order(origin: Origin) -> None:
-    whole, first = (asdict(ArchitectureDetails(240, 1000, None, depth)) for depth in (0, 20))
-    given = {"task": "architectures", "details": whole}
-    runs = [
-        made_run("words", [0.2, 0.4], origin, "rfc_part", **given),
-        made_run("han", [0.1, 0.1], origin, "rfc_part", **given),
-        made_run("han", [0.1, 0.4], origin, "rfc_part", **{**given, "details": first, "variant": "first20"}),
-    ]
-    vectors, again = architectures_table(runs).split("| Re-ranked |")
-    assert vectors.count("| han |") == 1 and "| han | 0.100 " in vectors
-    rows = [line for line in again.splitlines() if line.startswith("| ")]
-    assert [row.split(" | ")[0] for row in rows[1:]] == ["| at best", "| words", "| han"]
-    assert "| han | 0.250 [0.100, 0.400] | 0.250 | -0.050 (1.000) |" in again
-
-
 def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25,words", "--documents", "20", "--words", "50"]
     places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]

@@ -41,27 +41,6 @@ def row_of(table: str, ordering: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_orderings_are_confirmed_contradicted_or_undecided(origin: Origin) -> None:
-    good, bad, level = [True] * 20, [False] * 20, [True] * 19 + [False]
-    runs = [
-        pairs_run("colde", good, origin),
-        pairs_run("han", bad, origin),
-        pairs_run("dssm", level, origin),
-        pairs_run("smith-wp-sp", bad, origin),
-        pairs_run("smash", good, origin),
-        pairs_run("smith-wp-sp", good, origin, size_combination="mean", size_width="384"),
-    ]
-    table = orderings_table(runs)
-    assert row_of(table, "colde above han") == [
-        *("CoLDE, table 2", "colde above han", "pairs", "0.742, 0.664", "1.000, 0.000", "1, 1", "< 0.001", "confirmed")
-    ]
-    assert row_of(table, "colde above dssm")[-2:] == ["1.000", "undecided"]
-    assert row_of(table, "smith-wp-sp above smash")[-1] == "contradicted"
-    assert row_of(table, "smith-wp-sp above smith-wp-sp-mean")[-1] == "contradicted"
-    assert "smith-wp-sp above han" in table
-    assert "smith-np" not in table  # has no run
-
-
 def probe_run(encoder: str, draws: list[float], origin: Origin, *, c: float = 1.0) -> Run:
     """A run of a probe of one document, with the accuracies of draws of five labels."""
     few = {"5": {"accuracy": draws, "macro_f1": draws}}
@@ -76,13 +55,6 @@ def probe_run(encoder: str, draws: list[float], origin: Origin, *, c: float = 1.
         origin=origin,
         cases=[Case(id="a", values={"accuracy": 1.0})],
     )
-
-
-def test_few_labels_are_compared_draw_by_draw(origin: Origin) -> None:
-    table = orderings_table([probe_run("docsplit", [0.9] * 10, origin), probe_run("ct", [0.6] * 10, origin)])
-    rows = [line for line in table.splitlines() if "| docsplit above ct |" in line]
-    assert len(rows) == 2  # all labels and few labels
-    assert rows[1].endswith("| 0.869, 0.596 | 0.900, 0.600 | 1, 1 | 0.004 | confirmed |")
 
 
 def test_seeds_of_a_system_are_tested_as_their_mean(origin: Origin) -> None:

@@ -52,23 +52,6 @@ def rows_of(table: str) -> list[list[str]]:
     return [cells for cells in rows if cells[0] not in ("Scorer", "---", "always a match")]
 
 
-def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) -> None:
-    records = [pairs_run(origin, "bm25", WORSE), learned(pairs_run(origin, "mine", BETTER))]
-    lines = pairs_table(records).splitlines()
-    assert lines[0] == (
-        "**pets**, protocol aan, no document in two splits; pairs: train 40 of 1,030 documents, valid 6 of 7 "
-        "documents, test 6 of 8 documents. Budget: 1,000 steps of 32 pairs."
-    )
-    assert lines[2] == "| Scorer | Accuracy [95 %] | P | R | F1 | AUC | F1 at best F1 | Steps | p, bm25 |"
-    assert lines[4] == "| mine | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1,000 (800) | 0.500 |"
-    assert lines[5].startswith("| bm25 | 0.667 [")
-    assert lines[5].endswith("| 0.667 | 0.667 | 0.667 | 0.722 | 0.667 |  |  |")
-    assert lines[6] == "| always a match | 0.500 | 0.500 | 1.000 | 0.667 | 0.500 | 0.667 |  |  |"
-    assert lines[8:11] == ["Run again:", "", "- `python -m benchmarks run retrieval pets`"]
-    assert lines[12].startswith("Measured: commit 0123456789 on A Processor")
-    assert lines[-1].startswith("P, R and F1 are of the class of matches.")
-
-
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:
     records = [pairs_run(origin, name, scores) for name, scores in (("bm25", BETTER), ("b", WORSE), ("c", WORST))]
     lines = pairs_table(records).splitlines()
@@ -107,25 +90,6 @@ def test_seeds_are_one_row_of_means(origin: Origin) -> None:
     rival = pairs_run(origin, "bm25", WORST)
     # Over both seeds four pairs are always right, and two half of the time: all six differ from the rival.
     assert rows_of(pairs_table([*records, rival]))[0][-1] == "0.031"
-
-
-def test_the_row_of_a_colde_shows_the_length_of_its_chunks(origin: Origin) -> None:
-    run = replace(pairs_run(origin, "colde", BETTER), settings={"size_chunk_tokens": "126"})
-    assert [row[0] for row in rows_of(pairs_table([run]))] == ["colde, chunks of 126 tokens"]
-
-
-def test_a_row_shows_encoder_seed_and_chosen_settings(origin: Origin) -> None:
-    record = replace(pairs_run(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
-    others = [replace(record, encoder="yours@0b"), changed(record, chosen={"training_tokens": 4000})]
-    labels = {row[0] for row in rows_of(pairs_table([record, *others]))}
-    assert labels == {"cosine, mine, seed 2", "cosine, yours, seed 2", "cosine, mine, training_tokens 4000, seed 2"}
-
-
-def test_scorers_that_take_unlabelled_pairs_for_mismatches_are_marked(origin: Origin) -> None:
-    record = learned(pairs_run(origin, "colde", BETTER))
-    marked = pairs_table([replace(record, settings={"labels_alone": False})])
-    assert "| colde* |" in marked and "* also uses unlabelled pairs of a batch as mismatches.\n" in marked
-    assert "| colde |" in pairs_table([replace(record, settings={"labels_alone": True})])
 
 
 def test_lost_pairs_and_steps_of_pretraining_are_shown(origin: Origin) -> None:

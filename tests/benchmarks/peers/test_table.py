@@ -51,21 +51,6 @@ def made(origin: Origin) -> Made:
     return run
 
 
-def test_the_row_of_a_peer_has_its_ratios_to_longmatch(made: Made) -> None:
-    ours, other = made("longmatch", OURS), made("txtai", TXTAI)
-    lines = peers_table([other, ours]).splitlines()
-    assert lines[2].startswith(
-        "| pets, test (2) | longmatch* | 0.750 [0.500, 1.000] | 0.750 | 0.750 | 0.750 |  | 2,000 | "
-    )
-    assert lines[3] == (
-        "| pets, test (2) | txtai | 0.750 [0.500, 1.000] | 0.750 | 0.750 | 0.750 | 1.000 | 2,000 | 61.7 (0.50) "
-        "| 50.0 / 60.0 / 70.0 (2.50) | 1.0 (0.25) | 450 (1.50) | 200 (1.00) |"
-    )
-    assert ("- pets, test: 1,234 documents, rankings to depth 100, bert@01 in bfloat16, 2 threads, txtai 9.0.") in lines
-    assert ours.name == "pets-longmatch-bert-bfloat16-threads2-k100-test"
-    assert " txtai: colbert@02." in peers_table([ours, replace(other, encoder="colbert@02")])
-
-
 def test_without_a_run_of_longmatch_on_the_same_machine_there_are_no_ratios(made: Made) -> None:
     ours, other = made("longmatch", OURS), made("txtai", TXTAI)
     alone = peers_table([other]).splitlines()[2]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+
+from engine.encoders.encoder import EncodedDocument
+from engine.encoders.explanation import ModelExplanation
+from engine.text.document import Document
+from tests.fakes import FakeEncoder
 
 COMMON = (
     "the of and in we is was old young fox dog river house bank light dark model vector search long document "
@@ -63,3 +69,17 @@ def write_faceted(folder: Path) -> Path:
         splits |= {facet: ["q", "far"], f"{facet}_fold1_test": ["q"], f"{facet}_fold2_test": ["far"]}
     (folder / "splits.json").write_text(json.dumps(splits))
     return folder
+
+
+class Explaining(FakeEncoder):
+    cannot_explain = None
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        mine, *theirs = self.encode([query, *targets])
+        return [explanation(query, mine, target, own) for target, own in zip(targets, theirs, strict=True)]
+
+
+def explanation(query: Document, mine: EncodedDocument, target: Document, own: EncodedDocument) -> ModelExplanation:
+    cosines = mine.chunks @ own.chunks.T
+    sides = (query, mine.chunk_spans, cosines.sum(axis=1)), (target, own.chunk_spans, cosines.sum(axis=0))
+    return ModelExplanation.of_chunks("made", "", *sides, cosines)

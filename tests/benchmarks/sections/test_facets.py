@@ -34,7 +34,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.views import Result
 from indexer.origin import Origin
-from tests.benchmarks.sections.explaining import Explaining
+from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder
 
@@ -248,13 +248,6 @@ def test_an_abstract_that_is_the_query_of_two_facets_counts_as_one_case(origin: 
     once = row_of(made_runs(origin, "method"), "| mean (5) | facet to any |")
     twice = row_of(made_runs(origin, "method", "result"), "| mean (10) | facet to any |")
     assert twice == once.replace("mean (5)", "mean (10)")
-
-
-def test_a_model_has_a_row_among_the_rankings_and_one_of_largest_pairs(origin: Origin) -> None:
-    assert "model" not in facets_table(made_runs(origin, "method")).lower()
-    runs = made_runs(origin, "method", rankings=tuple(Ranking))
-    assert row_of(runs, "| mean (5) | model |").startswith("| mean (5) | model | 0.325 | 0.325 | 0.325 | 0.325 [")
-    assert row_of(runs, "| mean, model |").startswith("| mean, model | method | 0.750 (4) | 0.250 (4) |")
 
 
 @pytest.mark.slow

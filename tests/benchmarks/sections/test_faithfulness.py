@@ -1,47 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.runs import Case, Run, read_run, run_files
-from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
+from benchmarks.runs import read_run, run_files
 from benchmarks.tasks.faithfulness import main
-from indexer.origin import Origin
 from tests.encoders.tiny import ENCODERS
-
-CURVES = ("deletion", "insertion", "deletion_rank", "insertion_rank")
-MEASURES = (*(f"{name}_area" for name in CURVES), "comprehensiveness", "sufficiency")
-
-
-def made_run(order: str, value: float, origin: Origin) -> Run:
-    details = FaithfulnessDetails("stored", "query", 9, 5, [0, 0.5, 1], {name: [1, value, 0] for name in CURVES})
-    cases = [Case(id=id_, values=dict.fromkeys(MEASURES, round(value + 0.1 * at, 1))) for at, id_ in enumerate("abcde")]
-    given = {"task": "faithfulness", "dataset": "rfc@0", "encoder": "mean@0f", "variant": "chunk-stored-query"}
-    return Run(**given, system=order, details=asdict(details), origin=origin, cases=cases)
-
-
-@pytest.fixture
-def runs(origin: Origin) -> list[Run]:
-    return [made_run("breakdown", 0.1, origin), made_run("cosine", 0.1, origin), made_run("random", 0.5, origin)]
-
-
-def test_a_row_has_the_area_between_two_curves_and_its_test(runs: list[Run], origin: Origin) -> None:
-    start = "| mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 |"
-    # Two of 32 sign patterns are as extreme; Holm's correction multiplies the smallest of six p-values by six.
-    tests = "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |"
-    table = faithfulness_table(runs)
-    assert f"| rfc {start[:-2]} {tests}" in table and "model" not in table
-    table = faithfulness_table(
-        [*runs, *(replace(run, dataset="pets@0") for run in runs), made_run("model", 0.2, origin)]
-    )
-    assert "| breakdown | cosine | random | model | minus random [95 %] | minus random p |" in table
-    assert "| minus model [95 %] | minus model p |" in table
-    # Each of the three rivals is corrected in its own family. Without a model its cells are empty.
-    assert f"| pets {start}  {tests}  |  |" in table
-    assert f"| rfc {start} 0.400 {tests} -0.100 [-0.100, -0.100] | 0.375 |" in table
 
 
 @pytest.mark.slow

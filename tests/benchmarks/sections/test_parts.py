@@ -15,7 +15,7 @@ from engine.views import Hit
 from engine.words.counts import count_words
 from engine.words.places import PAIR
 from engine.words.segmenter import segmenter_of
-from tests.benchmarks.sections.explaining import explanation
+from tests.benchmarks.sections.corpora import explanation
 from tests.fakes import make_document
 
 

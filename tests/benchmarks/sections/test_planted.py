@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError, open_dataset, read_documents
 from benchmarks.prepare import index_documents
-from benchmarks.runs import Case, Run, read_run, run_files
+from benchmarks.runs import read_run, run_files
 from benchmarks.sections.planting import (
     LENGTHS,
     NOT_NAMED,
@@ -33,15 +32,14 @@ from benchmarks.sections.planting import (
     plant,
     shuffle_sentences,
 )
-from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, planted_table
+from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL
 from benchmarks.tasks.planted import main, measure
 from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span
-from indexer.origin import Origin
-from tests.benchmarks.sections.explaining import Explaining
+from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 
@@ -203,61 +201,6 @@ def test_the_first_pair_of_the_encoder_is_compared_with_the_planted_section() ->
     assert not judge_model(model, 0, PLANTED).is_first
     assert not judge_model(model, 1, replace(PLANTED, section=0)).is_first
     assert judge_model(replace(model, pairs=-model.pairs), 1, PLANTED) == NOT_NAMED
-
-
-@pytest.fixture
-def runs(origin: Origin) -> list[Run]:
-    """Three pairs, one for each length; the first is found and named at any damage, the others only as copies."""
-    cases: dict[str, list[Case]] = {EVIDENCE: [], DOCUMENT: []}
-    for (number, length), damage, position in product(enumerate(LENGTHS), Damage, Position):
-        is_found = number == 0 or damage is Damage.COPY
-        labels = {"length": length, "damage": damage.value, "position": position.value}
-        spans = {"iou": 0.5 * is_found, "span_precision": 0.75 * is_found, "span_recall": 0.6 * is_found}
-        evidence = {"rank": 1.0 if is_found else 11.0, "rank_before": 30.0, "is_first": float(is_found), **spans}
-        for system, values in ((EVIDENCE, evidence), (DOCUMENT, {"rank": 20.0, "rank_before": 40.0})):
-            cases[system].append(
-                Case(id=f"{number} {damage} {position}", values=values, labels=labels, group=str(number))
-            )
-    details = PlantedDetails(60, 3, 0.5, {"short": [10, 20], "medium": [30, 30], "long": [1000, 2000]})
-    given = {"task": "planted", "dataset": "rfc@0", "encoder": "mean@0f", "variant": "section-60documents", "split": ""}
-    return [
-        Run(**given, system=system, details=asdict(details), origin=origin, cases=of_system)
-        for system, of_system in cases.items()
-    ]
-
-
-def cells(runs: list[Run], start: str) -> list[str]:
-    rows = [line.strip("| ").split(" | ") for line in planted_table(runs).splitlines() if f"| {start}" in line]
-    assert len(rows) == 1
-    return rows[0]
-
-
-def test_rows_show_how_many_sections_were_found_and_named(runs: list[Run]) -> None:
-    row = cells(runs, "damage: drop 30 %")
-    assert row[:3] == ["rfc (3)", "mean", "damage: drop 30 %"]
-    assert row[3:9] == ["0.333", "0.333 [0.000, 1.000]", "11", "0.000", "0.000", "20"]
-    assert row[10:] == ["0.333 [0.000, 1.000]", "0.167", "0.250", "0.200"]
-    assert cells(runs, "length: long, 1,000 to 2,000 words")[3:6] == ["0.200", "0.200 [0.200, 0.200]", "11"]
-    assert cells(runs, "before planting")[3:9] == ["0.000", "0.000 [0.000, 0.000]", "30", "0.000", "0.000", "40"]
-
-
-def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: list[Run]) -> None:
-    assert "model" not in planted_table(runs).lower()
-    evidence = next(run for run in runs if run.system == EVIDENCE)
-    spans = {"iou": 0.1, "span_precision": 0.2, "span_recall": 0.3}
-    cases = [replace(case, values={"is_first": 0.0, **spans}) for case in evidence.cases]
-    given = [*runs, replace(evidence, system=MODEL, cases=cases)]
-    assert "| Named first [95 %], model | IoU, model | Precision, model | Recall, model | p, named |" in (
-        planted_table(given)
-    )
-    row = cells(given, "damage: copy")
-    assert row[:3] == ["rfc (3)", "mean", "damage: copy"]
-    assert row[10:] == [
-        *("1.000 [1.000, 1.000]", "0.500", "0.750", "0.600", "0.000 [0.000, 0.000]", "0.100", "0.200", "0.300"),
-        "1.000",  # two of eight sign patterns are as extreme; Holm's correction multiplies by eleven
-    ]
-    (before,) = (line for line in planted_table(given).splitlines() if "| before planting" in line)
-    assert [cell.strip() for cell in before.split("|")[11:-1]] == [""] * 9  # nothing is named before it is planted
 
 
 @pytest.mark.slow
