@@ -1,4 +1,7 @@
-"""Checks of this machine: FAISS, torch, device, encoder, SQLite. Never raises."""
+"""Checks of this machine: what is installed and, with `deep`, whether it works. Never raises.
+
+A check of what is installed imports no library: torch takes longer to load than a search.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from engine.environment import installed_faiss, require_one_faiss
+from engine.environment import installed_faiss, installed_version, require_one_faiss
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -35,13 +37,18 @@ _SENTENCES = (
 )
 
 
-def examine() -> Iterator[Check]:
-    """Check everything that a query or a build needs, one item at a time."""
-    yield Check("longmatch", True, _package("longmatch") or "not installed as a package")
+def examine(*, deep: bool = False) -> Iterator[Check]:
+    """Check everything that a query or a build needs, one item at a time.
+
+    Args:
+        deep: also load and try FAISS, torch, GPUs and the bundled encoder.
+    """
+    yield Check("longmatch", True, installed_version("longmatch") or "not installed as a package")
     yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield Check("processor", True, f"{os.cpu_count()} cores")
     yield Check("sqlite", sqlite3.sqlite_version_info >= (3, 38), sqlite3.sqlite_version)
-    for name, check in (("faiss", _faiss), ("torch", _torch), ("gpu search", _gpu_search), ("weights", _weights)):
+    checks = _DEEP if deep else {"faiss": _installed_faiss, "encoder": _installed_encoder, "gpu": _gpu_drivers}
+    for name, check in checks.items():
         yield _guarded(name, check)
 
 
@@ -52,11 +59,28 @@ def _guarded(name: str, check: Callable[[], str]) -> Check:
         return Check(name, False, f"{type(error).__name__}: {error}")
 
 
-def _package(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+def _installed_faiss() -> str:
+    require_one_faiss()
+    name, number = next(iter(installed_faiss().items()))
+    return f"{name} {number}"
+
+
+def _installed_encoder() -> str:
+    """The packages that encode, and whether the bundled parameters are those that were published."""
+    from engine.encoders.files import BUNDLED_NAME, resolve_backbone
+
+    resolve_backbone(BUNDLED_NAME)
+    numbers = {name: installed_version(name) for name in ("openvino", "torch")}
+    packages = " and ".join(f"{name} {number}" for name, number in numbers.items() if number is not None)
+    if not packages:
+        raise EngineError(f"{BUNDLED_NAME} needs OpenVINO or torch; install one: pip install openvino")
+    return f"{BUNDLED_NAME}, checksum as published, with {packages}"
+
+
+def _gpu_drivers() -> str:
+    from engine.encoders.backbone.hardware import has_gpu_driver
+
+    return "a driver is there, see what works with it: longmatch doctor --deep" if has_gpu_driver() else "no driver"
 
 
 def _faiss() -> str:
@@ -130,3 +154,6 @@ def _weights() -> str:
     (precise,) = load_encoder(device="cpu", dtype="float32").encode_segmented([segmented])
     fidelity = float((encoded.chunks * precise.chunks).sum(axis=1).min())
     return f"{usual.name}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"
+
+
+_DEEP = {"faiss": _faiss, "torch": _torch, "gpu search": _gpu_search, "weights": _weights}

@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from engine.errors import EncoderError, EngineError, MissingExtra
 
@@ -31,13 +30,18 @@ _SLOW = "faiss-gpu-cu12"  # its CPU code was built without SIMD: up to 100 times
 
 def installed_faiss() -> dict[str, str]:
     """Name and version of every FAISS distribution in this environment."""
-    found = {}
-    for name in (*DISTRIBUTIONS, _SLOW):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: installed_version(name) for name in (*DISTRIBUTIONS, _SLOW)}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def installed_version(package: str) -> str | None:
+    """The version of an installed package, which is not imported; None where it is missing."""
+    from importlib.metadata import PackageNotFoundError, version  # loads the parsers of mail
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def require_one_faiss() -> None:
@@ -81,7 +85,7 @@ def check_device(device: str | None) -> str | None:
         if number >= torch.cuda.device_count():
             raise EncoderError(
                 f"device {device!r} was requested, torch {torch.__version__} sees {torch.cuda.device_count()} GPUs; "
-                "use --device cpu, or see longmatch doctor"
+                "use --device cpu, or see longmatch doctor --deep"
             )
     return device
 

@@ -31,7 +31,6 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -96,6 +95,8 @@ def install_command(extra: str, package: str) -> str:
 
     It names packages of the registry, since longmatch is installed from a clone.
     """
+    from importlib.metadata import PackageNotFoundError, requires  # loads the parsers of mail
+
     try:
         required = requires("longmatch") or []
     except PackageNotFoundError:

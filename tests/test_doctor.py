@@ -1,4 +1,4 @@
-"""The checks of GPUs that `longmatch doctor` makes."""
+"""What `longmatch doctor` reports as installed, and the checks of GPUs that `--deep` makes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,22 @@ def test_gpus_that_find_something_else_are_an_error() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
 def test_without_a_gpu_the_doctor_reports_that_the_cpu_searches() -> None:
-    for check in examine():
+    for check in examine(deep=True):
         if check.name == "gpu search":
             assert (check.is_well, check.detail) == (True, "none, torch sees no GPU; indexes are searched on the CPU")
             return
     pytest.fail("gpu search was not looked at")
+
+
+def test_what_is_installed_is_reported_without_trying_it() -> None:
+    checks = {check.name: check for check in examine()}
+    assert all(check.is_well for check in checks.values())
+    assert list(checks)[-3:] == ["faiss", "encoder", "gpu"]
+    assert checks["encoder"].detail.startswith("longmatch-minilm, checksum as published, with openvino ")
+
+
+def test_other_parameters_than_the_published_ones_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.encoders.files.BUNDLED_SHA256", "0" * 64)
+    (check,) = (check for check in examine() if check.name == "encoder")
+    assert not check.is_well
+    assert check.detail.startswith("EncoderError: the weights in ")

@@ -62,7 +62,7 @@ def test_a_missing_extra_names_feature_package_and_command() -> None:
 )
 def test_the_command_names_packages_of_the_registry(extra: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["click>=8", 'fastapi>=0.165; extra == "serve"', 'uvicorn; extra == "serve"', 'x; extra == "other"']
-    monkeypatch.setattr("engine.errors.requires", lambda _: required)
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: required)
     assert install_command(extra, "Pack") == command
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
@@ -184,6 +185,13 @@ def tokenizer_sha256(folder: Path) -> str:
 
 
 def _sha256(files: Sequence[Path]) -> str:
+    states = (file.stat() for file in files)
+    return _sha256_of(tuple(files), tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states))
+
+
+@lru_cache(maxsize=16)
+def _sha256_of(files: Sequence[Path], _states: tuple[tuple[int, ...], ...]) -> str:
+    """The checksum of files in some states; loading an encoder asks for it twice."""
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:

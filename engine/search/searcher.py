@@ -306,7 +306,7 @@ class Searcher:
     def _owned(self, positions: Positions) -> Iterator[tuple[int, NDArray[np.int64], Positions]]:
         """Group documents (R,) by partition: its number, places among the R, and positions in the partition."""
         owners = np.searchsorted(self._bases, positions, side="right") - 1
-        for owner in np.unique(owners).tolist():
+        for owner in sorted(set(owners.tolist())):  # `np.unique` loads masked arrays
             places = np.flatnonzero(owners == owner)
             yield owner, places, positions[places] - self._bases[owner]
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
-from filelock import FileLock, Timeout
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, faults_named
 
@@ -157,6 +156,8 @@ def unfinished_folder(out: Path) -> Iterator[Path]:
         IndexMismatch: a folder of something else has its name.
         IndexBusy: another process writes there.
     """
+    from filelock import FileLock, Timeout  # loads asyncio, which a search does not need
+
     folder, lock_file = (out.with_name(f"{out.name}{suffix}") for suffix in (".unfinished", ".unfinished.lock"))
     if folder.exists() and not lock_file.exists():
         raise IndexMismatch(f"{folder} is in the way; move it away, then run the command again")

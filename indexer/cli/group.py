@@ -17,13 +17,28 @@ from engine.text.outside import safe
 from indexer.cli.options import OrderedGroup, keep_arguments
 from indexer.cli.terminal import LOG_OPTION, json_log
 
-_MODULES = {
-    **{name: name for name in ("index", "query", "watch", "show", "compare", "chart", "pairs", "replay")},
-    **{"diff": "replay", "serve": "serve", "mcp": "serve", "export": "show", "plot": "plot", "remove": "upkeep"},
-    **{"upkeep": "upkeep", "doctor": "upkeep", "train": "train"},
+_COMMANDS = {  # the module of each, and its line in the list, which is shown without loading the module
+    "index": ("index", "Create or update an index from files and folders."),
+    "query": ("query", "Find the documents that match a document, and show why."),
+    "watch": ("watch", "Print hits that no earlier run printed."),
+    "show": ("show", "Show what an index holds, or one of its documents."),
+    "compare": ("compare", "Show which sections of two documents match."),
+    "chart": ("chart", "Chart a document against its closest documents, part by part."),
+    "pairs": ("pairs", "List pairs of documents that overlap, best first."),
+    "replay": ("replay", "Repeat the searches of a result file, and compare."),
+    "diff": ("replay", "Search two indexes with the same documents, and compare."),
+    "serve": ("serve", "Serve an index over HTTP: a search page and an API."),
+    "mcp": ("serve", "Serve an index to a language model over MCP."),
+    "export": ("show", "Write documents, sections or vectors to a file."),
+    "plot": ("plot", "Draw a map of an index, with its documents as points."),
+    "remove": ("upkeep", "Remove documents from an index."),
+    "upkeep": ("upkeep", "Check, repair, shrink, back up or split an index."),
+    "doctor": ("upkeep", "Report what is installed; with --deep, try it."),
+    "train": ("train", "Train an encoder."),
 }
 
 _COLLECTED_AFTER = 50_000  # new containers; with Python's default of 700, a fifth of the start is garbage collection
+_UNUSED = "openvino.tools.ovc"  # converts models; OpenVINO goes on without it, and loads in half the time
 
 
 class _Commands(OrderedGroup):
@@ -35,6 +50,11 @@ class _Commands(OrderedGroup):
         with _safe_messages():
             return super().parse_args(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         """Run the command line; with --log-json, errors that click prints are JSON too."""
         given = list(sys.argv[1:] if args is None else args)
@@ -44,6 +64,7 @@ class _Commands(OrderedGroup):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command; see the class."""
         gc.set_threshold(_COLLECTED_AFTER)
+        sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # what cannot be imported
         try:
             refuse_windows()
             with _safe_messages(), faults_named():
@@ -73,14 +94,14 @@ class _OnDemand(Mapping[str, click.Command]):
     """The commands by name, each in the module that is loaded when the command is needed."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"indexer.cli.{_MODULES[name]}"), name)
+        command: click.Command = getattr(import_module(f"indexer.cli.{_COMMANDS[name][0]}"), name)
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        return iter(_COMMANDS)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(_COMMANDS)
 
 
 @click.group(cls=_Commands, commands=_OnDemand(), context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,16 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import QueryError
-from engine.search.request import Parameter, Request, parameters, parse_weights
 from indexer.cli.terminal import echo, log
 
 if TYPE_CHECKING:
     from engine import Index
     from engine.search.partition import Placement
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.search.partition import Placement
+    from engine.search.request import Parameter
 
 DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | click.Command)
 
@@ -181,6 +177,8 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
         names: of the fields, in the order of the options; by default all that a command can change.
         defaults: of this command, where they are not those of `Request`.
     """
+    from engine.search.request import Request, parameters  # loads numpy, which other commands do not need
+
     by_name = {one.name: one for one in parameters() if not one.about.is_constant}
     chosen = [by_name[name] for name in names or by_name]
 
@@ -226,6 +224,8 @@ def _option(parameter: Parameter, default: object) -> Callable[[CommandT], Comma
 
 
 def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    from engine.search.request import parse_weights
+
     try:
         return parse_weights(",".join(given)) if given else {}
     except QueryError as error:

@@ -221,23 +221,27 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
 
 
 @click.command()
+@click.option("--deep", is_flag=True, help="Also load and try FAISS, torch, GPUs and the encoder, in some ten seconds.")
 @json_option
-def doctor(as_json: bool) -> None:
-    """Check FAISS, torch, the device and the bundled encoder, and report versions.
+def doctor(deep: bool, as_json: bool) -> None:
+    """Report what is installed, and check the files of the bundled encoder.
 
     \b
     Example:
         longmatch doctor
+        longmatch doctor --deep
     """
     from engine.doctor import examine
 
     checks = []
-    for check in examine():
+    for check in examine(deep=deep):
         checks.append(check)
         if not as_json:
             echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.detail}")
     if as_json:
         echo(json.dumps([asdict(check) for check in checks]))
+    elif not deep:
+        log("found, not tried; load and try all of it: longmatch doctor --deep")
     if not all(check.is_well for check in checks):
         sys.exit(FAILED)
 

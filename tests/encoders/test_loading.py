@@ -86,7 +86,8 @@ def test_a_damaged_configuration_is_an_encoder_error(mean_encoder: MeanEncoder, 
 def test_an_unknown_device_is_refused(bert_folder: Path, device: str) -> None:
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(bert_folder), device=device)
-    assert str(raised.value) == f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor"
+    told = f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor"
+    assert str(raised.value) == told
 
 
 @pytest.mark.parametrize("device", ["cuda:x", "cuda:-1", "cuda:", "cpu:zero"])
@@ -101,5 +102,5 @@ def test_a_gpu_that_is_not_there_is_refused(bert_folder: Path) -> None:
         load_encoder(str(bert_folder), device=f"cuda:{number}")
     assert str(raised.value) == (
         f"device 'cuda:{number}' was requested, torch {torch.__version__} sees {number} GPUs; "
-        "use --device cpu, or see longmatch doctor"
+        "use --device cpu, or see longmatch doctor --deep"
     )

@@ -14,9 +14,14 @@ _GPU_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # torch is loaded to 
 _MOST_ERROR = 1e-4  # of a float32 product, relative to its mean size; 1e-6 in float32, 1e-2 in bfloat16
 
 
+def has_gpu_driver() -> bool:
+    """Whether this can be a machine with a GPU."""
+    return platform.system() != "Linux" or any(Path(driver).exists() for driver in _GPU_DRIVERS)
+
+
 def default_device() -> str:
     """`cuda` where torch sees a GPU, else `cpu`."""
-    if platform.system() == "Linux" and not any(Path(driver).exists() for driver in _GPU_DRIVERS):
+    if not has_gpu_driver():
         return "cpu"
     import torch
 
