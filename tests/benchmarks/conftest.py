@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import faiss
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
+from benchmarks.isolation import Memory
+from benchmarks.peers.peer import PeerConfig
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.origin import Machine, Origin
@@ -35,6 +41,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if absent and item.get_closest_marker("needs_data"):
             item.add_marker(pytest.mark.skip(reason=f"the shared corpora are absent: {', '.join(absent)}"))
+
+
+@pytest.fixture
+def restored_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Settings of torch, FAISS and the environment are as they were after the test."""
+    monkeypatch.setenv("LANCE_CPU_THREADS", "9")
+    monkeypatch.setenv("RAYON_NUM_THREADS", "9")
+    threads = torch.get_num_threads(), faiss.omp_get_max_threads()
+    multiplied = faiss.cvar.distance_compute_blas_threshold, torch.get_float32_matmul_precision()
+    yield
+    faiss.cvar.distance_compute_blas_threshold = multiplied[0]
+    torch.set_float32_matmul_precision(multiplied[1])
+    torch.set_num_threads(threads[0])
+    faiss.omp_set_num_threads(threads[1])
+
+
+def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tuple[Any, Memory]:
+    """As `run_fresh`, in this process: processes would take minutes to start."""
+    return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
 
 
 @pytest.fixture
@@ -72,6 +97,11 @@ def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("real") / "papers@0.lm"
     write_real_index(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def config(bert_folder: Path) -> PeerConfig:
+    return PeerConfig(str(bert_folder), bert_folder, "bert@0123", "mean", 48, 2, 32, "float32", 1)
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import faiss
-import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -16,23 +13,11 @@ from benchmarks.isolation import Percentiles, ProcessFailed, limited_threads, pe
 from benchmarks.program import Measurement, measurement, program
 from benchmarks.runs import Case, Run, read_runs
 from engine.encoders.backbone import hardware
-from engine.errors import EngineError, QueryError
+from engine.errors import EngineError
+from tests.benchmarks.fresh import die, hold, refuse
 
 MIB = 2**20
-
-
-def hold(n_mib: int) -> dict[str, Any]:
-    """Fill some memory; return the process id too."""
-    held = np.ones(n_mib * MIB, np.uint8)
-    return {"process": os.getpid(), "sum": int(held.sum())}
-
-
-def refuse() -> dict[str, Any]:
-    raise QueryError("k is 0; it must be at least 1")
-
-
-def die() -> dict[str, Any]:
-    os._exit(7)
+pytestmark = pytest.mark.usefixtures("restored_settings")
 
 
 @pytest.mark.slow
@@ -53,19 +38,6 @@ def test_a_refusal_and_a_crash_are_raised_again() -> None:
         run_fresh(refuse)
     with pytest.raises(ProcessFailed, match=r"die ended with exit code 7$"):
         run_fresh(die)
-
-
-@pytest.fixture(autouse=True)
-def restored_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("LANCE_CPU_THREADS", "9")
-    monkeypatch.setenv("RAYON_NUM_THREADS", "9")
-    threads = torch.get_num_threads(), faiss.omp_get_max_threads()
-    multiplied = faiss.cvar.distance_compute_blas_threshold, torch.get_float32_matmul_precision()
-    yield
-    faiss.cvar.distance_compute_blas_threshold = multiplied[0]
-    torch.set_float32_matmul_precision(multiplied[1])
-    torch.set_num_threads(threads[0])
-    faiss.omp_set_num_threads(threads[1])
 
 
 def test_every_library_gets_the_given_number_of_threads() -> None:

@@ -78,28 +78,29 @@ def least_cosine(one: Vectors, other: Vectors) -> float:
     return float((one * other).sum(axis=1).min())
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    ["int8", "float32", pytest.param("bfloat16", marks=pytest.mark.skipif(not cpu_has_bf16(), reason="no bf16"))],
-)
-def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path, dtype: str) -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from pathlib import Path\n"
-        "from tests.encoders.test_openvino_bert import SEQUENCES, OpenvinoBert, read_sizes\n"
-        "folder = Path(sys.argv[1])\n"
-        "bert = OpenvinoBert(folder, read_sizes(folder), dtype=sys.argv[2])\n"
-        "alone = np.concatenate([bert.encode([ids]) for ids in SEQUENCES])\n"
-        "together = bert.encode(SEQUENCES)\n"
-        "sys.stdout.buffer.write(np.stack([alone, together]).tobytes())\n"
-    )
+DTYPES = ["int8", "float32", *(["bfloat16"] if cpu_has_bf16() else [])]
+ENCODING = """
+import sys, numpy as np
+from pathlib import Path
+from engine.encoders.backbone.openvino_bert import OpenvinoBert, read_sizes
+folder, sequences = Path(sys.argv[1]), eval(sys.argv[2])
+for dtype in sys.argv[3:]:
+    bert = OpenvinoBert(folder, read_sizes(folder), dtype=dtype)
+    alone = np.concatenate([bert.encode([ids]) for ids in sequences])
+    sys.stdout.buffer.write(np.stack([alone, bert.encode(sequences)]).tobytes())
+"""
+
+
+def test_a_vector_depends_neither_on_its_batch_nor_on_threads(bert_folder: Path) -> None:
     rows = []
     for threads in ("1", "2", "3"):
         env = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-c", code, str(bert_folder), dtype]
+        command = [sys.executable, "-c", ENCODING, str(bert_folder), str(SEQUENCES), *DTYPES]
         run = subprocess.run(command, env=env, capture_output=True, check=True)
-        rows.extend(np.frombuffer(run.stdout, np.float32).reshape(2, len(SEQUENCES), -1))
-    assert min(least_cosine(rows[0], other) for other in rows[1:]) > 1 - 1e-3
+        rows.append(np.frombuffer(run.stdout, np.float32).reshape(len(DTYPES), 2, len(SEQUENCES), -1))
+    vectors = np.concatenate(rows, axis=1)  # of each type: alone and together, for each number of threads
+    for dtype, (first, *others) in zip(DTYPES, vectors, strict=True):
+        assert min(least_cosine(first, other) for other in others) > 1 - 1e-3, dtype
 
 
 def test_no_sequences_are_no_vectors(bert_folder: Path) -> None:

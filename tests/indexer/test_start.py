@@ -14,13 +14,33 @@ from tests.fakes import make_document
 
 ROOT = Path(__file__).parents[2]
 _CODE = """
-import sys
+import ast, sys
 from indexer.cli import main
-main(sys.argv[1:], standalone_mode=False)
 watched = {"torch", "transformers", "scipy", "pandas", "engine.readers", "sqlalchemy", "faiss", "ray", "engine.gpu",
-           "numpy.ma", "openvino.tools.ovc.convert"}
-print("imported:", *sorted(watched & set(sys.modules)))
+           "numpy.ma", "openvino.tools.ovc.convert", "numpy", "openvino", "engine.search", "engine.index"}
+watched -= {name for name, module in sys.modules.items() if module is None}
+for arguments in map(ast.literal_eval, sys.argv[1:]):
+    main(arguments, standalone_mode=False)
+    print("imported:", *sorted(watched & set(sys.modules)))
 """
+SEARCHING = {"numpy", "openvino", "engine.search", "engine.index"}
+
+
+def run(folder: Path, *commands: list[str], absent: tuple[str, ...] = ()) -> tuple[list[str], list[set[str]]]:
+    """The printed lines, and the watched packages after each command, all run in one process.
+
+    Args:
+        absent: packages that cannot be imported.
+    """
+    code = "".join(f"import sys; sys.modules[{name!r}] = None\n" for name in absent) + _CODE
+    words = [sys.executable, "-c", code, *map(str, commands)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    after = [set(line.split()[1:]) for line in lines if line.startswith("imported:")]
+    assert len(after) == len(commands)
+    return lines, after
 
 
 @pytest.fixture(scope="module")
@@ -31,73 +51,31 @@ def built(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "imported"),
-    [
-        (["--id", "fox"], "faiss sqlalchemy"),
-        pytest.param(["--text", "the young dog"], "faiss sqlalchemy", marks=pytest.mark.slow),
-        (["QUERY"], "engine.readers faiss sqlalchemy"),
-    ],
-)
-def test_a_query_imports_only_packages_that_it_needs(
-    built: Path, tmp_path: Path, arguments: list[str], imported: str
-) -> None:
-    query = tmp_path / "query.txt"
-    query.write_text("the fox and the dog. " * 9)
-    named = [str(query) if one == "QUERY" else one for one in arguments]
-    command = [sys.executable, "-c", _CODE, "query", str(built), *named, "--device", "cpu"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines()[-1] == f"imported: {imported}", run.stderr
+def test_a_query_imports_only_packages_that_it_needs(built: Path, tmp_path: Path) -> None:
+    """Each command imports what stands there and no more, as those before it import less."""
+    (tmp_path / "query.txt").write_text("the fox and the dog. " * 9)
+    queries = (["--id", "fox"], ["--text", "the young dog"], ["query.txt"])
+    commands = (["query", str(built), *query, "--device", "cpu"] for query in queries)
+    lines, after = run(tmp_path, ["--help"], ["doctor"], ["query", "--help"], *commands)
+    for printed in ("train    Train an encoder.", "ok    encoder", "-h, --help"):
+        assert any(line.startswith(printed) for line in lines)
+    assert after[:2] == [set(), set()]
+    assert after[2] <= {"numpy", "engine.search"}
+    stored = {"faiss", "sqlalchemy"}
+    assert [imported - SEARCHING for imported in after[3:]] == [stored, stored, {*stored, "engine.readers"}]
 
 
 def test_an_index_of_words_alone_is_built_and_searched_without_faiss_and_torch(tmp_path: Path) -> None:
     (tmp_path / "fox.txt").write_text("the fox and the dog. " * 9)
-    code = "import sys; sys.modules['faiss'] = sys.modules['torch'] = None; " + _CODE  # as if they were not installed
-    code = code.replace("watched &", "(watched - {'faiss', 'torch'}) &")
-    for arguments in (["index", "fox.lm", "fox.txt", "--encode", "none"], ["query", "fox.lm", "--text", "dog"]):
-        run = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert {"ray", "engine.gpu", "scipy"}.isdisjoint(run.stdout.splitlines()[-1].split()), run.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed", "others"),
-    [
-        (["--help"], "train    Train an encoder.", {"numpy", "openvino", "engine.search"}),
-        (["query", "--help"], "-h, --help", {"openvino", "engine.index"}),
-        (["doctor"], "ok    encoder", {"numpy", "openvino", "engine.search"}),
-    ],
-)
-def test_a_command_without_an_index_imports_no_package_that_searches(
-    arguments: list[str], printed: str, others: set[str]
-) -> None:
-    code = _CODE.replace("watched &", f"(watched | {others}) &")
-    run = subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    lines = [line.strip() for line in run.stdout.splitlines()]
-    assert lines[-1] == "imported:", run.stderr
-    assert any(line.startswith(printed) for line in lines)
+    commands = ["index", "fox.lm", "fox.txt", "--encode", "none"], ["query", "fox.lm", "--text", "dog"]
+    _, (_, imported) = run(tmp_path, *commands, absent=("faiss", "torch"))
+    assert {"ray", "engine.gpu", "scipy"}.isdisjoint(imported)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["index", "fox.lm", "fox.txt", "--encode", "all", "--encoder", "BERT", "--device", "cpu"],
-        ["compare", "fox.txt", "fox.txt", "--encoder", "BERT", "--device", "cpu"],
-    ],
-    ids=" ".join,
-)
-def test_a_command_on_a_cpu_does_not_import_torch(bert_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
+def test_a_command_on_a_cpu_does_not_import_torch(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "fox.txt").write_text("the fox and the dog. " * 9)
-    named = [str(bert_folder) if argument == "BERT" else argument for argument in arguments]
-    command = [sys.executable, "-c", _CODE, *named]
-    run = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
-    )
-    assert not {"torch", "transformers"} & set(run.stdout.splitlines()[-1].split()), run.stderr
+    encoder = ["--encoder", str(bert_folder), "--device", "cpu"]
+    commands = ["index", "fox.lm", "fox.txt", "--encode", "all", *encoder], ["compare", "fox.txt", "fox.txt", *encoder]
+    _, (_, imported) = run(tmp_path, *commands)
+    assert {"torch", "transformers"}.isdisjoint(imported)

@@ -25,7 +25,7 @@ from engine.store.writable import LOCK_FILE, Mount, mount_of, network_note, refu
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
-from tests.store.written import ENCODER, commit, contents
+from tests.store.written import ENCODER, commit, contents, killed_after
 
 
 def test_a_second_writer_is_refused(folder: Path) -> None:
@@ -151,18 +151,14 @@ def test_a_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> N
     assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
 
 
-@pytest.mark.slow
 def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
-    code = f"""
-import os; from pathlib import Path; from engine.store.writer import Writer
-from tests.fakes import FakeEncoder, make_document
-writer = Writer(Path({str(folder)!r}))
-writer.record_failure("bad.pdf", "no text")
-document = make_document("a", "words of a")
-writer.commit([(document, FakeEncoder().encode([document])[0])])
-os._exit(9)
-"""
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    def write() -> Writer:
+        writer = Writer(folder)
+        writer.record_failure("bad.pdf", "no text")
+        commit(writer, make_document("a", "words of a"))
+        return writer
+
+    killed_after(write)
     log = folder / "catalog.sqlite-wal"
     whole = log.read_bytes()
     for size in range(0, len(whole), 2000):

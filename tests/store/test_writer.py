@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from engine.store.catalog import DocumentRow, SectionRow, TextRow, has_log
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.fakes import FakeEncoder, make_corpus, make_document
-from tests.store.written import commit, contents
+from tests.store.written import commit, contents, killed_after
 
 
 def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) -> None:
@@ -26,20 +24,15 @@ def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) 
         assert contents(folder)["new"] == "fresh words"
 
 
-@pytest.mark.slow
 def test_a_killed_writer_leaves_what_it_committed(folder: Path) -> None:
-    code = f"""
-import os; from pathlib import Path; from engine.store.writer import Writer
-from tests.fakes import FakeEncoder, make_document
-writer = Writer(Path({str(folder)!r}))
-for name in "ab":
-    document = make_document(name, "words of " + name)
-    writer.commit([(document, FakeEncoder().encode([document])[0])])
-(writer.folder / "shards" / "000004.safetensors").write_bytes(b"half a shard")
-os._exit(9)
-"""
-    run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
-    assert run.returncode == 9
+    def write() -> Writer:
+        writer = Writer(folder)
+        for name in "ab":
+            commit(writer, make_document(name, "words of " + name))
+        (writer.folder / "shards" / "000004.safetensors").write_bytes(b"half a shard")
+        return writer
+
+    killed_after(write)
     assert has_log(folder)
     assert contents(folder).keys() == {"doc000", "doc001", "doc002", "a", "b"}
     with Writer(folder) as writer:

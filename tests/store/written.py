@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,3 +23,17 @@ def commit(writer: Writer, *documents: Document) -> list[int]:
 def contents(folder: Path) -> dict[str, str]:
     with IndexSnapshot(folder) as snapshot:
         return {document.doc_id: document.text for document, _ in snapshot.documents(np.arange(snapshot.n_documents))}
+
+
+def killed_after(write: Callable[[], Writer]) -> None:
+    """Write in a process of its own, which then ends without closing the writer, as if it were killed."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            writer = write()
+            code = 9 if writer else 1
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 9

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.peers.peer import PeerConfig
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
 from engine.text.document import Document
@@ -20,11 +19,6 @@ _WORDS = (
 # Every word is one token, so that chunks end after exactly 46 tokens.
 _RNG = np.random.default_rng(0)
 TEXTS = {f"d{number}": " ".join(_RNG.choice(_WORDS, int(_RNG.integers(5, 120)))) for number in range(12)}
-
-
-@pytest.fixture(scope="session")
-def config(bert_folder: Path) -> PeerConfig:
-    return PeerConfig(str(bert_folder), bert_folder, "bert@0123", "mean", 48, 2, 32, "float32", 1)
 
 
 @pytest.fixture

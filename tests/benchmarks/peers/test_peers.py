@@ -16,6 +16,7 @@ from benchmarks.tasks.peers import main
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError, MissingExtra
+from tests.benchmarks.conftest import run_here
 from tests.encoders.tiny import tiny_smith
 
 
@@ -37,20 +38,23 @@ def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "name"), [("--quick", "pets_quick"), ("--documents=20", "pets_20documents")])
-def test_ours_is_measured_alone_on_a_part_without_other_packages(
-    part: str, name: str, folder: Path, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_ours_is_measured_alone_in_processes_of_its_own(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    """A part of the corpus, without the packages of other peers."""
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "longmatch", part, *common)
+    done = run(folder, "--peers", "longmatch", "--documents=20", *common)
     assert done.exit_code == 0, done.output
     (one,) = read(tmp_path / "out").values()
-    assert (one.name, len(one.cases)) == (f"{name}-longmatch-bert-float32-threads1-k100-test", 2)
-    assert f"| {name}, test (2) | longmatch* |" in done.output
+    assert (one.name, len(one.cases)) == ("pets_20documents-longmatch-bert-float32-threads1-k100-test", 2)
+    assert "| pets_20documents, test (2) | longmatch* |" in done.output
 
 
-@pytest.mark.slow
-def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch, restored_settings: None) -> None:
+    monkeypatch.setattr("benchmarks.peers.stages.run_fresh", run_here)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_peers_are_built_and_searched(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     _, runs = measured("st-first-256,st-chunks", folder, bert_folder, tmp_path / "out")
     assert list(runs) == ["st-chunks@256", "st-first-256"]
     assert [one.settings.get("window_tokens") for one in runs.values()] == [48, None]
@@ -72,7 +76,7 @@ def test_peers_are_built_and_searched_in_their_own_processes(folder: Path, bert_
     assert "--out" not in command and "--encoder bert" in command
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
 def test_both_aggregates_search_the_files_of_one_build(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     corpus = folder / "corpus.jsonl.gz"
     longer = gzip.decompress(corpus.read_bytes()).replace(b"A dog barks", b"A cat sleeps near the rocket. A dog barks")

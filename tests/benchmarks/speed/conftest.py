@@ -1,16 +1,13 @@
-"""A corpus of a dozen documents and a sample of it; settings of torch and FAISS are restored after every test."""
+"""A corpus of a dozen documents and a sample of it."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import faiss
 import numpy as np
 import pytest
-import torch
 
 from benchmarks.datasets import Dataset, open_dataset
 from benchmarks.peers.peer import PeerConfig
@@ -18,19 +15,6 @@ from benchmarks.speed.encode import Job, Sample, draw_sample
 from engine.encoders.loading import load_encoder
 
 _WORDS = "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long".split()
-
-
-@pytest.fixture(autouse=True)
-def restored_settings() -> Iterator[None]:
-    threads = torch.get_num_threads(), faiss.omp_get_max_threads()
-    multiplied = faiss.cvar.distance_compute_blas_threshold, torch.get_float32_matmul_precision()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAYON_NUM_THREADS", "1")
-        yield
-    faiss.cvar.distance_compute_blas_threshold = multiplied[0]
-    torch.set_float32_matmul_precision(multiplied[1])
-    torch.set_num_threads(threads[0])
-    faiss.omp_set_num_threads(threads[1])
 
 
 @pytest.fixture
@@ -47,11 +31,6 @@ def whole(tmp_path: Path) -> Dataset:
     (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\nd0\td1\t1\n")
     (folder / "splits.json").write_text(json.dumps({"test": ["d0"]}))
     return open_dataset(str(folder))
-
-
-@pytest.fixture
-def config(bert_folder: Path) -> PeerConfig:
-    return PeerConfig(str(bert_folder), bert_folder, "bert@0123", "mean", 48, 2, 32, "float32", 1)
 
 
 @pytest.fixture

@@ -1,28 +1,21 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.isolation import Memory
 from benchmarks.runs import read_runs
 from benchmarks.speed import encode
 from benchmarks.speed.encode import TITLES, main
+from tests.benchmarks.conftest import run_here
 
 pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.usefixtures("restored_settings")
 
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tuple[Any, Memory]:
-    """As `run_fresh`, in this process: ten processes would take minutes to start."""
-    return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from indexer.upkeep.verify import verify
+from tests.benchmarks.conftest import run_here
 
 
 @pytest.fixture
@@ -111,13 +111,11 @@ def test_an_index_is_grown_published_and_searched(
 ) -> None:
     caps: dict[str, int | None] = {}
 
-    def run_here(
-        target: Callable[..., dict[str, Any]], *arguments: object, cap_bytes: int | None = None, **_: object
-    ) -> tuple[dict[str, Any], Memory]:
-        caps[target.__name__] = cap_bytes
-        return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
+    def capped(target: Callable[..., Any], *arguments: object, **given: Any) -> tuple[Any, Memory]:  # noqa: ANN401
+        caps[target.__name__] = given.get("cap_bytes")
+        return run_here(target, *arguments)
 
-    monkeypatch.setattr(growth, "run_fresh", run_here)  # processes would take minutes to start
+    monkeypatch.setattr(growth, "run_fresh", capped)
     options = ["--chunks", "2500", "--queries", "3", "--cap", "4GiB"]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(real_folder), *options, *places])

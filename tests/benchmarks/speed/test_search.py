@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,16 +12,12 @@ from engine.errors import EngineError, QueryError
 from engine.store.writer import Writer
 from indexer import build
 from indexer.origin import Origin
+from tests.benchmarks.conftest import run_here
 from tests.fakes import FakeEncoder, make_corpus
 
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search without a process of its own, whose start takes seconds; its answer still goes through JSON."""
-
-    def run_here(target: Callable[..., dict[str, Any]], *arguments: Any) -> tuple[dict[str, Any], None]:  # noqa: ANN401
-        return json.loads(json.dumps(target(*arguments))), None
-
     monkeypatch.setattr(module, "run_fresh", run_here)
     monkeypatch.setattr(module, "limited_threads", lambda threads, width: nullcontext())
 

@@ -26,6 +26,8 @@ from indexer.building import pipeline
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
+pytestmark = pytest.mark.usefixtures("restored_settings")
+
 
 def test_indexing_is_timed_with_its_parts_and_reads_the_chunks_of_the_encoder_alone(job: Job, sample: Sample) -> None:
     before = sorted(job.work.iterdir())
