@@ -120,6 +120,7 @@ def compare(
         reference=background.reference.version,
         provenance=origin,
         floor=background.reference.floor_of(len(query.document.text), scoring),
+        wording=background.reference.stock,
         background=folder,
         matrix=SectionMatrix(query.document, target.document, matrix),
     )

@@ -19,6 +19,7 @@ from engine.scoring.floor import Floor
 from engine.text.document import Document, MetadataValue
 from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage, Span
+from engine.words.common_sentences import StockSentence, StockWording, stock_sentences
 from engine.words.places import TermPlaces, nowhere
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class Result(Sequence[Hit]):
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
     copies: tuple[str, ...] = ()  # documents that were left out, as they have the content of the query
     floor: Floor | None = None  # scores of unrelated documents; None where they are not known
+    wording: StockWording | None = field(default=None, compare=False)  # of the reference; None where it is not known
     n_undated: int | None = None  # documents left out by `before`, as they have no date; None without `before`
     sections: tuple[SectionNovelty, ...] | None = None  # of a search for novelty: most novel first
     # Of a comparison: folder of the index with the thresholds and word statistics, "" without an index.
@@ -200,6 +202,11 @@ class Result(Sequence[Hit]):
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    @property
+    def stock(self) -> tuple[StockSentence, ...]:
+        """The sentences of the query that many documents of the reference have in about the same words."""
+        return () if self.wording is None else stock_sentences(self.query.text, self.wording)
 
     @property
     def nothing_stands_out(self) -> bool:

@@ -61,7 +61,7 @@ class Hit(results.Hit):
         from engine.report.quotes import Quotes
 
         answer = self.own_result()
-        quotes = Quotes(answer.query, self, answer.language)
+        quotes = Quotes(answer.query, self, answer.language, answer.stock)
         snippets = []
         for pair in self.pairs[: max(0, n_pairs)]:
             query, target = quotes.of(pair)

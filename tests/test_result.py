@@ -79,7 +79,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
             },
         ],
         "marks": None,
-        "quotes": {"query": quote, "target": {**_place(6, 11, 2), "text": "delta", "marks": []}},
+        "quotes": {"query": quote, "target": {**_place(6, 11, 2), "text": "delta", "marks": []}, "stock": None},
     }
     other = {
         "kind": "section_pair",
@@ -97,7 +97,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
             }
         ],
         "marks": None,
-        "quotes": {"query": quote, "target": {**_place(0, 5, 1), "text": "gamma", "marks": []}},
+        "quotes": {"query": quote, "target": {**_place(0, 5, 1), "text": "gamma", "marks": []}, "stock": None},
     }
     hit = {
         "rank": 1,

@@ -20,12 +20,11 @@ from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
 from engine.report.rows import as_cell
-from engine.report.shares import STANDS_OUT, section_floors
+from engine.report.shares import STANDS_OUT, kinds_of, section_floors
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.outside import safe
-from engine.text.section_kinds import section_kinds
 from engine.text.spans import Span
 from engine.text.units import Unit
 from engine.words.places import after_heading
@@ -122,7 +121,7 @@ def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) 
         return [_Lowest(least, is_passage_enough=False)] * len(rows)
     if result.floor is None:
         return [_Lowest(hit.score / max(2, 2 * len(result.query.sections)), is_passage_enough=True)] * len(rows)
-    floors = section_floors(result.query, section_kinds(result.query), result.floor)
+    floors = section_floors(result.query, kinds_of(result), result.floor)
     return [_Lowest(float(floors[row]), is_passage_enough=False) for row in rows]
 
 
@@ -147,7 +146,7 @@ def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Low
     pairs: dict[int, list[SectionPair]] = {}
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
-    quotes = Quotes(result.query, hit, result.language)
+    quotes = Quotes(result.query, hit, result.language, result.stock)
     return [_cell(hit, pairs.get(row, []), quotes, one) for row, one in zip(rows, lowest, strict=True)]
 
 

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
 from engine.report.quotes import Quote, Quotes
-from engine.report.shares import SectionShare, SectionShares, section_shares
+from engine.report.shares import SectionShare, SectionShares, kinds_of, section_shares
 from engine.result import N_MATCHES
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
-from engine.scoring.floor import Floor
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
-from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.section_kinds import SectionKind
 from engine.text.spans import Chunk, Coverage, Span
 from engine.work import step
 
@@ -110,9 +109,9 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
-    kinds = section_kinds(result.query)
+    kinds = kinds_of(result)
     for hit in result.hits:
-        values = _hit(result.query, hit, result.language, n_pairs, kinds, result.floor)
+        values = _hit(result, hit, n_pairs, kinds)
         level = None if result.floor is None else result.floor.level(hit.score)
         yield values if result.sections is not None else values | {"above": level}
 
@@ -142,20 +141,13 @@ def _kept_document(result: Result) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(
-    query: Document,
-    hit: Hit,
-    language: str | None,
-    n_pairs: int | None,
-    kinds: Sequence[SectionKind],
-    floor: Floor | None,
-) -> dict[str, Any]:
-    pairs = hit.breakdown.pairs
+def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionKind]) -> dict[str, Any]:
+    query, pairs = result.query, hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
     step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
     n_quoted = N_MATCHES if n_pairs is None else n_listed
-    quotes = Quotes(query, hit, language)
-    shares = section_shares(query, kinds, pairs, floor, hit.breakdown.sections)
+    quotes = Quotes(query, hit, result.language, result.stock)
+    shares = section_shares(query, kinds, pairs, result.floor, hit.breakdown.sections)
     parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]
     if (rest := hit.breakdown.beyond(n_listed)) is not None:
         parts.append(_part("rest", rest.contribution, in_words=rest.words))
@@ -263,6 +255,7 @@ def _by_section(
         }
         for at, row in enumerate(shares.rows[:n_listed])
     ]
+    rows.sort(key=_is_stock)
     rest: dict[str, list[float]] = {}
     for row in shares.rows[n_listed:]:
         rest.setdefault(row.kind.value, []).append(row.contribution)
@@ -279,6 +272,11 @@ def _by_section(
             for kind, n, contribution in kinds_of_rest
         ],
     }
+
+
+def _is_stock(row: Mapping[str, Any]) -> bool:
+    quotes = row["best"]["quotes"]
+    return quotes is not None and quotes["stock"] is not None
 
 
 def section_places(part: Mapping[str, Any]) -> tuple[int, int]:
@@ -305,7 +303,7 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_qu
         "target_section": _section(hit.document, pair.target_section),
         "words": list(map(_word, terms, *quotes.places(pair, [term.key for term in terms]))),
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
-        "quotes": _both(map(_quote, (query, hit.document), quotes.of(pair))) if is_quoted else None,
+        "quotes": _quoted(pair, query, hit, quotes) if is_quoted else None,
     }
 
 
@@ -315,6 +313,13 @@ def _both(values: Iterable[Any]) -> dict[str, Any]:
 
 def _offsets(marks: Iterable[Span]) -> list[list[int]]:
     return [[mark.start, mark.stop] for mark in marks]
+
+
+def _quoted(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes) -> dict[str, Any]:
+    mine, theirs = quotes.of(pair)
+    stock = quotes.stock_of(mine.span)
+    values = None if stock is None else {"n_documents": stock.n_documents, "n_compared": stock.n_compared}
+    return _both([_quote(query, mine), _quote(hit.document, theirs)]) | {"stock": values}
 
 
 def _quote(document: Document, quote: Quote) -> dict[str, Any]:

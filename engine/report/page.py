@@ -19,7 +19,15 @@ from engine.report.lines import pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
 from engine.report.shares import percent, rest_note, summary
-from engine.report.table import NO_FLOOR_OF_SECTIONS, coverage_note, encoding_lines, floor_note, no_hits, undated_note
+from engine.report.table import (
+    NO_FLOOR_OF_SECTIONS,
+    coverage_note,
+    encoding_lines,
+    floor_note,
+    no_hits,
+    stock_note,
+    undated_note,
+)
 from engine.result import N_MATCHES, Result, SectionMatrix, SectionNovelty, Status
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
@@ -98,6 +106,7 @@ def _environment() -> Environment:
         "summary": summary,
         "no_hits": no_hits,
         "floor_note": floor_note,
+        "stock_note": stock_note,
         "undated_note": undated_note,
         "no_floor": NO_FLOOR_OF_SECTIONS,
         "query_sections": _query_sections,

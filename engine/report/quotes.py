@@ -4,6 +4,7 @@ The sentences are chosen together: the pair with the most shared weight over the
 
     sum of the contributions of the terms that both have / sqrt(number of words of both)
 
+A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches.
 All views quote with `Quotes`. A quote is text of the document, up to white space.
 
 Letters in shapes: n occurrences of terms, S sentences, T terms.
@@ -11,6 +12,7 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,12 +24,14 @@ from engine.result import Hit, shown_spans
 from engine.scoring.breakdown import SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
+from engine.words.common_sentences import StockSentence
 from engine.words.function_words import content_of, is_listed
 from engine.words.places import TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
+_OF_STOCK = 0.1  # what a stock sentence is worth
 _LEAD = 24  # characters before the first mark of a line that is cut
 
 
@@ -96,15 +100,17 @@ def window(text: str, marks: Sequence[Span], most: int) -> tuple[str, tuple[Span
 class Quotes:
     """The quotes of one hit."""
 
-    def __init__(self, query: Document, hit: Hit, language: str | None) -> None:
+    def __init__(self, query: Document, hit: Hit, language: str | None, stock: Sequence[StockSentence] = ()) -> None:
         """Prepare the terms of a hit.
 
         Args:
             query: the document that was searched with.
             hit: of the search.
             language: of the words; None without words.
+            stock: `Result.stock`.
         """
         self._query, self._hit, self._language = query, hit, language or "none"
+        self._stock, self._stock_starts = stock, [sentence.span.start for sentence in stock]
         terms = term_columns(hit.breakdown.terms)
         order = np.argsort(terms.keys)
         keys, self._weights = terms.keys[order], terms.contributions[order]
@@ -117,13 +123,20 @@ class Quotes:
         spans = shown_spans(pair, self._query, self._hit.document)
         sections = self._sections(pair)
         parts = [section.within(span) for section, span in zip(sections, spans, strict=True)]
-        common, *chosen = _best_pair(parts[0], parts[1], self._weights)
+        worth = np.array([_OF_STOCK if self.stock_of(sentence) else 1.0 for sentence in parts[0].spans])
+        common, *chosen = _best_pair(parts[0], parts[1], self._weights, worth)
         is_marked = self._is_marked(common)
         mine, theirs = (
             self._quote(section.text, part, at, is_marked)
             for section, part, at in zip(sections, parts, chosen, strict=True)
         )
         return mine, theirs
+
+    def stock_of(self, span: Span) -> StockSentence | None:
+        """The stock sentence in the middle of a span of the query; None where there is none."""
+        middle = (span.start + span.stop) // 2
+        at = bisect_right(self._stock_starts, middle) - 1
+        return self._stock[at] if at >= 0 and middle < self._stock[at].span.stop else None
 
     def marks(self, pair: SectionPair) -> tuple[list[list[int]], list[list[int]]]:
         """The words of the two sections that carry the match: [start, stop] in the texts, rising and apart."""
@@ -268,7 +281,7 @@ class _Sentences:
 
 
 def _best_pair(
-    mine: _Sentences, theirs: _Sentences, weights: NDArray[np.float64]
+    mine: _Sentences, theirs: _Sentences, weights: NDArray[np.float64], worth: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], int, int]:
     """The terms that the two best sentences have in common, and the places of these sentences."""
     columns = np.zeros(len(weights), np.int64)  # bit 0: in mine; bit 1: in theirs; then the number among common terms
@@ -276,13 +289,16 @@ def _best_pair(
     columns[theirs.terms] |= 2
     terms = np.flatnonzero(columns == 3)
     if not len(terms):
-        first, second = (int(np.argmax(side.sizes >= _FEWEST_WORDS)) for side in (mine, theirs))
+        first, second = (
+            int(np.argmax((mine.sizes >= _FEWEST_WORDS) * worth)),
+            int(np.argmax(theirs.sizes >= _FEWEST_WORDS)),
+        )
         return terms, first, second
     columns[:] = -1
     columns[terms] = np.arange(len(terms))
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]
     words = [np.maximum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
-    values = (has[0] * weights[terms]) @ has[1].T / np.sqrt(words[0][:, None] + words[1])
+    values = (has[0] * worth[:, None] * weights[terms]) @ has[1].T / np.sqrt(words[0][:, None] + words[1])
     first, second = divmod(int(np.argmax(values)), len(theirs.spans))
     return terms[(has[0][first] * has[1][second]) > 0], first, second
 

@@ -2,7 +2,8 @@
 
 A section is covered if it stands out: it adds at least `STANDS_OUT` times what it would add to a score at the floor of
 the index, if the document matched all sections evenly. Sections of the body are counted; of a query without body, all.
-Without a floor, which sections are covered is not known.
+Without a floor, which sections are covered is not known. A section of the body that is at least half of stock sentences
+is boilerplate.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.result import Result
 from engine.scoring.breakdown import SectionPair, SectionSums, pair_columns
 from engine.scoring.floor import Floor
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind
+from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.spans import Span
+from engine.words.common_sentences import kept_shares
 
 STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with an unrelated document. Of a whole query, 1
 _LEAST_CHARACTERS = 40  # of a section that is counted; a shorter one is hardly more than its heading
+_LEAST_STOCK = 0.5  # of the characters of a section
 _N_NAMED = 2
 _LEAST_NAMED = 0.05  # share of the score
 
@@ -50,6 +55,17 @@ class SectionShares:
         """The one or two sections that a sentence about the hit names."""
         least = _LEAST_NAMED * sum(row.contribution for row in self.rows)
         return tuple(row for row in self.rows[:_N_NAMED] if row.contribution >= least)
+
+
+def kinds_of(result: Result) -> tuple[SectionKind, ...]:
+    """The kinds of the sections of a query."""
+    query, kinds = result.query, section_kinds(result.query)
+    spans = [Span(section.start, section.stop) for section in query.sections]
+    stock = kept_shares([sentence.span for sentence in result.stock], spans)
+    return tuple(
+        SectionKind.BOILERPLATE if kind is SectionKind.BODY and left <= 1 - _LEAST_STOCK else kind
+        for kind, left in zip(kinds, stock.tolist(), strict=True)
+    )
 
 
 def section_floors(query: Document, kinds: Sequence[SectionKind], floor: Floor) -> NDArray[np.float64]:

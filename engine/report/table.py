@@ -226,10 +226,17 @@ def _section(row: Mapping[str, Any], width: int) -> list[Line]:
     for sign, side in (("<", "query"), (">", "target")):
         begin = line(f"{margin}         ", Run(f"{sign} ", Style.FAINT))
         lines.append(cut((*begin, *_quote(best["quotes"][side], width - columns(begin))), width))
+    if stock := best["quotes"]["stock"]:
+        lines.append(cut(line(f"{margin}         ", Run(stock_note(stock), Style.FAINT)), width))
     if best["words"]:
         terms = ", ".join(word["term"] for word in best["words"][:N_TERMS])
         lines.append(cut(line(f"{margin}         ", Run(f"words: {terms}", Style.FAINT)), width))
     return lines
+
+
+def stock_note(stock: Mapping[str, int]) -> str:
+    """That a sentence is stock, for people."""
+    return f"boilerplate: {stock['n_documents']:,} of {stock['n_compared']:,} reference documents have it"
 
 
 def _quote(quote: Mapping[str, Any], room: int) -> Line:

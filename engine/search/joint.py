@@ -81,6 +81,7 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
             language=searcher.snapshot.language,
             reference=searcher.snapshot.reference.version,
             floor=own,
+            wording=searcher.snapshot.reference.stock,
         )
         for query, one, rank, own in zip(queries, prepared, ranks, floors, strict=True)
     ]

@@ -64,6 +64,7 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
         seconds=time.perf_counter() - started,
         language=snapshot.language,
         reference=snapshot.reference.version,
+        wording=snapshot.reference.stock,
         sections=tuple(sections),
     )
 

@@ -117,6 +117,7 @@ class Searcher:
             language=self.snapshot.language,
             reference=self.snapshot.reference.version,
             floor=floor,
+            wording=self.snapshot.reference.stock,
         )
 
     def _ranks_and_hits(

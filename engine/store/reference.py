@@ -1,4 +1,4 @@
-"""The reference of an index: a pinned sample of its documents, its statistics of words, and its common sentences.
+"""The reference of an index: a pinned sample of its documents, its statistics of words, its common and stock sentences.
 
 Thresholds of a query are computed over the sample, and probabilities of terms from the statistics.
 Sentences that many documents share are left out of a query, see `engine.words.common_sentences`. So the
@@ -27,6 +27,7 @@ from engine.scoring.evidence import Scoring
 from engine.scoring.floor import Floor, FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.tensors import CoarseRows, map_file, mapped_tensors, save_file
+from engine.words.common_sentences import StockWording
 from engine.words.statistics import Statistics, TermStatistics
 
 REFERENCE_FOLDER = "reference"
@@ -49,6 +50,7 @@ class Reference:
     starts: NDArray[np.int64]  # (R,) first row of each document
     statistics: Statistics
     common: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # keys of common sentences
+    stock: StockWording | None = None  # of the sample
     floor: FloorTable | None = None  # the scores of unrelated documents; None where there are too few documents
 
     def floor_of(self, n_characters: int, scoring: Scoring) -> Floor | None:
@@ -120,6 +122,9 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
         "common": reference.common.view(np.int64),
         "numbers": np.array([reference.version, reference.n_corpus, words.total, pairs.total], np.int64),
     }
+    if (stock := reference.stock) is not None:
+        tensors |= {"stock": stock.keys.view(np.int64), "stock_counts": stock.counts}
+        tensors |= {"stock_documents": np.array([stock.n_documents])}
     if reference.floor is not None:
         tensors |= {"floor_lengths": reference.floor.lengths, "floor_scores": reference.floor.scores}
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
@@ -140,6 +145,10 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
     assert content is not None
     try:
         tensors = mapped_tensors(content)
+        stock = None
+        if "stock" in tensors:
+            n_compared = int(tensors["stock_documents"][0])
+            stock = StockWording(tensors["stock"].view(np.uint64), tensors["stock_counts"], n_compared)
         version, n_corpus, n_words, n_pairs = tensors["numbers"].tolist()
         return Reference(
             version,
@@ -152,6 +161,7 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
                 TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
             ),
             tensors["common"].view(np.uint64),
+            stock,
             FloorTable(tensors["floor_lengths"], tensors["floor_scores"]) if "floor_lengths" in tensors else None,
         )
     except (KeyError, ValueError) as error:

@@ -59,7 +59,7 @@ from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import coarse, map_file
 from engine.text.document import Document
 from engine.text.spans import Coverage
-from engine.words.common_sentences import common_sentences
+from engine.words.common_sentences import common_sentences, stock_wording
 from engine.words.statistics import Statistics, TermStatistics, collect
 
 if TYPE_CHECKING:
@@ -215,16 +215,14 @@ class Documents(Gathering, ABC):
             coarse(rows),
             starts,
             self._statistics(counted),
-            self._common_sentences(order[: COMMON_DOCUMENTS if version else SAMPLE_DOCUMENTS]),
+            common_sentences(self._texts(order[: COMMON_DOCUMENTS if version else SAMPLE_DOCUMENTS])),
+            stock_wording(self._texts(order[:SAMPLE_DOCUMENTS])),
         )
 
-    def _common_sentences(self, positions: Positions) -> NDArray[np.uint64]:
-        blocks = range(0, len(positions), _TEXTS_AT_ONCE)
-        return common_sentences(
-            document.text
-            for first in blocks
-            for document, _ in self.documents(positions[first : first + _TEXTS_AT_ONCE])
-        )
+    def _texts(self, positions: Positions) -> Iterator[str]:
+        for first in range(0, len(positions), _TEXTS_AT_ONCE):
+            for document, _ in self.documents(positions[first : first + _TEXTS_AT_ONCE]):
+                yield document.text
 
     def _statistics(self, positions: Positions) -> Statistics:
         if self.language is None:

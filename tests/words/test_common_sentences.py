@@ -1,4 +1,4 @@
-"""Sentences that many documents of an index share, and how they are left out of scores."""
+"""Sentences that many documents of an index share: left out of scores word by word, never first in other words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ import numpy as np
 import pytest
 
 from engine.index import Index
+from engine.report.contract import result_dict
+from engine.report.page import result_page
+from engine.report.table import result_table
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span
-from engine.words.common_sentences import MOST_DOCUMENTS, blanked, common_sentences, common_stretches, kept_shares
+from engine.words.common_sentences import (
+    FEWEST_WITH_RUN,
+    MOST_DOCUMENTS,
+    blanked,
+    common_sentences,
+    common_stretches,
+    kept_shares,
+    stock_sentences,
+    stock_wording,
+)
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder, make_corpus, make_document
 
 NOTICE = "This work is distributed without any warranty of any kind."
 OWN = "Here the text {} speaks of things that no other text has."
@@ -86,3 +98,50 @@ def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
         own = index.search(noted[3], Request(k=1, with_itself=True))
     assert own.hits[0].doc_id == noted[3].doc_id
     assert 0.95 < own.hits[0].score <= 1  # the target keeps its common section
+
+
+STOCK = "It will be apparent to those skilled in the art that the {} may be varied without departing from its scope."
+
+
+def varied(number: int) -> str:
+    return STOCK.format(f"w{chr(97 + number)}")
+
+
+@pytest.mark.parametrize(("n_with", "n_texts"), [(FEWEST_WITH_RUN - 1, 40), (FEWEST_WITH_RUN, 40), (9, 200), (10, 200)])
+def test_a_sentence_is_stock_where_five_documents_and_a_twentieth_have_its_wording(n_with: int, n_texts: int) -> None:
+    own = [f"The {chr(97 + number % 26)}{number} heron waits for trout at weir {number}." for number in range(n_texts)]
+    noted = [f"{text} {varied(number)}" if number < n_with else text for number, text in enumerate(own)]
+    text = f"Otters swim upstream in the cold season of the year. {varied(25)}"
+    found = stock_sentences(text, stock_wording(noted))
+    assert len(found) == (n_with >= max(FEWEST_WITH_RUN, n_texts / 20))
+    for sentence in found:
+        assert text[sentence.span.start : sentence.span.stop] == varied(25)
+        assert (sentence.n_documents, sentence.n_compared) == (n_with, n_texts)
+
+
+def test_of_a_text_of_stock_sentences_alone_none_is_stock() -> None:
+    wording = stock_wording([varied(number) for number in range(20)])
+    assert stock_sentences(varied(25), wording) == () == stock_sentences("", wording)
+    assert stock_sentences(f"Otters swim. {varied(25)}", stock_wording([])) == ()
+
+
+def test_a_stock_sentence_is_marked_and_never_shown_first(tmp_path: Path) -> None:
+    heron = "The heron of the northern weir waits for silver trout at dawn. It nests in the alder by the mill."
+    corpus = [
+        make_document(f"d{number:02}", [("Birds", f"Alone sings bird w{chr(97 + number)}."), ("End", varied(number))])
+        for number in range(24)
+    ]
+    query, target = (
+        make_document(name, [("End", f"{varied(25)} {own}"), ("Birds", f"{heron} {own}")])
+        for name, own in (("q", "Otters swim."), ("t", "Eels rest."))
+    )
+    build(tmp_path / "x.lm", [*corpus, target], encoder=FakeEncoder())
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        result = index.search(query, Request(k=1))
+    (hit,) = result_dict(result)["hits"]
+    first, last = hit["by_section"]["rows"]
+    assert (first["kind"], first["best"]["quotes"]["stock"]) == ("body", None)
+    stock = {"n_documents": 25, "n_compared": 25}
+    assert (last["kind"], last["best"]["quotes"]["stock"]) == ("boilerplate", stock)
+    note = "boilerplate: 25 of 25 reference documents have it"
+    assert note in result_table(result) and note in result_page([result])
