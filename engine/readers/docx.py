@@ -19,7 +19,7 @@ from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level, qn
 from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
-from engine.readers.scalars import split_names
+from engine.readers.scalars import authors_of
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
@@ -156,9 +156,8 @@ def _property(properties: _Element | None, name: str) -> str:
 
 
 def _metadata(properties: _Element | None) -> dict[str, MetadataValue]:
-    authors = split_names(_property(properties, "creator"))
     fields: dict[str, MetadataValue] = {
-        "authors": [name for name in authors if name not in ("python-docx", "Un-named")],
+        "authors": [*authors_of(_property(properties, "creator"))],
         "keywords": _property(properties, "keywords"),
         "subject": _property(properties, "subject"),
         "language": _property(properties, "language"),

@@ -13,6 +13,7 @@ from engine.readers import markup
 from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
+from engine.readers.scalars import authors_of
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _REASONS = {
@@ -229,7 +230,7 @@ def _metadata(meta: Element | None) -> dict[str, MetadataValue]:
     date = words(meta.find(".//{*}creation-date")) or words(meta.find(".//{*}date"))
     author = words(meta.find(".//{*}initial-creator")) or words(meta.find(".//{*}creator"))
     fields: dict[str, MetadataValue] = {
-        "authors": [author] if author else [],
+        "authors": [*authors_of(author)],
         "date": date[:10],
         "year": int(date[:4]) if re.match(r"\d{4}", date) else None,
         "keywords": [words(keyword) for keyword in meta.iter("{*}keyword")],

@@ -20,7 +20,8 @@ from engine.readers.blocks import n_lost
 from engine.readers.pdf_floats import Flow
 from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import without_line_numbers, without_running_heads
-from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_values
+from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_initials, with_values
+from engine.readers.scalars import authors_of
 from engine.readers.text import case_fields, case_name
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
@@ -29,6 +30,7 @@ _Pdf: TypeAlias = Any
 _ONE_AT_A_TIME = threading.Lock()  # pdfium may not be called from two threads
 _MAX_OUTLINE = 5_000
 _MAX_PAGES = 10_000
+_LINES_OF_CAPTION, _MAX_PARTY, _MARGIN = 40, 100, 80.0  # lines; characters; points
 _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
@@ -37,7 +39,6 @@ _COLUMN = 3.0  # times its width, at least, is the height of a column of vertica
 _SHARE_OF_COLUMNS = 0.6  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
-_NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
 _STAMP = re.compile(
     r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
 )
@@ -60,6 +61,7 @@ class _Extract:
     has_pictures: bool = False  # checked only where there is hardly any text
     damaged_pages: list[int] = field(default_factory=list)  # from 1
     turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
+    readings: list[str] = field(default_factory=list)  # above Han characters, that are left out
     characters: list[str] = field(default_factory=list)  # of each page, as pdfium gives them
     values: set[str] = field(default_factory=set)  # that were typed into forms and onto pages
 
@@ -78,7 +80,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         extract = _extract(data)
     _check_text_layer(extract)
     unnumbered = without_line_numbers(extract.lines)
-    rejoined_lines = rejoined(unnumbered)
+    rejoined_lines = rejoined(with_initials(unnumbered))
     lines = without_running_heads(rejoined_lines) or rejoined_lines
     left_out = {
         reasons.FIGURES: extract.n_pictures,
@@ -86,6 +88,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines),
         reasons.UNREADABLE: extract.n_unreadable,
         reasons.PAGES: len(extract.damaged_pages),
+        reasons.READINGS: len(extract.readings),
     }
     title, headings = by_type(lines)
     if title in extract.values:
@@ -95,10 +98,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     kept = {id(line) for line in lines}
     dropped = [line.text for line in (*rejoined_lines, *extract.lines) if id(line) not in kept]
     flow = Flow(lines, {heading.first: heading for heading in headings})
-    shown = [flow.text, *extract.turned, *dropped]
+    marked = " ".join(word.replace("^", "") for word in flow.text.split() if "^" in word)
+    shown = [flow.text, marked, *extract.turned, *extract.readings, *dropped]
     left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", "\n".join(extract.characters))], shown)
     declared = extract.properties.get("Title", "").strip()
-    first_page = "\n".join(line.text for line in extract.lines if line.page == 0 and not _STAMP.match(line.text))
+    first_page = _first_page(unnumbered)
     case = case_name(first_page)
     if case:
         declared = case
@@ -112,6 +116,24 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         pages=flow.pages(extract.n_pages),
         left_out=left_out,
     )
+
+
+def _first_page(lines: Sequence[Line]) -> str:
+    """The upper lines of the first page; those at the right of a caption stand behind the others."""
+    lines = [line for line in lines if line.page == 0 and not _STAMP.match(line.text)][:_LINES_OF_CAPTION]
+    left, right = list[str](), list[str]()
+    edge = min((line.left for line in lines), default=0.0)
+    for place, line in enumerate(lines):
+        text = line.text
+        is_beside = place > 0 and abs(line.y - lines[place - 1].y) < 1 and line.left > lines[place - 1].right
+        if is_beside and len(lines[place - 1].text) < _MAX_PARTY:
+            right.append(text)
+        else:
+            cells = line.cells[not text.startswith(line.cells[:1]) :]
+            is_split = line.left < edge + _MARGIN and " ".join(cells) == text and len(cells[0]) < _MAX_PARTY
+            left.append(cells[0] if is_split else text)
+            right.extend(cells[1:] if is_split else ())
+    return "\n".join([*left, *right]).replace("\u00ad", "-")
 
 
 def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
@@ -141,9 +163,8 @@ def _hides_text(extract: _Extract) -> bool:
 
 
 def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
-    authors = re.split(r"\s*;\s*", extract.properties.get("Author", "").strip())
     fields: dict[str, MetadataValue] = {
-        "authors": [name for name in authors if name and not _NO_AUTHOR.match(name)],
+        "authors": [*authors_of(extract.properties.get("Author", ""))],
         "keywords": extract.properties.get("Keywords", ""),
         "n_pages": extract.n_pages,
         "damaged_pages": [*extract.damaged_pages],
@@ -210,6 +231,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             if not found.n_unreadable:
                 extract.characters.append(text_page.get_text_range())
             extract.turned.extend(found.turned)
+            extract.readings.extend(found.readings)
             if is_vertical:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
             values = list(_values(pdf, page, number))

@@ -99,6 +99,8 @@ _SAME_SIZE = 0.03  # times the body size
 _SHORT = 4.0  # times the type size; a line that ends this close to the edge is full
 _NARROW = 0.6  # of the column; labels and cells are narrower
 _CAPTION = re.compile(r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|algorithm|listing|scheme|plate)\s*[\dIVXA-Z]", re.IGNORECASE)
+_NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[*\u2020\u2021\u00a7]{1,3})[\]).]?\s+\W?[^\W\d_]{2}")
+_HYPHENS = "-\u00ad\u2010"
 _GOES_ON = re.compile(r"[^\W\d_]+[,.;:)]*(?:\s|$)")  # a word, no formula
 _OPEN_END = re.compile(r"(?:[^\W\d_][,\u00ad\u2010-]?|,)$")  # no full stop
 
@@ -154,6 +156,8 @@ def _rest(
         is_narrow = all(
             lines[place].right < lines[place].left + _NARROW * (edges[place] - line.left) for place in paragraph
         )
+        if _is_turn_of_page(before, line, [lines[other.start] for other in paragraphs[following:number]], size):
+            return number
         if (
             _is_body(line, size)
             and line.text[0].islower()
@@ -161,9 +165,22 @@ def _rest(
             and (not is_narrow or len(paragraph) == 1)
         ):
             return number
-        if _is_body(line, size) and not is_narrow and not _CAPTION.match(line.text):
+        is_note = line.page == before.page and _NOTE.match(line.text)
+        if _is_body(line, size) and not is_narrow and not is_note and not _CAPTION.match(line.text):
             return None
     return None
+
+
+def _is_turn_of_page(before: Line, line: Line, between: Sequence[Line], size: float) -> bool:
+    """Whether only notes under the text stand between a line and one of the next page."""
+    return (
+        line.page == before.page + 1
+        and _is_body(line, size)
+        and line.left < before.left + 0.7 * size
+        and bool(between)
+        and before.text[-1] not in _HYPHENS
+        and all(other.page == before.page and _NOTE.match(other.text) and other.y < before.y for other in between)
+    )
 
 
 def _is_body(line: Line, size: float) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
-from engine.text.numbering import Kind, is_contents_line, parse
+from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
 
@@ -37,7 +37,18 @@ _FILED = re.compile(
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
-_MAX_CENTRED = 80  # characters of a heading that only its place and its capitals show
+_MAX_CENTRED = 80  # characters of a line of a heading that only its place shows
+_SAME_MIDDLE = 0.06  # times the width of body text
+_SHORT = 0.75  # times the width of body text
+_BARE = re.compile(r"(?:[IVX]{1,6}|[A-Z])\.?")
+_NOT_CAPITALISED = re.compile(r"[\d@,;:=*\u2020]|\b(?:and|by)\b [A-Z]\w+ [A-Z]\w+$")
+_SMALL = frozenset("a an and as at by for from in into of on or the to under upon with v. vs. et al.".split())
+_OPENING_HEADING = re.compile(
+    r"(?:(?:factual |procedural )?(?:background|history)|introduction|facts"
+    r"|(?:statement|summary|overview|nature|facts) of|preliminary|jurisdiction|parties|opinion|order|findings"
+    r"|the facts)\b",
+    re.IGNORECASE,
+)
 _MAX_COMPARISONS = 200_000  # of entries with lines; a real outline needs a few thousand
 _OUTLINE_SHARE = 0.6  # of the outline must be found in the text; otherwise it is of another document
 
@@ -133,7 +144,7 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
     """Groups of neighbouring lines, each a heading."""
     pitch = pitch_of(lines, size)
     is_bold_rare = _share_of_bold(lines, size) < 0.25
-    centred = _centred_capitals(lines, size, pitch)
+    centred = _centred(lines, size, pitch)
     start = 0
     while start < len(lines):
         stop = start + 1
@@ -143,33 +154,101 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
             group = range(start, stop)
             if stop - start <= _MAX_LINES and _is_heading(lines, group, size, pitch):
                 yield group
+            elif start in centred:
+                stop = centred[start]
+                yield range(start, stop)
         elif start in centred:
+            stop = centred[start]
             yield range(start, stop)
         start = stop
 
 
-def _centred_capitals(lines: Sequence[Line], size: float, pitch: float) -> set[int]:
-    """Short lines of capitals in the middle of the column, apart from the line above and over a full line of text."""
-    width = body_width(lines, size)
-    found: set[int] = set()
-    for number in range(1, len(lines) - 1):
-        before, line, after = lines[number - 1 : number + 2]
-        is_short = line.right - line.left < _NARROW * width and line.text.isupper() and len(line.text) <= _MAX_CENTRED
-        if not is_short or _WORD.search(line.text) is None or line.page != after.page or _FILED.match(line.text):
+def _centred(lines: Sequence[Line], size: float, pitch: float) -> dict[int, int]:
+    """Where headings begin and stop that only their place shows.
+
+    They are short lines in the middle of the column, apart from the line above and over a full line of text: in
+    capitals, roman numbers and letters in order, or capitalised words with space below too.
+    """
+    widths = sorted(line.right - line.left for line in lines if abs(line.size - size) <= _SAME_SIZE * size)
+    width = widths[3 * len(widths) // 4] if widths else 0.0
+    found: dict[int, int] = {}
+    bare: dict[int, int] = {}
+    seen_text = False
+    number = 0
+    while number < len(lines):
+        stop = number
+        while stop < min(len(lines), number + _MAX_LINES) and _is_short(lines, number, stop, width, size):
+            stop += 1
+        if stop == number or stop == len(lines):
+            seen_text |= lines[number].right - lines[number].left > _NARROW * width
+            number += 1
             continue
-        is_over_text = after.right - after.left > _NARROW * width and not after.text.isupper()
-        middle, of_text = (line.left + line.right) / 2, (after.left + after.right) / 2
-        is_apart = before.page != line.page or before.y - line.y > 1.2 * pitch or before.y < line.y
-        is_inside = line.left > after.left + 0.1 * width
-        if (
-            is_over_text
-            and is_apart
-            and is_inside
-            and abs(middle - of_text) < 0.06 * width
-            and line.text[-1] not in ",;"
-        ):
-            found.add(number)
-    return found
+        group, after = lines[number:stop], lines[stop]
+        if _is_over_text(group, after, width) and _is_apart(lines, number, pitch):
+            text = " ".join(line.text for line in group)
+            is_far = group[-1].y - after.y > 1.2 * pitch
+            if _BARE.fullmatch(text):
+                bare[number] = stop
+            elif _is_in_capitals(text) or (
+                is_far and number and _is_capitalised(text) and (seen_text or _OPENING_HEADING.match(text))
+            ):
+                found[number] = stop
+        number = stop
+    return found | {place: bare[place] for place in _in_order([(place, lines[place].text) for place in bare])}
+
+
+def _is_short(lines: Sequence[Line], first: int, place: int, width: float, size: float) -> bool:
+    line, before = lines[place], lines[place - 1]
+    if place > first and not (
+        (line.page, line.size, line.is_bold) == (before.page, before.size, before.is_bold)
+        and 0 < before.y - line.y < 1.7 * max(size, line.size)
+        and abs(line.left + line.right - before.left - before.right) < 2 * _SAME_MIDDLE * width
+    ):
+        return False
+    return line.right - line.left < _SHORT * width and len(line.text) <= _MAX_CENTRED and not line.text[0].islower()
+
+
+def _is_over_text(group: Sequence[Line], after: Line, width: float) -> bool:
+    middle, of_text = (group[0].left + group[0].right) / 2, (after.left + after.right) / 2
+    return (
+        after.page == group[-1].page
+        and after.right - after.left > _NARROW * width
+        and not after.text.isupper()
+        and all(line.left > after.left + 0.1 * width for line in group)
+        and abs(middle - of_text) < _SAME_MIDDLE * width
+        and group[-1].text[-1] not in ",;"
+    )
+
+
+def _is_apart(lines: Sequence[Line], number: int, pitch: float) -> bool:
+    before, line = lines[number - 1], lines[number]
+    return number == 0 or before.page != line.page or before.y - line.y > 1.2 * pitch or before.y < line.y
+
+
+def _is_in_capitals(text: str) -> bool:
+    return text.isupper() and _WORD.search(text) is not None and _FILED.match(text) is None
+
+
+def _is_capitalised(text: str) -> bool:
+    """Whether the words, small ones aside, have capitals, and no mark or number hints at a name or a formula."""
+    if _NOT_CAPITALISED.search(text) or _CAPTION.match(text) or _FILED.match(text) or not _is_wording(text):
+        return False
+    return all(word[0].isupper() or word.lower() in _SMALL for word in text.split()) and could_be_title(text)
+
+
+def _in_order(places: Sequence[tuple[int, str]]) -> Iterator[int]:
+    """The places of numbers that count up by one: roman ones from I, letters from A below each of them."""
+    texts = [text.rstrip(".") for _, text in places]
+    if "II" not in texts and "B" not in texts:
+        return
+    roman = letter = 0
+    for (place, _), text in zip(places, texts, strict=True):
+        if set(text) <= set("IVX") and roman_value(text) == roman + 1:
+            roman, letter = roman + 1, 0
+            yield place
+        elif text == chr(ord("A") + letter):
+            letter += 1
+            yield place
 
 
 def _without_labels(lines: Sequence[Line], groups: Sequence[range], size: float) -> list[range]:
@@ -214,12 +293,15 @@ def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) 
     if len(text) > _MAX_CHARS or not _is_wording(text) or _CAPTION.match(text) or is_contents_line(text):
         return False
     is_known = _is_unnumbered(text)
-    if text[-1] in ",;" or (text[-1] == "." and not is_large and not is_known) or (text[0].islower() and not is_large):
+    is_numbered = line.is_bold and (text[0] == "\u00a7" or parse(text.rstrip(".")) is not None)
+    ends_open = text[-1] in ",;" or (text[-1] == "." and not (is_large or is_known or is_numbered))
+    if ends_open or (text[0].islower() and not is_large):
         return False
     before = lines[group.start - 1] if group.start else None
     if before is None or before.page != line.page or line.size >= _LARGER * size:
         return True
-    return not 0 <= before.y - line.y < 1.15 * pitch
+    is_close = 0 <= before.y - line.y < 1.15 * pitch
+    return not is_close or (is_numbered and before.text[-1] in ".!?" and not before.is_bold)
 
 
 def _is_wording(text: str) -> bool:

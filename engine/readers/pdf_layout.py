@@ -64,7 +64,7 @@ def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) 
         return True
     drop = before.y - line.y
     if line.page != before.page or drop < -pitch:
-        return is_sentence_end and not line.text[0].islower()
+        return is_sentence_end and (is_short or not line.text[0].islower())
     if drop > 1.45 * pitch:
         return True
     is_indented = line.left > before.left + 0.7 * line.size and drop > 0.5 * pitch
@@ -181,6 +181,8 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     enough = max(_MIN_PAGES, len(pages) * _SHARE_OF_PAGES)
     on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough}
     nearby, counting = _repeated_nearby(edges), _counting(edges)
+    alone = _counting_alone(pages)
+    of_two = _on_both(pages, size) if len(pages) == 2 else frozenset()
     kept: list[Line] = []
     for page in pages:
         edge = _edges(page, _MAX_EDGE_LINES) or page
@@ -190,11 +192,31 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             for line in edge
             if (_mask(line) in on_many and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
+            or (_place(line) in of_two)
             or (line.size <= largest and counting & _page_numbers(line))
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
+        dropped |= {id(line) for line in _outer(page) if line.size <= largest and alone & _page_numbers(line)}
         kept.extend(line for line in page if id(line) not in dropped)
     return kept
+
+
+def _outer(page: Sequence[Line]) -> list[Line]:
+    """The highest and the lowest line of a page."""
+    return [max(page, key=lambda line: line.y), min(page, key=lambda line: line.y)] if len(page) > 1 else []
+
+
+def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
+    """Numbers, alone above or below the text, that count with the pages on at least two, be they short."""
+    shown = (line for page in pages for line in _outer(page) if _PAGE_NUMBER_LINE.match(line.text))
+    counts = Counter(number for line in shown for number in _page_numbers(line))
+    return {number for number, n_pages in counts.items() if n_pages > 1}
+
+
+def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[_EdgePlace]:
+    """The places of outer lines in small type that are on both pages of a file of two."""
+    first, second = ({_place(line) for line in _outer(page) if line.size < 0.95 * size} for page in pages)
+    return frozenset(first & second)
 
 
 def _edges(page: Sequence[Line], n_lines: int) -> list[Line]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
-from statistics import median
+from itertools import groupby, pairwise
+from re import Match
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -165,8 +167,15 @@ _LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
 _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
 _NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
 _DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
+_MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
 _MIN_ROWS = 8  # lines with a gap that make two columns
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
+_MAX_COLUMNS = 6
+_Gap: TypeAlias = tuple[float, float, int]  # its edges, and its index on the page
+_CELL_GAP = 1.5  # times the type size
+_SHARE_RISING = 0.8
+_READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
+_MAX_BASES = 20
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MIN_SIDE_WORDS = 2
 _RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
@@ -196,6 +205,7 @@ class Line:
     trailing: TrailingNumber | None = None
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
+    cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, on a first page
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +215,7 @@ class PageLines:
     lines: list[Line]
     n_unreadable: int  # characters left out, see `Characters`
     turned: tuple[str, ...] = ()  # lines left out
+    readings: tuple[str, ...] = ()  # above Han characters, left out
 
 
 def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
@@ -237,7 +248,35 @@ def lines_of(text_page: _TextPage, page: int) -> PageLines:
         in_order.append(line)
     if len(upright) < len(turned):
         return PageLines(in_order, characters.n_unreadable)
-    return PageLines(upright, characters.n_unreadable, tuple(line.text for line in turned))
+    readings = _readings(upright)
+    return PageLines(
+        [line for line in _top_first(upright) if id(line) not in readings],
+        characters.n_unreadable,
+        tuple(line.text for line in turned),
+        tuple(line.text for line in upright if id(line) in readings),
+    )
+
+
+def _readings(lines: Sequence[Line]) -> set[int]:
+    """The ids of lines of kana in small type, close above other lines."""
+    small = [line for line in lines if _READING.fullmatch(line.text)]
+    found: set[int] = set()
+    by_height = sorted(lines, key=lambda line: line.y) if small else []
+    heights = [line.y for line in by_height]
+    for line in small:
+        lowest = line.y - 1.5 * line.size / _READING_SIZE
+        below = by_height[bisect_right(heights, lowest) : bisect_right(heights, line.y - 1)]
+        for base in below[-_MAX_BASES:]:
+            if line.size <= _READING_SIZE * base.size and line.left < base.right and base.left < line.right:
+                found.add(id(line))
+    return found
+
+
+def _top_first(lines: list[Line]) -> list[Line]:
+    """The lines of a page by height, if the content stream has them from the bottom to the top."""
+    n_rising = sum(0 < line.y - before.y < 3 * line.size for before, line in pairwise(lines))
+    is_rising = n_rising >= _MIN_ROWS // 2 and n_rising >= _SHARE_RISING * (len(lines) - 1)
+    return sorted(lines, key=lambda line: -line.y) if is_rising else lines
 
 
 def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:
@@ -246,7 +285,7 @@ def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: 
     A gap at the same place of most wide lines, with words enough on both of its sides, is a gutter; the cells of a
     table have fewer words.
     """
-    gaps: dict[int, tuple[float, float, int]] = {}  # of each wide line: the edges of its widest gap, and its index
+    gaps: dict[int, list[_Gap]] = {}  # of each wide line
     if len(rows) >= _MIN_ROWS:
         left, right = min(line.left for line, _ in rows), max(line.right for line, _ in rows)
         least = 0.55 * (right - left)
@@ -254,20 +293,43 @@ def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: 
         for number, at in enumerate(wide):
             if number == _MIN_ROWS and len(gaps) < _MIN_ROWS // 2:
                 break
-            gap = _widest_gap(text_page, rows[at][0], characters)
-            if gap is not None:
-                gaps[at] = gap
+            if found := _wide_gaps(text_page, rows[at][0], characters):
+                gaps[at] = found
     if len(gaps) < _MIN_ROWS:
         return _left_first(rows)
-    gutter = median(stop for _, stop, _ in gaps.values())
-    split = {at: gap for at, gap in gaps.items() if gap[0] < gutter and gap[1] > gutter - _GUTTER_SHIFT}
-    if len(split) < max(_MIN_ROWS, 0.6 * len(gaps)):
-        return rows
-    return list(_by_columns(text_page, rows, split, gutter, characters))
+    enough = max(_MIN_ROWS, 0.6 * len(gaps))
+    for gutter in _gutters(gaps.values(), enough):
+        split = {
+            at: gap for at, found in gaps.items() for gap in found[::-1]
+            if gap[0] < gutter + _GUTTER_SHIFT and gap[1] > gutter - 0.1
+        }  # fmt: skip
+        if len(split) >= enough:
+            return list(_by_columns(text_page, rows, split, gutter, characters))
+    return rows
+
+
+def _gutters(gaps: Iterable[list[_Gap]], enough: float) -> Iterator[float]:
+    """Where text starts behind gaps of enough lines, from left to right."""
+    stops = sorted(gap[1] for found in gaps for gap in found)
+    last = -math.inf
+    for at, stop in enumerate(stops):
+        if stop > last + _GUTTER_SHIFT and bisect_right(stops, stop + _GUTTER_SHIFT) - at >= enough:
+            last = stop
+            yield stop
 
 
 def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
-    """Put a left column that the content stream has behind the right one before it."""
+    """Put left columns that the content stream has behind right ones before them."""
+    if 2 * sum(is_turned for _, is_turned in rows) > len(rows):
+        return rows
+    for _ in range(_MAX_COLUMNS):
+        before, rows = rows, _with_one_left_first(rows)
+        if rows is before:
+            break
+    return rows
+
+
+def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
     for at in range(_MIN_ROWS, len(rows) - _MIN_ROWS + 1):
         before, line = rows[at - 1][0], rows[at][0]
         if not (line.y > before.y + before.size and line.right < before.left) or _RIGHT_TO_LEFT.search(line.text):
@@ -284,24 +346,27 @@ def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
     return rows
 
 
-def _widest_gap(text_page: _TextPage, line: Line, characters: str) -> tuple[float, float, int] | None:
-    """The widest space of a line, if it is far wider than a word space and has words on both sides."""
-    widest: tuple[float, float, int] | None = None
+def _wide_gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
+    """The spaces of a line that are far wider than a word space and have words on both sides."""
+    found: list[_Gap] = []
     for index in (match.start() for match in re.finditer(" ", characters[line.start : line.stop])):
         place = line.start + index
-        edges = (_right(text_page, place - 1), _origin(text_page, place + 1)[0])
-        if widest is None or edges[1] - edges[0] > widest[1] - widest[0]:
-            widest = (*edges, place)
-    if widest is None or widest[1] - widest[0] < _GUTTER * line.size:
-        return None
-    sides = (characters[line.start : widest[2]], characters[widest[2] : line.stop])
-    return widest if all(len(side.split()) >= _MIN_SIDE_WORDS for side in sides) else None
+        left, stop = _right(text_page, place - 1), _origin(text_page, place + 1)[0]
+        if stop - left >= _GUTTER * line.size:
+            found.append((left, stop, place))
+    borders = [line.start, *(place for _, _, place in found), line.stop]
+    has_words = [_has_words(characters[start:stop]) for start, stop in pairwise(borders)]
+    return [gap for gap, both in zip(found, pairwise(has_words), strict=True) if all(both)]
+
+
+def _has_words(side: str) -> bool:
+    return len(side.split()) >= _MIN_SIDE_WORDS or sum(is_unspaced(sign, sign) for sign in side) >= 3 * _MIN_SIDE_WORDS
 
 
 def _by_columns(
     text_page: _TextPage,
     rows: Sequence[tuple[Line, bool]],
-    split: Mapping[int, tuple[float, float, int]],
+    split: Mapping[int, _Gap],
     gutter: float,
     characters: str,
 ) -> Iterator[tuple[Line, bool]]:
@@ -318,9 +383,9 @@ def _by_columns(
         elif (lefts or rights) and line.right < gutter:
             lefts.append(row)
         else:
-            yield from (*lefts, *rights, row)
+            yield from (*lefts, *split_rows(text_page, rights, characters), row)
             lefts, rights = [], []
-    yield from (*lefts, *rights)
+    yield from (*lefts, *split_rows(text_page, rights, characters))
 
 
 def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:
@@ -336,7 +401,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    shown = _with_raised_digits(text_page, text, start)
+    shown = _with_raised_marks(text_page, text, start, with_letters=page == 0)
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
@@ -353,23 +418,36 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         trailing=_trailing(text_page, text, start, size),
         start=first,
         stop=last + 1,
+        cells=_cells(text_page, text, start, size) if page == 0 else (),
     )
 
 
-def _with_raised_digits(text_page: _TextPage, text: str, start: int) -> str:
-    """A line with a mark before digits that are raised behind a word or a number."""
+def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_letters: bool) -> str:
+    """A line with a sign before digits, and maybe letters, that are raised behind a word or a number."""
     parts, done = [], 0
-    for match in _DIGITS_BEHIND.finditer(text):
+    marks = [*_DIGITS_BEHIND.finditer(text), *(_MARK_BEHIND.finditer(text) if with_letters else [])]
+    for match in sorted(marks, key=Match.start):
         for place in range(match.start(), match.end()):
             before, here = start + place - 1, start + place
-            if text[place].isdigit() and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
+            if text[place].isalnum() and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
                 if _origin(text_page, here)[1] > _origin(text_page, before)[1] + 0.5:
                     parts += [text[done:place], "^"]
                     done = place
                 break
-            if not text[place - 1].isdigit() and place > match.start():
+            if place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit()):
                 break
     return "".join([*parts, text[done:]])
+
+
+def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[str, ...]:
+    """The texts of a line between gaps far wider than a space; () without such a gap."""
+    places = [match.start() for match in re.finditer(" ", text.rstrip())]
+    borders = [
+        place
+        for place in places
+        if place and _origin(text_page, start + place + 1)[0] - _right(text_page, start + place - 1) > _CELL_GAP * size
+    ]
+    return tuple(expanded(text[a:b].strip()) for a, b in pairwise([0, *borders, len(text)])) if borders else ()
 
 
 def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> TrailingNumber | None:
@@ -412,6 +490,48 @@ def _right(text_page: _TextPage, index: int) -> float:
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return right.value
+
+
+_INITIAL = re.compile(r"[\"'\u201c\u2018\u00ab]?[^\W\d_]")
+_MIN_INITIAL, _MAX_INITIAL_GAP = 1.6, 0.6  # times the type beside it
+_WORDS_OF_ONE_LETTER, _INITIAL_GAP = "AIO", 0.2  # times the type of the initial; a wider gap is a space
+_MAX_INITIALS = 4  # of a page
+
+
+def with_initials(lines: Sequence[Line]) -> list[Line]:
+    """Put initials, which are as high as several lines, before the first of the lines at their right."""
+    begun: dict[int, Line] = {}
+    used: set[int] = set()
+    for _, group in groupby(lines, key=lambda line: line.page):
+        page = list(group)
+        initials = [line for line in page if _INITIAL.fullmatch(line.text)]
+        for initial in sorted(initials, key=lambda line: -line.size)[:_MAX_INITIALS]:
+            beside = [line for line in page if _is_beside(initial, line)]
+            if beside:
+                first = max(beside, key=lambda line: line.y)
+                begun[id(first)] = replace(first, text=_with_initial(initial, first, lines), left=initial.left)
+                used.add(id(initial))
+    return [begun.get(id(line), line) for line in lines if id(line) not in used]
+
+
+def _is_beside(initial: Line, line: Line) -> bool:
+    return (
+        line.text[0].isalpha()
+        and _MIN_INITIAL * line.size <= initial.size
+        and -0.1 * initial.size <= line.left - initial.right <= _MAX_INITIAL_GAP * initial.size
+        and -0.1 * initial.size <= line.y - initial.y <= initial.size
+    )
+
+
+def _with_initial(initial: Line, line: Line, lines: Iterable[Line]) -> str:
+    """The line behind its initial, with a blank where the initial is a word."""
+    letter, following = initial.text[-1], line.text.split(maxsplit=1)[0].strip(",.;:").lower()
+    if letter not in _WORDS_OF_ONE_LETTER:
+        return initial.text + line.text
+    words = Counter(word.strip(",.;:").lower() for other in lines for word in other.text.split())
+    is_apart, is_whole = words[following] > 1, words[letter.lower() + following] > 0
+    is_word = is_apart if is_apart != is_whole else line.left - initial.right > _INITIAL_GAP * initial.size
+    return f"{initial.text} {line.text}" if is_word else initial.text + line.text
 
 
 _SOFT_HYPHEN = "\u00ad"

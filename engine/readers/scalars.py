@@ -41,6 +41,19 @@ def split_names(text: str) -> list[str]:
     return _distinct(parts)
 
 
+_MADE_UP_NAME = re.compile(
+    r"[A-Z]*\(0x[0-9a-f]+\)$|\(?(?:unknown|anonymous|author|(?:\w+ ){0,2}user|admin(?:istrator)?|owner|root|hp|dell"
+    r"|asus|acer|lenovo|(?:pdf)?(?:la)?tex|(?:adobe|microsoft)(?: \w+)?|acrobat|word|windows|preferred customer"
+    r"|python-docx|un-named)\)?$|[a-z]+\d+$",
+    re.IGNORECASE,
+)
+
+
+def authors_of(text: str) -> list[str]:
+    """The names in the property of a file, without those that a program or a machine puts there."""
+    return [name for name in split_names(text) if not _MADE_UP_NAME.match(name)]
+
+
 _WHOLE = ("name", "literal", "fullname", "displayname", "collab", "author")
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),

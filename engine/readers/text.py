@@ -30,6 +30,11 @@ _ROLE = re.compile(
     r"|et al\.?)\b[^\n]*",
     re.IGNORECASE,
 )
+_SOLE_PARTY = re.compile(
+    r"^[ \t]*(?:IN RE|In re|IN THE MATTER OF|In the [Mm]atter of|EX PARTE|Ex parte)\b:?[ \t\n]{1,4}[^\n]{3,100}"
+    r"(?:\n[A-Z ,.'&-]{8,80}$)?",
+    re.MULTILINE,
+)
 _NOT_A_NAME = re.compile(
     r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|^\s*(?:see|cf|e\.g)\b|\d{2,} [A-Z]\w*\.", re.IGNORECASE
 )
@@ -119,7 +124,8 @@ def case_name(text: str) -> str:
     """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
     head = _BORDER_OF_CAPTION.sub("", _BETWEEN_PARTIES.sub(" v. ", text[:_HEAD_CHARS]))
     if re.search(r"\b(?:[vV]|vs)\.\s", head) is None:
-        return ""
+        sole = _SOLE_PARTY.search(head)
+        return " ".join(sole.group().split()).rstrip(" ,;)") if sole and _COURT.search(head[:1_500]) else ""
     is_opinion = _COURT.search(head[:1_500]) is not None
     for match in _VERSUS.finditer(head):
         start = head.rfind("\n", 0, match.start()) + 1
@@ -162,8 +168,8 @@ _DAY_FIRST = re.compile(
 )
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _DOCKET = re.compile(
-    r"\b(?:case|docket|civil|cause|criminal|action)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
-    r"([A-Z0-9]{0,5}[:-]?\d[\w:.\u2010-\u2013-]{1,30})",
+    r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
+    r"([A-Z0-9]{0,5}[:-]?\d[\w:./\u2010-\u2013-]{1,30})",
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(

@@ -30,7 +30,9 @@ KIND = "kind."  # metadata fields that list the headings of sections of a kind, 
 _MADE_UP_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel) - .*|word document|powerpoint presentation"
     r"|(?:untitled(?: document)?|unknown(?: title)?|\[unknown\]|document|unbenannt|dokument|title|titel|no title"
-    r"|unspecified|\(anonymous\)|slide|new page|index)[\s_-]*\d*"
+    r"|unspecified|\(anonymous\)|slide|new page|index|new document|scanned document|(?:full page )?fax print"
+    r"|no job name|layout|google docs|title of (?:the )?(?:paper|article)|(?:\S+ ){0,3}template(?: for \S+)?)[\s_-]*\d*"
+    r"|(?:pii|doi)\s*:.*|.* - google docs"
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )

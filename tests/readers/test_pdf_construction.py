@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers.pdf import read
+from engine.readers.scalars import authors_of
 from tests.readers.made import MakePdf, Print
 from tests.readers.made_pdf import pdf_of_contents
 
@@ -203,3 +204,163 @@ def test_names_of_objects_are_no_authors(make_pdf: MakePdf) -> None:
         b"<< /Title", b"<< /Author (A. Nonym; ARRAY\\(0x2c7cf020\\)) /Title"
     )
     assert read(data, "a", "a.pdf").metadata["authors"] == ["A. Nonym"]
+
+
+WORDS = "keeper mason barge sluice basin gate weir canal lock engineer register silt harbour quay ledger toll".split()
+
+
+def prose(seed: int, n_lines: int = 10, width: int = 7) -> list[str]:
+    """Full lines of one sentence."""
+    rows = [[WORDS[(seed * 5 + 7 * line + 3 * word) % 16] + "abcdefghijklmnop"[(seed + line) % 16]
+             for word in range(width)] for line in range(n_lines)]  # fmt: skip
+    return [" ".join(row) for row in rows[:-1]] + [" ".join(rows[-1]) + " ends."]
+
+
+def printed(rows: list[str], x: float, y: float, size: float = 10, *, bold: bool = False) -> list[Print]:
+    return [(row, x, y - 12.0 * number, size, bold) for number, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("is_by_row", [True, False], ids=["by-row", "right-first"])
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_columns_are_read_from_the_left(make_pdf: MakePdf, n_columns: int, *, is_by_row: bool) -> None:
+    columns = [prose(seed, width=4 if n_columns == 3 else 6) for seed in range(n_columns)]
+    step = 510 / n_columns
+    page = [one for at, rows in enumerate(columns) for one in printed(rows, 40 + step * at, 700, size=8)][::-1]
+    page = sorted(page, key=lambda one: (-one[2], one[1]) if is_by_row else (-one[1], -one[2]))
+    text = read(make_pdf([page]), "a", "a.pdf").text
+    assert " ".join(text.split()) == " ".join(" ".join(rows) for rows in columns)
+
+
+def test_lines_from_the_bottom_to_the_top_are_read_from_the_top(make_pdf: MakePdf) -> None:
+    rows = prose(1)
+    assert read(make_pdf([printed(rows, 72, 700)[::-1]]), "a", "a.pdf").text == " ".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("initial", "first", "beginning"),
+    [("H", "arbours", "Harbours"), ("A", "keeper", "A keeper"), ("I", "n", "In"), ("W", "HEN THE", "WHEN THE")],
+)
+@pytest.mark.parametrize("is_last", [True, False], ids=["drawn-last", "drawn-first"])
+def test_an_initial_begins_its_word(
+    make_pdf: MakePdf, initial: str, first: str, beginning: str, *, is_last: bool
+) -> None:
+    rows = prose(2)
+    left = 72.0 + 36 * {"I": 0.28, "W": 0.95}.get(initial, 0.7)
+    left += 10 if " " in beginning[:2] else 3
+    lines = [
+        (f"{first} {row}" if number == 0 else row, left if number < 3 else 72.0, 700 - 12.0 * number, 10.0, False)
+        for number, row in enumerate([*rows[:8], "a keeper in the hall", *rows[8:]])
+    ]
+    drop: Print = (initial, 72, 676, 36, False)
+    text = read(make_pdf([[*lines, drop] if is_last else [drop, *lines]]), "a", "a.pdf").text
+    assert text.startswith(f"{beginning} {rows[0]} {rows[1]}")
+
+
+def opinion(headings: list[list[str]], *, bold: bool = False, size: float = 10) -> list[Print]:
+    """Headings in the middle of the column, each over a paragraph, with space around them."""
+    body = [f"{LINE} {LINE}"] * 4
+    page: list[Print] = printed(body, 72, 740)
+    y = 620.0
+    for rows in headings:
+        for row in rows:
+            page.append((row, 72 + (345 - 6.2 * size / 10 * len(row)) / 2, y, size, bold))
+            y -= 13
+        page += printed(body, 72, y - 12)
+        y -= 84
+    return page
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        [["BACKGROUND"], ["THE COURT BELOW ERRED IN", "DISMISSING THE CLAIM"]],
+        [["Background of the Dispute"], ["The Standard of Review in", "This Court"]],
+        [["I"], ["II"], ["III"]],
+        [["I."], ["A."], ["B."], ["II."]],
+        [["I", "BACKGROUND"], ["II", "THE TOLL"]],
+    ],
+)
+@pytest.mark.parametrize("bold", [False, True])
+def test_headings_that_their_place_shows(make_pdf: MakePdf, headings: list[list[str]], *, bold: bool) -> None:
+    document = read(make_pdf([opinion(headings, bold=bold)]), "a", "a.pdf")
+    assert [section.heading for section in document.sections if section.heading] == [*map(" ".join, headings)]
+
+
+def test_names_in_the_middle_of_a_first_page_are_no_headings(make_pdf: MakePdf) -> None:
+    page = [line for line in opinion([["Ann Vane and Rin Okabe", "Weir Laboratory"]]) if line[2] <= 620]
+    assert [section.heading for section in read(make_pdf([page]), "a", "a.pdf").sections] == [""]
+
+
+@pytest.mark.parametrize("heading", ["2 Methods", "\u00a7 2. Short title."])
+def test_a_bold_numbered_heading_needs_no_space(make_pdf: MakePdf, heading: str) -> None:
+    page = [*printed(prose(1), 72, 700), (heading, 72.0, 580.0, 10.0, True), *printed(prose(2), 72, 568)]
+    assert [section.heading for section in read(make_pdf([page]), "a", "a.pdf").sections] == ["", heading]
+
+
+@pytest.mark.parametrize(
+    ("note", "size", "following"),
+    [("1 See the register of wharfage.", 10, "carried"), ("1 See the register of wharfage.", 8, "Captain")],
+)
+def test_a_note_under_the_page_does_not_split_a_sentence(
+    make_pdf: MakePdf, note: str, size: float, following: str
+) -> None:
+    rows, rest = prose(1, 12)[:-1], prose(2, 12)
+    rest[0] = f"{following} {rest[0]}"
+    pages = [[*printed(rows, 72, 700), (note, 72.0, 80.0, size, False)], printed(rest, 72, 700)]
+    text = read(make_pdf(pages), "a", "a.pdf").text
+    assert text == f"{' '.join([*rows, *rest])}\n\n{note}"
+
+
+def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf) -> None:
+    pages = [[("Journal of Canals 14", 200.0, 760.0, 7.0, False), *printed(rows, 72, 700),
+              (f"20{number}", 300.0, 40.0, 9.0, False)]
+             for number, rows in enumerate([prose(1), prose(2, 2)])]  # fmt: skip
+    document = read(make_pdf(pages), "a", "a.pdf")
+    assert document.text.split() == " ".join([*prose(1), *prose(2, 2)]).split()
+    assert document.left_out == {"running_heads": 4}
+
+
+@pytest.mark.parametrize(
+    ("caption", "title", "docket"),
+    [
+        (["ANNA VANE,|)", "Plaintiff,|)", "v.|)  Docket No. 2:18-cv-55", "HARBOUR TRUST, et al.,|)", "Defendants.|)"],
+         "ANNA VANE v. HARBOUR TRUST", "2:18-cv-55"),
+        (["ANNA VANE,|Case No. 3:19-cv-1", "Plaintiff,|", "v.|ORDER GRANTING MOTION", "LIME QUARRIES, INC.,|"],
+         "ANNA VANE v. LIME QUARRIES, INC.", "3:19-cv-1"),
+        (["ANNA VANE,|\u00a7", "vs.|\u00a7", "CITY OF GOOLE,|\u00a7"], "ANNA VANE v. CITY OF GOOLE", None),
+        (["ANNA VANE,|Index No. 5/2018", "-against-|", "CITY OF GOOLE,|"], "ANNA VANE v. CITY OF GOOLE", "5/2018"),
+        (["IN RE: GREY KESTREL|No. 17-md-2801", "MOORING LITIGATION|"], "IN RE: GREY KESTREL MOORING LITIGATION",
+         "17-md-2801"),
+    ],
+)  # fmt: skip
+def test_the_caption_of_a_court_paper_has_two_columns(
+    make_pdf: MakePdf, caption: list[str], title: str, docket: str | None
+) -> None:
+    cells = [
+        (cell, x, 700 - 14.0 * row, 12.0, False)
+        for row, line in enumerate(caption)
+        for cell, x in zip(line.split("|"), (72.0, 330.0), strict=True)
+        if cell
+    ]
+    court: list[Print] = [("UNITED STATES DISTRICT COURT", 200, 740, 12, True)]
+    document = read(make_pdf([[*court, *cells, *printed(prose(1), 72, 560, 12)]]), "a", "a.pdf")
+    assert (document.title, document.metadata.get("docket")) == (title, docket)
+
+
+@pytest.mark.parametrize("title", ["Full page fax print", "No Job Name", "PII: S0024-3795(99)00123-4", "TITLE OF PAPER",
+                                   "LaTeX Article Template", "Survey - Google Docs", "Layout 1"])  # fmt: skip
+def test_a_title_that_a_program_made_up_is_no_title(make_pdf: MakePdf, title: str) -> None:
+    page: list[Print] = [("Survey of the Lower Tarn", 100, 740, 16, True), *printed(prose(1), 72, 700)]
+    assert read(make_pdf([page], title=title), "a", "a.pdf").title == "Survey of the Lower Tarn"
+
+
+@pytest.mark.parametrize("name", ["Administrator", "Microsoft Office User", "vane01", "pdfTeX", "(anonymous)", "HP"])
+def test_an_author_that_a_machine_made_up_is_no_author(name: str) -> None:
+    assert authors_of(name) == []
+
+
+def test_marks_of_institutes_and_powers_are_accounted_for() -> None:
+    content = (b"BT /F1 10 Tf 1 0 0 1 72 700 Tm (The keeper) Tj 6 Ts /F1 6 Tf (a,b) Tj 0 Ts /F1 10 Tf ( saw 10) Tj "
+               b"6 Ts /F1 6 Tf (5) Tj 0 Ts /F1 10 Tf ( grains on the 4) Tj 6 Ts /F1 6 Tf (th) Tj ET")  # fmt: skip
+    document = read(pdf_of_contents([content]), "a", "a.pdf")
+    assert (document.text, document.left_out) == ("The keeper^a,b saw 10^5 grains on the 4th", {})
