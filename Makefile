@@ -53,7 +53,7 @@ demo: .venv/user
 
 # All tests, slow ones included, since `tests` is named; `pytest` by itself leaves slow ones out.
 test: venv
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 40 tests
 
 # The programs and libraries that ours is measured against: nothing may be skipped for want of one.
 test-peers: .venv/peers

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sqlite3
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when huggingface_hub is imported
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
 from benchmarks.synthetic import save_tiny_bert
 from engine.text.document import Document
@@ -27,6 +31,15 @@ from tests.ray_cluster import end_ray_cluster
 if TYPE_CHECKING:
     from engine.encoders.mean import MeanEncoder
     from engine.index import Index
+
+# Files are synced when a power loss is tested, by processes of their own; here each sync would wait for the disk.
+os.fsync = lambda _descriptor: None
+
+
+@event.listens_for(Pool, "checkout")
+def _without_sync(connection: sqlite3.Connection, *_: object) -> None:
+    connection.execute("PRAGMA synchronous=OFF")
+
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # shared cores stall for longer than any deadline
 hypothesis.settings.load_profile("unhurried")
@@ -58,6 +71,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     ):
         # The tests of a file stay in one process, as they share what is costly to make.
         option.numprocesses, option.dist = "auto", "loadfile"
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now, such as torch, out of garbage collections: each would take half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

@@ -77,6 +77,12 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_documents(tmp_path_factory.mktemp("data") / "notes.jsonl", make_corpus(12))
 
 
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Curves are an empty file: drawing takes longer than training, and is tested by itself and by the commands."""
+    monkeypatch.setattr("engine.training.curves.save_curves", lambda _history, path: path.touch())
+
+
 @pytest.fixture
 def run(tmp_path: Path, unsplit: Path, bert_folder: Path) -> Run:
     """`train` in a few steps over the tiny backbone, on the CPU."""
