@@ -65,7 +65,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "similarity": 0.75,
         "threshold": 0.5,
         "words": [
-            {"term": "delta", "contribution": 0.07, "query_spans": [], "target_spans": [[6, 11]]},
+            {"term": "delta", "contribution": 0.07, "query_spans": [], "target_spans": [6, 11]},
             {"term": "eps", "contribution": 0.03, "query_spans": [], "target_spans": []},
         ],
         "spans": [
@@ -78,7 +78,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
                 **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
             },
         ],
-        "marks": None,
+        "marks": {"query": [], "target": []},
         "quotes": {"query": quote, "target": {**_place(6, 11, 2), "text": "delta", "marks": []}, "stock": None},
     }
     other = {
@@ -119,14 +119,13 @@ def test_a_result_as_plain_values_holds_everything() -> None:
             "strongest": ["A"],
             "rows": [
                 {
-                    "query_section": query_section,
+                    "part": 0,
                     "kind": "body",
                     "is_covered": None,
                     "contribution": pytest.approx(0.45),
                     "word_contribution": 0.1,
                     "share": pytest.approx(1.0),
                     "n_pairs": 2,
-                    "best": {**strongest, "marks": {"query": [], "target": []}},
                 }
             ],
             "rest": [],

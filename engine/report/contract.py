@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
 from engine.report.quotes import Quote, Quotes
-from engine.report.shares import SectionShare, SectionShares, kinds_of, section_shares
+from engine.report.shares import SectionShares, kinds_of, section_shares
 from engine.result import N_MATCHES
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
@@ -68,7 +68,8 @@ def result_dict(result: Result, *, n_pairs: int | None = N_MATCHES) -> dict[str,
 
     Args:
         result: of a search.
-        n_pairs: section pairs, and sections of the query, listed for each hit; None for all. `rest` sums the others.
+        n_pairs: section pairs listed for each hit; None for all. The best of each section of the query comes first,
+            then the strongest others; `rest` sums those that are not listed.
     """
     hits = hit_dicts(result, n_pairs=n_pairs)
     if result.sections is None:
@@ -145,11 +146,12 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionK
     query, pairs = result.query, hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
     step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
-    n_quoted = N_MATCHES if n_pairs is None else n_listed
-    quotes = Quotes(query, hit, result.language, result.stock)
     shares = section_shares(query, kinds, pairs, result.floor, hit.breakdown.sections)
-    parts = [_pair(pair, query, hit, quotes, is_quoted=at < n_quoted) for at, pair in enumerate(pairs[:n_listed])]
-    if (rest := hit.breakdown.beyond(n_listed)) is not None:
+    listed = shares.listed(n_listed, len(pairs))
+    quoted = listed if n_pairs is not None else shares.listed(N_MATCHES, len(pairs))
+    quotes = Quotes(query, hit, result.language, result.stock)
+    parts = [_pair(pairs[at], query, hit, quotes, quoted.get(at)) for at in listed]
+    if (rest := hit.breakdown.beyond([*listed])) is not None:
         parts.append(_part("rest", rest.contribution, in_words=rest.words))
     values = {
         "rank": hit.rank,
@@ -168,7 +170,7 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionK
         ],
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
-        "by_section": _by_section(query, hit, shares, quotes, parts, n_listed),
+        "by_section": _by_section(hit, shares, [*listed], parts, n_listed),
     }
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
@@ -223,41 +225,25 @@ def _part(
 
 
 def _by_section(
-    query: Document,
-    hit: Hit,
-    shares: SectionShares,
-    quotes: Quotes,
-    parts: Sequence[Mapping[str, Any]],
-    n_listed: int,
+    hit: Hit, shares: SectionShares, listed: Sequence[int], parts: Sequence[Mapping[str, Any]], n_listed: int
 ) -> dict[str, Any]:
     """The score by section of the query; the contributions of `rows` and `rest` sum to it, to 1e-5."""
-    n_listed = min(n_listed, sum(row.best is not None for row in shares.rows))
-    listed = dict(enumerate(part for part in parts if part["kind"] == "section_pair"))
-
-    def best(row: SectionShare, at: int) -> Mapping[str, Any]:
-        place = row.best or 0
-        pair, is_quoted = hit.breakdown.pairs[place], at < N_MATCHES or n_listed < len(shares.rows)
-        part = listed.get(place)
-        if part is None or (part["quotes"] is None and is_quoted):
-            part = _pair(pair, query, hit, quotes, is_quoted=is_quoted)
-        return {**part, "marks": _both(quotes.marks(pair)) if is_quoted else None}
-
-    rows = [
+    divided = shares.divided(n_listed)
+    rows: list[dict[str, Any]] = [
         {
-            "query_section": _section(query, row.section),
+            "part": listed.index(row.best),
             "kind": row.kind.value,
             "is_covered": row.is_covered,
             "contribution": row.contribution,
             "word_contribution": row.words,
             "share": _share(row.contribution, hit),
             "n_pairs": row.n_pairs,
-            "best": best(row, at),
         }
-        for at, row in enumerate(shares.rows[:n_listed])
+        for row in divided
     ]
-    rows.sort(key=_is_stock)
+    rows.sort(key=lambda row: _is_stock(parts[row["part"]]))
     rest: dict[str, list[float]] = {}
-    for row in shares.rows[n_listed:]:
+    for row in shares.rows[len(divided) :]:
         rest.setdefault(row.kind.value, []).append(row.contribution)
     kinds_of_rest = [(kind, len(values), sum(values)) for kind, values in rest.items()]
     if (small := hit.breakdown.small) is not None and hit.breakdown.sections is None:
@@ -265,7 +251,7 @@ def _by_section(
     return {
         "n_sections": shares.n_sections,
         "n_covered": shares.n_covered,
-        "strongest": [section_label(query, row.section) for row in shares.strongest()],
+        "strongest": [section_label(hit.own_result().query, row.section) for row in shares.strongest()],
         "rows": rows,
         "rest": [
             {"kind": kind, "n_sections": n, "contribution": contribution, "share": _share(contribution, hit)}
@@ -274,9 +260,14 @@ def _by_section(
     }
 
 
-def _is_stock(row: Mapping[str, Any]) -> bool:
-    quotes = row["best"]["quotes"]
-    return quotes is not None and quotes["stock"] is not None
+def _is_stock(part: Mapping[str, Any]) -> bool:
+    """Whether the quote of a part is a stock sentence."""
+    return part["quotes"] is not None and part["quotes"]["stock"] is not None
+
+
+def best_parts(hit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The best pair of each section of the query that is listed in a hit of `result_dict`, in the order of its rows."""
+    return [hit["parts"][row["part"]] for row in hit["by_section"]["rows"]]
 
 
 def section_places(part: Mapping[str, Any]) -> tuple[int, int]:
@@ -284,11 +275,17 @@ def section_places(part: Mapping[str, Any]) -> tuple[int, int]:
     return part["query_section"]["index"], part["target_section"]["index"]
 
 
+def spans(edges: Sequence[int]) -> Iterator[Span]:
+    """The spans of a list of their starts and ends in turn."""
+    return map(Span, edges[::2], edges[1::2])
+
+
 def _share(contribution: float, hit: Hit) -> float:
     return contribution / hit.score if hit.score else 0.0
 
 
-def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_quoted: bool) -> dict[str, Any]:
+def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best: bool | None) -> dict[str, Any]:
+    """A section pair, with marks if it is the best of its section; None: without quotes."""
     strongest = pair.parts[0] if pair.parts else None
     part = _part(
         "section_pair",
@@ -303,16 +300,13 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, *, is_qu
         "target_section": _section(hit.document, pair.target_section),
         "words": list(map(_word, terms, *quotes.places(pair, [term.key for term in terms]))),
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
-        "quotes": _quoted(pair, query, hit, quotes) if is_quoted else None,
+        "marks": _both(quotes.marks(pair)) if is_best else None,
+        "quotes": None if is_best is None else _quoted(pair, query, hit, quotes),
     }
 
 
 def _both(values: Iterable[Any]) -> dict[str, Any]:
     return dict(zip(SIDES, values, strict=True))
-
-
-def _offsets(marks: Iterable[Span]) -> list[list[int]]:
-    return [[mark.start, mark.stop] for mark in marks]
 
 
 def _quoted(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes) -> dict[str, Any]:
@@ -323,10 +317,13 @@ def _quoted(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes) -> dic
 
 
 def _quote(document: Document, quote: Quote) -> dict[str, Any]:
-    return place_of(document, quote.span) | {"text": quote.text, "marks": _offsets(quote.marks)}
+    return place_of(document, quote.span) | {
+        "text": quote.text,
+        "marks": [edge for mark in quote.marks for edge in (mark.start, mark.stop)],
+    }
 
 
-def _word(term: TermPart, mine: list[list[int]], theirs: list[list[int]]) -> dict[str, Any]:
+def _word(term: TermPart, mine: list[int], theirs: list[int]) -> dict[str, Any]:
     return {
         "term": term.term,
         "contribution": term.contribution,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.explanation import strongest_pairs
-from engine.report.contract import SIDES, head_dict, hit_dicts, place_of, section_places
+from engine.report.contract import SIDES, best_parts, head_dict, hit_dicts, place_of, section_places, spans
 from engine.report.lines import pages_label
 from engine.report.section_map import SectionMap, section_map
 from engine.result import N_MATCHES, Hit, Result
@@ -126,15 +126,17 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
         hit: of a result.
         values: the hit as in `Result.to_dict`; the section pairs that it lists are shown.
     """
-    rows = values["by_section"]["rows"]
-    listed = [row["best"] for row in rows]
+    rows, listed = values["by_section"]["rows"], best_parts(values)
     documents = (query, hit.document)
     marks = tuple(list(_marks(side, listed)) for side in SIDES)
     return HitView(
         hit=hit,
         values=values,
         metadata=tuple(_listed(hit.metadata)),
-        matches=tuple(_match(number, row, documents) for number, row in enumerate(rows, start=1)),
+        matches=tuple(
+            _match(number, row, part, documents)
+            for number, (row, part) in enumerate(zip(rows, listed, strict=True), start=1)
+        ),
         map=section_map(*documents, pair_columns(hit.breakdown.pairs), [section_places(part) for part in listed]),
         query=tuple(_sections(query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
@@ -163,12 +165,12 @@ def _marks(side: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Mark]:
     for number, part in enumerate(parts, start=1):
         for passages in part["spans"]:
             yield Mark(_span(passages[side]), number)
-        yield from (Mark(Span(start, stop), number, is_word=True) for start, stop in part["marks"][side])
+        yield from (Mark(span, number, is_word=True) for span in spans(part["marks"][side]))
 
 
-def _match(number: int, row: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
-    query, target = (_side(number, row["best"], *one) for one in zip(SIDES, documents, strict=True))
-    return Match(number, row, row["best"], query, target)
+def _match(number: int, row: Mapping[str, Any], part: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
+    query, target = (_side(number, part, *one) for one in zip(SIDES, documents, strict=True))
+    return Match(number, row, part, query, target)
 
 
 def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:

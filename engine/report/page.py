@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from engine.report.contract import head_dict, place_of, result_dict
+from engine.report.contract import head_dict, place_of, result_dict, spans
 from engine.report.evidence import HitView, SectionText, hit_views, marked_runs, result_view
 from engine.report.lines import pages_label
 from engine.report.quotes import marked_runs as quote_runs
@@ -178,9 +178,8 @@ def result_html(result: Result) -> str:
     return render("notebook/result.html", values=values, best=best, coverage=result.query_coverage, quoted=_quoted)
 
 
-def _quoted(quote: dict[str, object]) -> list[tuple[str, bool]]:
-    marks = [Span(*mark) for mark in quote["marks"]]  # type: ignore[attr-defined]
-    return quote_runs(*window(str(quote["text"]), marks, _QUOTE))
+def _quoted(quote: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    return quote_runs(*window(quote["text"], tuple(spans(quote["marks"])), _QUOTE))
 
 
 def matrix_html(matrix: SectionMatrix) -> str:

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.common_sentences import StockSentence
 from engine.words.function_words import content_of, is_listed
-from engine.words.places import TermPlaces
+from engine.words.places import Sentences, TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
@@ -123,7 +124,9 @@ class Quotes:
         spans = shown_spans(pair, self._query, self._hit.document)
         sections = self._sections(pair)
         parts = [section.within(span) for section, span in zip(sections, spans, strict=True)]
-        worth = np.array([_OF_STOCK if self.stock_of(sentence) else 1.0 for sentence in parts[0].spans])
+        worth = np.ones(len(parts[0].sizes))
+        if self._stock:
+            worth[[at for at in range(len(worth)) if self.stock_of(parts[0].span(at))]] = _OF_STOCK
         common, *chosen = _best_pair(parts[0], parts[1], self._weights, worth)
         is_marked = self._is_marked(common)
         mine, theirs = (
@@ -138,18 +141,20 @@ class Quotes:
         at = bisect_right(self._stock_starts, middle) - 1
         return self._stock[at] if at >= 0 and middle < self._stock[at].span.stop else None
 
-    def marks(self, pair: SectionPair) -> tuple[list[list[int]], list[list[int]]]:
-        """The words of the two sections that carry the match: [start, stop] in the texts, rising and apart."""
+    def marks(self, pair: SectionPair) -> tuple[list[int], list[int]]:
+        """The words of the two sections that carry the match: starts and stops in turn, in the texts, rising."""
         sections = self._sections(pair)
         is_common = np.ones(len(self._weights), bool)
         for section in sections:
             is_common &= section.has
         is_common &= self._is_strong
-        mine, theirs = (self._marks(one.text, one.spans[is_common[one.terms]]) for one in sections)
+        mine, theirs = (
+            [*chain.from_iterable(self._marks(one.text, one.spans[is_common[one.terms]]))] for one in sections
+        )
         return mine, theirs
 
-    def places(self, pair: SectionPair, keys: Sequence[int]) -> tuple[list[list[list[int]]], list[list[list[int]]]]:
-        """All places of some terms in the two sections, for each term [start, stop] in the text, in reading order."""
+    def places(self, pair: SectionPair, keys: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
+        """All places of some terms in the two sections: for each starts and stops in turn, in reading order."""
         terms = [self._terms.get(key, -1) for key in keys]
         mine, theirs = (section.places_of(terms) for section in self._sections(pair))
         return mine, theirs
@@ -169,7 +174,7 @@ class Quotes:
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
-        return _on_one_line(text, _shortened(text, side.spans[at], marks), marks)
+        return _on_one_line(text, _shortened(text, side.span(at), marks), marks)
 
     def _marks(self, text: str, places: NDArray[np.int32]) -> list[list[int]]:
         """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
@@ -200,9 +205,9 @@ class _Side:
         """The shared terms of a section, in reading order."""
         if number not in self._sections:
             place = self._places.document.sections[number]
-            first, last = np.searchsorted(self._starts, (place.start, place.stop)).tolist()
+            own = slice(*self._starts.searchsorted((place.start, place.stop)).tolist())
             self._sections[number] = _Section(
-                self._places, number, self._terms[first:last], self._spans[first:last], self._n_terms
+                self._places, number, self._terms[own], self._spans[own], self._starts[own], self._n_terms
             )
         return self._sections[number]
 
@@ -216,10 +221,11 @@ class _Section:
         number: int,
         terms: NDArray[np.int64],
         spans: NDArray[np.int32],
+        starts: NDArray[np.int32],
         n_terms: int,
     ) -> None:
         self.text = places.document.text
-        self.terms, self.spans = terms, spans  # (n,) places among the terms of the hit; (n, 2)
+        self.terms, self.spans, self.starts = terms, spans, starts  # (n,) among the terms of the hit; (n, 2); (n,)
         self._places, self._number, self._n_terms = places, number, n_terms
 
     @cached_property
@@ -229,55 +235,51 @@ class _Section:
         has[self.terms] = True
         return has
 
-    def places_of(self, terms: Sequence[int]) -> list[list[list[int]]]:
-        """The spans of each of some terms."""
-        own, order = self._by_term
-        firsts, stops = np.searchsorted(own, terms).tolist(), np.searchsorted(own, terms, side="right").tolist()
-        return [self.spans[order[first:stop]].tolist() for first, stop in zip(firsts, stops, strict=True)]
+    def places_of(self, terms: Sequence[int]) -> list[list[int]]:
+        """The starts and stops of each of some terms."""
+        own, edges = self._by_term
+        bounds = own.searchsorted([terms, [term + 1 for term in terms]]) * 2
+        return [edges[first:last] for first, last in bounds.T.tolist()]
 
     @cached_property
-    def _by_term(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The terms, rising, and their places among `spans`."""
+    def _by_term(self) -> tuple[NDArray[np.int64], list[int]]:
+        """The terms, rising, and the start and stop of each."""
         order = np.argsort(self.terms, kind="stable")
-        return self.terms[order], order
+        return self.terms[order], self.spans[order].ravel().tolist()
 
     @cached_property
     def sentences(self) -> _Sentences:
         """All sentences of the section."""
-        spans = self._places.sentences(self._number)
-        starts = np.array([sentence.start for sentence in spans])
-        first, last = np.searchsorted(self.spans[:, 0], (spans[0].start, spans[-1].stop)).tolist()
-        places = self.spans[first:last]
-        owners = np.searchsorted(starts, places[:, 0], side="right") - 1
-        edges = np.searchsorted(self._places.word_starts, [*starts, spans[-1].stop])
-        return _Sentences(spans, self.terms[first:last], places, owners, np.diff(edges))
+        found = self._places.sentences(self._number)
+        own = slice(*self.starts.searchsorted((found.edges[0], found.edges[-1])).tolist())
+        owners = found.starts.searchsorted(self.starts[own], side="right") - 1
+        return _Sentences(found, 0, self.terms[own], self.spans[own], owners, found.n_words)
 
     def within(self, span: Span) -> _Sentences:
         """The sentences that are in a stretch of the text."""
         whole = self.sentences
-        if span.start <= whole.spans[0].start and whole.spans[-1].stop <= span.stop:
+        if span.start <= whole.span(0).start and whole.span(len(whole.sizes) - 1).stop <= span.stop:
             return whole
-        inside = _inside(whole.spans, span)
-        first = whole.spans.index(inside[0])
-        own = slice(*np.searchsorted(whole.owners, (first, first + len(inside))).tolist())
-        return _Sentences(
-            inside,
-            whole.terms[own],
-            whole.places[own],
-            whole.owners[own] - first,
-            whole.sizes[first : first + len(inside)],
-        )
+        first, last = _inside([whole.span(at) for at in range(len(whole.sizes))], span)
+        own = slice(*whole.owners.searchsorted((first, last)).tolist())
+        owners = whole.owners[own] - first
+        return _Sentences(whole.section, first, whole.terms[own], whole.places[own], owners, whole.sizes[first:last])
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentences:
     """Sentences of one side, and the shared terms in them."""
 
-    spans: Sequence[Span]  # S, at least 1
+    section: Sentences
+    first: int  # of all sentences of the section
     terms: NDArray[np.int64]  # (n,) places among the terms of the hit
     places: NDArray[np.int32]  # (n, 2)
     owners: NDArray[np.int64]  # (n,) sentences, rising
-    sizes: NDArray[np.int64]  # (S,) words
+    sizes: NDArray[np.int64]  # (S,) words; at least one sentence
+
+    def span(self, number: int) -> Span:
+        """A sentence in the text of the document."""
+        return self.section.span(self.first + number)
 
 
 def _best_pair(
@@ -299,28 +301,28 @@ def _best_pair(
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]
     words = [np.maximum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
     values = (has[0] * worth[:, None] * weights[terms]) @ has[1].T / np.sqrt(words[0][:, None] + words[1])
-    first, second = divmod(int(np.argmax(values)), len(theirs.spans))
+    first, second = divmod(int(np.argmax(values)), len(theirs.sizes))
     return terms[(has[0][first] * has[1][second]) > 0], first, second
 
 
 def _incidence(side: _Sentences, columns: NDArray[np.int64], n_terms: int) -> NDArray[np.float64]:
     """(S, T) 1 where a sentence has a term; `columns` numbers the common terms, others are -1."""
     at = columns[side.terms]
-    has = np.zeros((len(side.spans), n_terms + 1))
+    has = np.zeros((len(side.sizes), n_terms + 1))
     has[side.owners, at] = 1.0
     return has[:, :n_terms]
 
 
-def _inside(sentences: Sequence[Span], within: Span) -> Sequence[Span]:
-    """The sentences that are mostly inside a span, or those that touch it if none is; at least one."""
+def _inside(sentences: Sequence[Span], within: Span) -> tuple[int, int]:
+    """The first and the end of the sentences that are mostly inside a span, or that touch it if none is."""
     shares = [
         (min(one.stop, within.stop) - max(one.start, within.start)) / max(1, one.stop - one.start) for one in sentences
     ]
     for least in (0.5, 1e-9):
-        inside = [one for one, share in zip(sentences, shares, strict=True) if share >= least]
+        inside = [at for at, share in enumerate(shares) if share >= least]
         if inside:
-            return inside
-    return sentences[:1]
+            return inside[0], inside[-1] + 1
+    return 0, 1
 
 
 def _shortened(text: str, sentence: Span, marks: Sequence[Sequence[int]]) -> Span:

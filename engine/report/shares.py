@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,21 @@ class SectionShares:
     rows: tuple[SectionShare, ...]
     n_sections: int  # that are counted
     n_covered: int | None
+
+    def divided(self, n_most: int) -> tuple[SectionShare, ...]:
+        """The first rows that were divided into pairs; the others come last."""
+        return tuple(row for row in self.rows[: max(0, n_most)] if row.best is not None)
+
+    def listed(self, n_most: int, n_pairs: int) -> dict[int, bool]:
+        """The places of the pairs to list, rising, and whether each is the best of a row: these come first.
+
+        Args:
+            n_most: pairs to list.
+            n_pairs: of the hit.
+        """
+        bests = {row.best for row in self.divided(n_most) if row.best is not None}
+        others = islice((at for at in range(n_pairs) if at not in bests), max(0, n_most) - len(bests))
+        return {at: at in bests for at in sorted([*bests, *others])}
 
     def strongest(self) -> tuple[SectionShare, ...]:
         """The one or two sections that a sentence about the hit names."""

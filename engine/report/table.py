@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.explanation import strongest
-from engine.report.contract import hit_dicts, result_dict
+from engine.report.contract import best_parts, hit_dicts, result_dict, spans
 from engine.report.lines import (
     SHADES,
     Line,
@@ -32,7 +32,7 @@ from engine.result import Encoding, Result, SectionMatrix
 from engine.scoring.floor import LEVELS, Floor
 from engine.text.document import Document, section_label
 from engine.text.outside import safe
-from engine.text.spans import Coverage, Span
+from engine.text.spans import Coverage
 
 WIDTH = 80
 N_PAIRS = 3
@@ -181,7 +181,8 @@ def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand:
         is_on_demand: whether documents of the index have no vectors yet.
     """
     margin = " " * _INDENT
-    lines = [one for row in hit["by_section"]["rows"] for one in _section(row, width)]
+    rows = zip(hit["by_section"]["rows"], best_parts(hit), strict=True)
+    lines = [one for row, part in rows for one in _section(row, part, width)]
     share, note = rest_note(hit)
     if note:
         lines.append(cut(line(margin, Run(f"{percent(share):>7}", Style.NUMBER), f"  {note}"), width))
@@ -216,12 +217,12 @@ def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
     return (*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))
 
 
-def _section(row: Mapping[str, Any], width: int) -> list[Line]:
-    best, margin = row["best"], " " * _INDENT
+def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> list[Line]:
+    margin = " " * _INDENT
     head = line(margin, Run(f"{percent(row['share']):>7}", Style.NUMBER), "  ")
     pages = pages_label(best["quotes"]["target"])
     place = line(Run(f"  {pages}", Style.FAINT)) if pages else ()
-    names = row["query_section"]["label"], best["target_section"]["label"]
+    names = best["query_section"]["label"], best["target_section"]["label"]
     lines = [(*_section_names(head, *names, width - columns(place)), *place)]
     for sign, side in (("<", "query"), (">", "target")):
         begin = line(f"{margin}         ", Run(f"{sign} ", Style.FAINT))
@@ -241,7 +242,7 @@ def stock_note(stock: Mapping[str, int]) -> str:
 
 def _quote(quote: Mapping[str, Any], room: int) -> Line:
     """A quote of at most about `room` columns, its marks in a style."""
-    text, marks = quote["text"], tuple(Span(*mark) for mark in quote["marks"])
+    text, marks = quote["text"], tuple(spans(quote["marks"]))
     n_columns = columns(text)
     if n_columns > room:  # wide characters take two columns
         text, marks = window(text, marks, max(1, room * len(text) // n_columns))

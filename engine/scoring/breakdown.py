@@ -151,21 +151,22 @@ class Breakdown(Deferred):
     @property
     def score(self) -> float:
         """The sum of the parts."""
-        rest = self.beyond(0)
+        rest = self.beyond([])
         return rest.contribution if rest else 0.0
 
-    def beyond(self, n_listed: int) -> SmallPairs | None:
-        """All section pairs but the first `n_listed` as one part, the small ones included; None if there are none."""
+    def beyond(self, listed: Sequence[int]) -> SmallPairs | None:
+        """All section pairs but those listed as one part, the small ones included; None if there are none."""
         columns = pair_columns(self.pairs)
-        n_pairs = self.n_pairs - min(len(self.pairs), n_listed)
+        columns = columns.of(np.delete(np.arange(len(self.pairs)), listed))
+        n_pairs = self.n_pairs - len(listed)
         small = self.small or SmallPairs(0, 0.0, 0.0)
         return (
             None
             if not n_pairs
             else SmallPairs(
                 n_pairs,
-                float(columns.contributions[n_listed:].sum()) + small.contribution,
-                float(columns.words[n_listed:].sum()) + small.words,
+                float(columns.contributions.sum()) + small.contribution,
+                float(columns.words.sum()) + small.words,
             )
         )
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +119,12 @@ _NUMBER = re.compile(
 _YEAR = r"(?<![\w./-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/]|-\d)"
 _LABEL = r"\[\d{1,3}\]|\[[A-Z][\w+-]{1,20}\]"
 _LINK = r"https?://|\bdoi\b|\barxiv\b"
-_NEEDED = re.compile(rf"{_YEAR}|{_LABEL}|{_LINK}", re.IGNORECASE)
+# Years, labels and links, after one set of their first characters, to which a regular expression skips quickly.
+_NEEDED = re.compile(
+    r"[12\[hHdDaA](?:(?<=[12])(?<![\w./-].)(?:(?<=1)[5-9]|(?<=2)0)\d\d(?i:[a-z]?)(?![\w/]|-\d)"
+    r"|(?<=\[)(?i:\d{1,3}\]|[a-z][\w+-]{1,20}\])"
+    r"|(?<=[hH])(?i:ttps?://)|(?<!\w.)(?:(?<=[dD])(?i:oi)|(?<=[aA])(?i:rxiv))\b)"
+)
 _SIGN = re.compile(
     rf"(?P<year>{_YEAR})"
     r"|(?P<initial>(?<![^\W_])[^\W\d_a-zà-öø-ÿ]\.(?=[ ,;:A-Z-]))"
@@ -202,6 +208,7 @@ def _is_at_edge(text: str, section: Section) -> bool:
     return section.start <= _FRONT * len(text) or section.stop >= _BACK * len(text)
 
 
+@lru_cache(maxsize=1 << 14)
 def heading_name(heading: str) -> str:
     """The words of a heading without its number, case and final punctuation; "" where nothing is left."""
     match = _NUMBER.match(" ".join(heading.casefold().replace("\u2019", "'").split()))

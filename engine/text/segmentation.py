@@ -129,13 +129,16 @@ _ABBREVIATIONS_ABROAD = frozenset(
     "abb bzw hrsg nr usw vgl z.b d.h u.a mme mlle p.ex sra dra p.ej см рис стр гл".split()
 )
 _OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
+_SIGNS = "؟۔।॥።፧։។៕။"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
+# Begins with one set of signs, to which a regular expression skips quickly.
 _SENTENCE_END = re.compile(
-    rf"(?<![.!?])[.!?]+[{_CLOSING}]*\s+(?=[{_OPENING}]*(?P<next>\w))"  # a full stop; see `_opens_sentence`
+    rf"[.!?。！？｡．{_SIGNS}\n\f](?:"
+    rf"(?<=[.!?])(?<![.!?].)[.!?]*[{_CLOSING}]*\s+(?=[{_OPENING}]*(?P<next>\w))"  # a full stop; see `_opens_sentence`
     # Signs that always end a sentence, even where no space follows: Chinese and Japanese,
-    r"|(?:[。！？｡]|．(?!\d))++[」』）】〉》”’\"')\]]*+\s*+(?![とっ、，])"
-    r"|[؟۔।॥።፧։។៕။]++[\"'”’)\]»]*+\s*+"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
-    r"|\n[ \t]*\n\s*|\f\s*"  # a blank line or page break
-    r"|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"  # a list item
+    r"|(?<=[。！？｡．])(?<!．(?=\d))(?:[。！？｡]|．(?!\d))*+[」』）】〉》”’\"')\]]*+\s*+(?![とっ、，])"
+    rf"|(?<=[{_SIGNS}])[{_SIGNS}]*+[\"'”’)\]»]*+\s*+"  # other scripts
+    r"|(?<=\n)[ \t]*\n\s*|(?<=\f)\s*"  # a blank line or page break
+    r"|(?<=\n)(?=[ \t]*(?:[-*•]|\d+[.)])\s))"  # a list item
 )
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\f")
 _LAST_WORD = re.compile(r"[\w.]+$")

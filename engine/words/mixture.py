@@ -127,11 +127,11 @@ class Mixture:
     def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The terms of one pair, and what each of them contributes to the pair."""
         mine, theirs = self._query.at(query_section), self._target.of(target_section)
-        terms, at, there = np.intersect1d(
-            self._query.terms[mine], theirs.terms, assume_unique=True, return_indices=True
-        )
+        terms = self._query.terms[mine]
+        there = np.minimum(theirs.terms.searchsorted(terms), len(theirs.terms) - 1)
+        is_there = theirs.terms[there] == terms if len(theirs.terms) else np.zeros(len(terms), bool)
         weight = self._weights[query_section, target_section]
-        return terms, self._scales[mine[at]] * theirs.shares[there] * weight
+        return terms[is_there], self._scales[mine[is_there]] * theirs.shares[there[is_there]] * weight
 
 
 def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +35,21 @@ PAIR = 1 << 32  # added to the hash of a pair of words, since words and pairs ar
 _PLACE_BITS = 30  # of a number that sorts occurrences by key, and those of one key by place
 
 
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The sentences of a section, at least one."""
+
+    text: str  # of the document
+    edges: Sequence[int]  # (S + 1,) their starts, and the end of the section
+    starts: NDArray[np.int64]  # (S,)
+    n_words: NDArray[np.int64]  # (S,)
+
+    def span(self, number: int) -> Span:
+        """A sentence without the white space at its end."""
+        start, stop = self.edges[number : number + 2]
+        return Span(start, start + len(self.text[start:stop].rstrip()))
+
+
 class TermPlaces:
     """The terms of a document: where each occurs, and how often in each section."""
 
@@ -41,37 +57,25 @@ class TermPlaces:
         """Keep the terms of a segmented document; sections that take no part in a score have no terms."""
         self.document = document
         self.terms = terms
-        self._sentences: dict[int, Sequence[Span]] = {}
+        self._sentences: dict[int, Sentences] = {}
 
-    def spans(self, key: int, section: int) -> list[list[int]]:
-        """All places of a term in a section, each [start, end] in the text, in reading order.
-
-        Args:
-            key: hash of the term, plus `PAIR` for a pair of words.
-            section: index of the section.
-        """
-        _, at = self.occurrences(np.array([key]))
-        spans: list[list[int]] = self._spans[at[self._sections[at] == section]].tolist()
-        return spans
-
-    def sentences(self, section: int) -> Sequence[Span]:
-        """The sentences of a section without its heading; at least one."""
+    def sentences(self, section: int) -> Sentences:
+        """The sentences of a section without its heading."""
         if section not in self._sentences:
             place = self.document.sections[section]
             start = after_heading(self.document, Span(place.start, place.stop), section)
             text = self.document.text[start : place.stop]
             starts = phrase_starts(text, sentence_starts(text))
-            spans = zip(starts, [*starts[1:], len(text)], strict=True)
-            self._sentences[section] = [
-                Span(start + first, start + first + len(text[first:last].rstrip())) for first, last in spans
-            ]
+            edges = np.array([*starts, len(text)]) + start
+            n_words = np.diff(self.word_starts.searchsorted(edges))
+            self._sentences[section] = Sentences(self.document.text, edges.tolist(), edges[:-1], n_words)
         return self._sentences[section]
 
     def occurrences(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The places of terms: (n,) 0 to T-1 rising, and (n,) numbers of occurrences, in reading order for each term.
 
         Args:
-            keys: (T,) of which some may not occur.
+            keys: (T,) of which some may not occur; hashes, plus `PAIR` for pairs of words.
         """
         distinct, starts, order = self._by_key
         at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)

@@ -136,16 +136,14 @@ def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
     span = shown_spans(pair, query, theirs.document)[1]
     if span.stop - span.start <= MOST_CHARACTERS:
         return span
-    places = sorted(
-        (start, term.contribution)
-        for term in pair.terms
-        for start, _ in theirs.spans(term.key, pair.target_section)
-        if span.start <= start < span.stop
-    )
-    if not places:
+    terms, spans = theirs.in_order(np.array([term.key for term in pair.terms], np.int64))
+    starts = spans[:, 0]
+    is_inside = (span.start <= starts) & (starts < span.stop)
+    if not is_inside.any():
         return Span(span.start, span.start + MOST_CHARACTERS)
-    starts = np.array([start for start, _ in places])
-    sums = np.concatenate([[0.0], np.cumsum([weight for _, weight in places])])
+    starts = starts[is_inside]
+    weights = np.array([term.contribution for term in pair.terms])[terms[is_inside]]
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
     within = sums[np.searchsorted(starts, starts + MOST_CHARACTERS)] - sums[:-1]
     first = int(starts[np.argmax(within)])
     line = max(span.start, theirs.document.text.rfind("\n", span.start, first) + 1)

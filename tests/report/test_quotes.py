@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.contract import result_dict
+from engine.report.contract import best_parts, result_dict, spans
 from engine.report.page import result_html, result_page
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
 from engine.report.table import result_table
@@ -123,7 +123,7 @@ def test_regulations_without_spaces_are_quoted_in_sentences_with_marked_words(la
     result = compare_alone(*(make_document(name, text) for name, text in zip("qt", texts, strict=True)), FakeEncoder())
     assert result.language == language
     table, report = result_table(result, width=160), result_page([result])
-    (best,) = (row["best"] for row in result_dict(result)["hits"][0]["by_section"]["rows"])
+    (best,) = best_parts(result_dict(result)["hits"][0])
     for side, text, marked in zip(("query", "target"), texts, (mine, theirs), strict=True):
         quote = best["quotes"][side]
         line = marked.replace("[", "").replace("]", "")
@@ -135,7 +135,7 @@ def test_regulations_without_spaces_are_quoted_in_sentences_with_marked_words(la
 
 
 def quote_runs(quote: dict[str, Any]) -> list[tuple[str, bool]]:
-    return marked_runs(quote["text"], [Span(*mark) for mark in quote["marks"]])
+    return marked_runs(quote["text"], [*spans(quote["marks"])])
 
 
 def test_the_same_text_in_two_formats_shows_equal_sentences() -> None:
@@ -230,13 +230,13 @@ def test_all_views_show_the_same_sentences(index: Index) -> None:
     table, notebook = result_table(result, width=100), result_html(result)
     report = " ".join(re.sub("<[^>]*>", "", result.to_html()).split())
     (snippet,) = result.hits[0].snippets(1)
-    part = result.to_dict()["hits"][0]["by_section"]["rows"][0]["best"]
+    part = best_parts(result.to_dict()["hits"][0])[0]
     quotes = part["quotes"]
     for side, quote in (("query", snippet.query), ("target", snippet.target)):
         assert quotes[side]["text"] == quote.text and quote.text in table and quote.text in report
         assert quote.joined(lambda text: text, "<mark>", "</mark>") in notebook
-        marked = {result.query.text[start:end] for start, end in part["marks"]["query"]}
-        assert marked >= {quotes["query"]["text"][start:end] for start, end in quotes["query"]["marks"]}
+        marked = {result.query.text[mark.start : mark.stop] for mark in spans(part["marks"]["query"])}
+        assert marked >= {text for text, is_marked in quote_runs(quotes["query"]) if is_marked}
     assert "*" not in table and "words: " in table
 
 

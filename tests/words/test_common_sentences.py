@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.index import Index
-from engine.report.contract import result_dict
+from engine.report.contract import best_parts, result_dict
 from engine.report.page import result_page
 from engine.report.table import result_table
 from engine.search.request import Request
@@ -139,9 +139,8 @@ def test_a_stock_sentence_is_marked_and_never_shown_first(tmp_path: Path) -> Non
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         result = index.search(query, Request(k=1))
     (hit,) = result_dict(result)["hits"]
-    first, last = hit["by_section"]["rows"]
-    assert (first["kind"], first["best"]["quotes"]["stock"]) == ("body", None)
-    stock = {"n_documents": 25, "n_compared": 25}
-    assert (last["kind"], last["best"]["quotes"]["stock"]) == ("boilerplate", stock)
+    kinds, parts = [row["kind"] for row in hit["by_section"]["rows"]], best_parts(hit)
+    assert kinds == ["body", "boilerplate"]
+    assert [part["quotes"]["stock"] for part in parts] == [None, {"n_documents": 25, "n_compared": 25}]
     note = "boilerplate: 25 of 25 reference documents have it"
     assert note in result_table(result) and note in result_page([result])

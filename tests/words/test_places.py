@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 from engine.words.places import PAIR, QueryText
@@ -27,9 +28,10 @@ DOCUMENT = make_document("d", [("", "The fox hunts. A quick fox. "), ("", "Two f
 def test_all_places_of_a_stem_are_found_by_section(term: str, first: list[str], second: list[str]) -> None:
     places, named = QueryText(DOCUMENT, "english").places, segmenter_of("english").segment(term)
     keys = [int(key) + PAIR for key in named.pairs] or [int(key) for key in named.words] or [0]
-    for section, expected in enumerate((first, second)):
-        assert [DOCUMENT.text[start:end] for start, end in places.spans(keys[0], section)] == expected
-    assert places.spans(keys[0], 2) == []
+    _, spans = places.in_order(np.array(keys[:1]))
+    for section, expected in zip(DOCUMENT.sections, (first, second), strict=True):
+        own = [(start, end) for start, end in spans.tolist() if section.start <= start < section.stop]
+        assert [DOCUMENT.text[start:end] for start, end in own] == expected
 
 
 def test_a_copy_for_another_machine_is_without_what_can_be_computed_again() -> None:
