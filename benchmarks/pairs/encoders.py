@@ -38,7 +38,7 @@ from engine.training.task import Task
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, LabelledPair, TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training.record import CARD_FILE
-from indexer.training.start import Kind, Made, NewEncoder, Start, starting_encoder
+from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, starting_encoder
 
 Objectives: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings
 _TOPIC_EPOCHS = 200  # most epochs of topics
@@ -194,8 +194,8 @@ def trained_scorer(
 
     def learn(given: Fit) -> Learned:
         texts, budget = given.texts, given.budget
-        made = _begun(recipe.start, list(texts.values()), budget, given.seed, device)
-        encoder, label = made.encoder, f"{encoder_label(recipe.start.encoder)}@{_weights_of(recipe.start)}"
+        starting = _begun(recipe.start, list(texts.values()), budget, given.seed, device)
+        encoder, label = starting.encoder, f"{encoder_label(recipe.start.encoder)}@{_weights_of(recipe.start)}"
         pretraining = _pretrained(recipe, encoder, texts, given, selection)
         task = pair_task(encoder, recipe.learned, texts, given, training_tokens)
         looked_at = sample_valid(given.valid, selection.pairs, given.seed)
@@ -211,7 +211,7 @@ def trained_scorer(
             sides.update(encoded_sides(encoder, comparer, unknown))
             return comparer.scores(sides, pairs)
 
-        begins_with = "random weights" if made.taken is None else f"{label}{made.taken}"
+        begins_with = "random weights" if starting.inherited is None else f"{label}{starting.inherited}"
         settings: Settings = {"begins_with": begins_with}
         return Learned(score, label, settings, course, lambda folder: _save(encoder, begins_with, course, folder))
 
@@ -219,7 +219,7 @@ def trained_scorer(
     return PairScorer(name, {**_settings(recipe), "training_tokens": training_tokens, **own}, learn, is_trained=True)
 
 
-def _begun(start: Start, texts: Sequence[Document], budget: Budget, seed: int, device: str | None) -> Made:
+def _begun(start: Start, texts: Sequence[Document], budget: Budget, seed: int, device: str | None) -> StartingEncoder:
     """The encoder before training."""
     if start.new is not None:
         start = replace(start, new=replace(start.new, topic_epochs=min(_TOPIC_EPOCHS, budget.steps)))

@@ -93,14 +93,14 @@ class PairLosses:
         self,
         scaled_cosine: ScaledCosine,
         *,
-        crowd: int,
+        threshold_rank: int,
         evidence_temperature: float,
         softening: float,
         temperature: float,
     ) -> None:
         """Set the constants."""
         self._scaled_cosine = scaled_cosine
-        self._crowd = crowd
+        self._threshold_rank = threshold_rank
         self._evidence_temperature = evidence_temperature
         self._softening = softening
         self._temperature = temperature
@@ -120,8 +120,8 @@ class PairLosses:
             similarities,
             cosines,
             towers.weights,
-            batch_thresholds(similarities, left_out, self._crowd),
-            batch_thresholds(cosines[:, None], left_out, self._crowd).squeeze(1),
+            batch_thresholds(similarities, left_out, self._threshold_rank),
+            batch_thresholds(cosines[:, None], left_out, self._threshold_rank).squeeze(1),
             softening=self._softening,
         )
 
@@ -213,7 +213,7 @@ class FineTuningSettings:
     )
     queries: int = setting(20, "queries of a batch, each with one positive", Range(least=2))
     negatives: int = setting(3, "hard negatives of a query; those of other queries are its negatives too", FROM_ZERO)
-    crowd: int = setting(5, "M of the thresholds taken in the batch", COUNT)
+    threshold_rank: int = setting(5, "M of the thresholds taken in the batch", COUNT)
     evidence_temperature: float = setting(0.03, "temperature of the loss evidence", ABOVE_ZERO)
     softening: float = setting(0.03, "of the evidence, so that chunks under the threshold learn too", FROM_ZERO)
     temperature: float = setting(0.05, "temperature of all losses over cosines", ABOVE_ZERO)
@@ -281,7 +281,7 @@ class FineTuning:
         self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": scaled_cosine})
         losses = PairLosses(
             scaled_cosine,
-            crowd=settings.crowd,
+            threshold_rank=settings.threshold_rank,
             evidence_temperature=settings.evidence_temperature,
             softening=settings.softening,
             temperature=settings.temperature,

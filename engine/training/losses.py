@@ -238,7 +238,7 @@ def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tenso
     return best.view(*queries.shape[:2], len(targets))
 
 
-def batch_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) -> Tensor:
+def batch_thresholds(similarities: Tensor, left_out: Tensor | None, threshold_rank: int) -> Tensor:
     """theta_i: similarity of the (M+1)-th best target of the batch; compare `evidence.reference_threshold`.
 
     The batch takes the place of the reference, so M has to be smaller in proportion.
@@ -252,16 +252,16 @@ def batch_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) 
         similarities: (Q, I, T).
         left_out: (Q, T) bool, True where a target does not count: the positives of a
             query, the query itself, and other targets that it should find.
-        crowd: M, at least 1.
+        threshold_rank: M, at least 1.
 
     Returns:
         (Q, I) in [0, 1]; 0 where M targets or fewer are left.
     """
-    if similarities.shape[-1] <= crowd:
+    if similarities.shape[-1] <= threshold_rank:
         return similarities.new_zeros(similarities.shape[:-1])
     if left_out is not None:
         similarities = similarities.masked_fill(left_out[:, None], float("-inf"))
-    theta = similarities.topk(crowd + 1, dim=-1).values[..., -1]
+    theta = similarities.topk(threshold_rank + 1, dim=-1).values[..., -1]
     return theta.clamp(0, 1)  # -inf becomes 0
 
 

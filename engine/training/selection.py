@@ -112,11 +112,11 @@ class EvidenceChunks:
 
     FLOOR = 1e-4
 
-    def __init__(self, index: Index, query_chunks: int, target_chunks: int, *, crowd: int) -> None:
+    def __init__(self, index: Index, query_chunks: int, target_chunks: int, *, threshold_rank: int) -> None:
         """Choose by stored vectors.
 
         Args:
-            crowd: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
+            threshold_rank: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
 
         Raises:
             TrainingError: a maximum is below 1.
@@ -125,7 +125,7 @@ class EvidenceChunks:
         self._index = index
         self._query_chunks = query_chunks
         self._target_chunks = target_chunks
-        self._crowd = crowd
+        self._threshold_rank = threshold_rank
 
     def select(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
         """As `Selector.select`.
@@ -166,9 +166,9 @@ class EvidenceChunks:
     ) -> Vectors:
         """(I, T) squared margin of the best match in each target above theta; 0 where excluded."""
         best = np.maximum.reduceat(products, starts[:-1], axis=1)
-        crowd = np.where(positives | excluded, -1.0, best)
-        place = min(self._crowd, crowd.shape[1] - 1)
-        theta = -np.partition(-crowd, place, axis=1)[:, place]
+        others = np.where(positives | excluded, -1.0, best)
+        place = min(self._threshold_rank, others.shape[1] - 1)
+        theta = -np.partition(-others, place, axis=1)[:, place]
         above = np.clip(best - np.clip(theta, 0, 1)[:, None], 0, None) ** 2
         return np.asarray(np.where(excluded, 0, above), np.float32)
 

@@ -16,7 +16,7 @@ from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, latest_checkpoint, step_of
 from indexer.origin import Machine, describe_origin
 from indexer.training.recipe import Recipe, Setting, settings_of, shown
-from indexer.training.start import Made
+from indexer.training.start import StartingEncoder
 
 CARD_FILE = "README.md"
 CHANGES = "changed on the way"  # the setting that lists the settings changed when a run was resumed
@@ -334,7 +334,7 @@ def summarize(
     recipe: Recipe,
     outcome: Outcome,
     corpora: Sequence[TrainingCorpus],
-    made: Made,
+    trained: StartingEncoder,
     record: Record,
     *,
     command: str,
@@ -343,13 +343,13 @@ def summarize(
     """Summarize a run for its model card."""
     seed = recipe.trainer.seed
     origin = describe_origin(command, seed)
-    taken, encoder, needs_pairs = made.taken, made.encoder, recipe.objective.needs_pairs
+    inherited, encoder, needs_pairs = trained.inherited, trained.encoder, recipe.objective.needs_pairs
     return RunSummary(
         name=out.resolve().name,
         encoder=encoder.kind,
         command=command or "# run from Python; its command was not recorded",
-        base="" if taken is None else shown(recipe.start.encoder) + taken,
-        base_model=_ON_THE_HUB.get(recipe.start.encoder, "") if taken is not None else "",
+        base="" if inherited is None else shown(recipe.start.encoder) + inherited,
+        base_model=_ON_THE_HUB.get(recipe.start.encoder, "") if inherited is not None else "",
         licence=recipe.licence,
         corpora=[
             CorpusSummary(one.name, len(one.documents), one.n_pairs if needs_pairs else 0, one.checksum, one.licence)

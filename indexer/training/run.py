@@ -38,7 +38,7 @@ from indexer.training.record import (
     write_card,
     write_record,
 )
-from indexer.training.start import Made, starting_encoder
+from indexer.training.start import StartingEncoder, starting_encoder
 from indexer.training.tasks import Context, Library, Log, make_task
 
 _OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -187,7 +187,7 @@ class Run:
     out: Path
     recipe: Recipe
     corpora: Sequence[TrainingCorpus]
-    made: Made
+    starting: StartingEncoder
     record: Record
     context: Context
 
@@ -246,7 +246,7 @@ def train(
     run = _open(out, recipe, _read(corpora, recipe), context)
     with ExitStack() as stack:
         library = Library(Path(indexes) if indexes else out / INDEX_FOLDER, run.context, stack)
-        task = make_task(recipe, run.made.encoder, run.corpora, library)
+        task = make_task(recipe, run.starting.encoder, run.corpora, library)
         outcome = _carry_out(run, task)
     if isinstance(task, ContrastiveTension):
         return _finish_tension(run, task, outcome)
@@ -308,7 +308,7 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
     record = reconcile(folder, make_record(corpora, settings_of(recipe)))
     for change in record.changes:
         context.log(change)
-    made = starting_encoder(
+    starting = starting_encoder(
         recipe.start,
         [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable],
         seed=recipe.trainer.seed,
@@ -316,9 +316,9 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
         is_resumed=reached_step(folder) is not None,
         log=context.log,
     )
-    if _has_bigbird(made.encoder):
+    if _has_bigbird(starting.encoder):
         recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
-    return Run(out, recipe, corpora, made, record, context)
+    return Run(out, recipe, corpora, starting, record, context)
 
 
 def _has_bigbird(encoder: TrainableEncoder) -> bool:
@@ -350,7 +350,7 @@ def _carry_out(run: Run, task: Task[Any]) -> Outcome:
     """Train to the end."""
     if run.context.processes.is_main_process:
         write_record(run.folder, run.record)
-    encoder, context = run.made.encoder, run.context
+    encoder, context = run.starting.encoder, run.context
     return Trainer(
         task,
         encoder,
@@ -409,7 +409,7 @@ def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[Va
         run.recipe,
         outcome,
         run.corpora,
-        Made(best, run.made.taken),
+        replace(run.starting, encoder=best),
         run.record,
         command=run.context.command,
         changes=changes,

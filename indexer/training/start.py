@@ -91,17 +91,17 @@ def long_backbone(
     Raises:
         EncoderError: the folder holds no BERT, or cannot be loaded.
     """
-    model, _ = load_model(bert, torch.float32)
-    if model.config.model_type != "bert":
+    short, _ = load_model(bert, torch.float32)
+    if short.config.model_type != "bert":
         raise EncoderError(
-            f"{bert} holds a {model.config.model_type}; a {attention} is made from a BERT, such as all-MiniLM-L6-v2"
+            f"{bert} holds a {short.config.model_type}; a {attention} is made from a BERT, such as all-MiniLM-L6-v2"
         )
-    made = _MAKERS[attention](model.config, sizes)
-    made.load_state_dict(_weights(model.state_dict(), made))
+    model = _MAKERS[attention](short.config, sizes)
+    model.load_state_dict(_weights(short.state_dict(), model))
     # The backbone reads the folder again only if it is saved without any training.
     folder = TemporaryDirectory(prefix="longmatch-")
     with quiet_transformers():
-        made.save_pretrained(folder.name)
+        model.save_pretrained(folder.name)
         tokenizer = load_fast_tokenizer(bert)
         tokenizer.model_max_length = sizes.max_tokens  # that of the BERT is lower
         tokenizer.save_pretrained(folder.name)
@@ -140,11 +140,11 @@ def _equal_fields(bert: Any) -> dict[str, Any]:  # noqa: ANN401
     return {name: getattr(bert, name) for name in _EQUAL}
 
 
-def _weights(bert: Mapping[str, Tensor], made: Any) -> dict[str, Tensor]:  # noqa: ANN401
+def _weights(bert: Mapping[str, Tensor], long: Any) -> dict[str, Tensor]:  # noqa: ANN401
     """The parameters of a long model, from those of a BERT."""
-    wanted: Mapping[str, Tensor] = made.state_dict()
+    wanted: Mapping[str, Tensor] = long.state_dict()
     own, positions = wanted[_POSITIONS], bert[_POSITIONS]
-    first = len(own) - (max_positions(made) or 0)  # Longformer has rows for ids up to that of padding
+    first = len(own) - (max_positions(long) or 0)  # Longformer has rows for ids up to that of padding
     rows = positions[torch.arange(len(own) - first) % len(positions)]
     same = {name: bert[name.replace("_global.", ".")] for name in wanted if name != _POSITIONS}
     return {**same, _POSITIONS: torch.cat([own[:first], rows])}
@@ -180,16 +180,16 @@ class NewEncoder:
 
 
 @dataclass(frozen=True)
-class Made:
-    """An encoder, and which of its parameters are those of the named encoder."""
+class StartingEncoder:
+    """An encoder, and which of its parameters it inherits from the named encoder."""
 
     encoder: TrainableEncoder
-    taken: str | None  # shown after its name; "" if all parameters are its own, None if all are random
+    inherited: str | None  # shown after its name; "" if all parameters are its own, None if all are random
 
 
 def make_encoder(
     new: NewEncoder, backbone: str, texts: Callable[[], Iterable[str]], *, seed: int, device: str | None
-) -> Made:
+) -> StartingEncoder:
     """Make an encoder in float32.
 
     A SMITH takes its tokenizer from the backbone. It also takes the word embeddings if the
@@ -204,19 +204,20 @@ def make_encoder(
     match new.kind:
         case Kind.COLDE:
             colde = _resized(_colde(new), new)
-            made = ColdeEncoder.create(resolve_backbone(backbone), colde, seed=seed, device=device, dtype=torch.float32)
-            return Made(made, ", under new layers")
+            folder = resolve_backbone(backbone)
+            encoder = ColdeEncoder.create(folder, colde, seed=seed, device=device, dtype=torch.float32)
+            return StartingEncoder(encoder, ", under new layers")
         case Kind.TDE:
             config = _resized(TdeConfig(new.variant), new)
             tde = TdeEncoder.create(resolve_backbone(backbone), texts(), config, seed=seed, device=device)
-            return Made(tde, ", beside new topics")
+            return StartingEncoder(tde, ", beside new topics")
         case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
             return _smith(new, backbone, seed, device)
         case Kind.LONGFORMER | Kind.BIGBIRD:
             return _long(new, backbone, device)
 
 
-def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Made:
+def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> StartingEncoder:
     config = _resized(_SMITHS[new.kind](new.variant), new)
     folder = resolve_backbone(backbone)
     published = _bert_sizes(folder)
@@ -231,16 +232,16 @@ def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Mad
         word_embeddings=folder if is_as_wide and not is_same else None,
     )
     words = " (the word embeddings alone)" if is_as_wide else None
-    return Made(encoder, " (in the sentence encoder)" if is_same else words)
+    return StartingEncoder(encoder, " (in the sentence encoder)" if is_same else words)
 
 
-def _long(new: NewEncoder, backbone: str, device: str | None) -> Made:
+def _long(new: NewEncoder, backbone: str, device: str | None) -> StartingEncoder:
     if new.variant is not Variant.FIXED:
         raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
     sizes = _resized(LongSizes(), new)
-    made = long_backbone(resolve_backbone(backbone), LongAttention(new.kind.value), sizes, device=device)
-    encoder = MeanEncoder(made, name=new.kind.value, window_tokens=sizes.max_tokens)
-    return Made(encoder, f" (with the attention of {new.kind}, positions repeated)")
+    long = long_backbone(resolve_backbone(backbone), LongAttention(new.kind.value), sizes, device=device)
+    encoder = MeanEncoder(long, name=new.kind.value, window_tokens=sizes.max_tokens)
+    return StartingEncoder(encoder, f" (with the attention of {new.kind}, positions repeated)")
 
 
 def _bert_sizes(folder: Path) -> tuple[object, ...]:
@@ -317,15 +318,15 @@ def starting_encoder(
     device: str | None,
     is_resumed: bool,
     log: Callable[[str], None],
-) -> Made:
+) -> StartingEncoder:
     """Load or make the encoder in float32.
 
     Raises:
         EncoderError: it cannot be loaded or made, or has fewer layers than are to be frozen.
         TrainingError: it has no parameters to train, or its kind does not support a setting of `start`.
     """
-    made = _made(start, documents, seed=seed, device=device)
-    encoder = made.encoder
+    starting = _load_or_make(start, documents, seed=seed, device=device)
+    encoder = starting.encoder
     if start.new is not None and isinstance(encoder, TdeEncoder) and not is_resumed:
         _fit_topics(encoder, documents, epochs=start.new.topic_epochs, seed=seed, log=log)
     if start.dropout is not None:
@@ -335,17 +336,17 @@ def starting_encoder(
         _backbone(encoder, "has no layers that can be frozen one by one").freeze(start.frozen_layers)
     if start.checkpoint_gradients:
         _backbone(encoder, "cannot checkpoint gradients; train it with fewer group tokens").checkpoint_gradients(True)
-    return Made(FrozenFirstStage(encoder) if start.frozen_first_stage else encoder, made.taken)
+    return StartingEncoder(FrozenFirstStage(encoder) if start.frozen_first_stage else encoder, starting.inherited)
 
 
-def _made(start: Start, documents: Sequence[Document], *, seed: int, device: str | None) -> Made:
+def _load_or_make(start: Start, documents: Sequence[Document], *, seed: int, device: str | None) -> StartingEncoder:
     if start.new is not None:
         texts = (document.text for document in documents)
         return make_encoder(start.new, start.encoder, lambda: texts, seed=seed, device=device)
     encoder = load_trainable(start.encoder, device=device, dtype=torch.float32)
     if start.pooling is not None or start.window_tokens is not None:
         encoder = _repooled(encoder, start, device)
-    return Made(encoder, "")
+    return StartingEncoder(encoder, "")
 
 
 def _repooled(encoder: TrainableEncoder, start: Start, device: str | None) -> MeanEncoder:

@@ -206,9 +206,9 @@ def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, l
     selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
     # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
     if objective.miner is Negatives.MODEL and recipe.start.new is None:
-        crowd = objective.settings.crowd
+        threshold_rank = objective.settings.threshold_rank
         index = library.index(corpus, encoder)
-        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, crowd=crowd)
+        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, threshold_rank=threshold_rank)
     return Source(corpus, selector, library.miner(objective.miner, corpus, encoder), teacher)
 
 

@@ -38,7 +38,8 @@ from tests.indexer.training_corpus import write_corpus, write_documents
 from tests.indexer.training_sizes import COLDE, SMITH, TDE
 
 FEW = {"steps": "4", "validate_every": "2", "checkpoint_every": "2", "learning_rate": "1e-3"}
-PAIRS = {"queries": "6", "negatives": "1", "crowd": "2", "miner": "none", "query_chunks": "3", "target_chunks": "2"}
+PAIRS = {"queries": "6", "negatives": "1", "miner": "none", "query_chunks": "3", "target_chunks": "2"}
+PAIRS |= {"threshold_rank": "2"}
 VIEWS = {"batch_size": "4", "view_tokens": "80"}
 OF_OBJECTIVE: Mapping[str, Mapping[str, str]] = {
     "pairs": PAIRS,

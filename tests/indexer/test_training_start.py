@@ -24,9 +24,9 @@ from indexer.training.start import (
     Kind,
     LongAttention,
     LongSizes,
-    Made,
     NewEncoder,
     Start,
+    StartingEncoder,
     long_backbone,
     make_encoder,
     set_dropout,
@@ -101,7 +101,7 @@ def test_vectors_do_not_depend_on_padding(attention: LongAttention, bert_folder:
 def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_folder: Path, tmp_path: Path) -> None:
     new = NewEncoder(Kind.LONGFORMER, sizes={"max_tokens": "96", "window": "8"})
     made = make_encoder(new, str(bert_folder), lambda: (), seed=0, device="cpu")
-    assert made.taken == " (with the attention of longformer, positions repeated)"
+    assert made.inherited == " (with the attention of longformer, positions repeated)"
     document = make_document("d", [("", "the old red fox " * 16)])
     made.encoder.save_pretrained(tmp_path)
     kept = made.encoder.encode([document])[0]
@@ -131,7 +131,7 @@ TEXTS = ["The old fox runs over the river bank.", "The old fox and the young dog
 SAME = {**SMITH, "sentence_layers": "2", "sentence_heads": "4", "sentence_ffn": "64"}
 
 
-def make(new: NewEncoder, backbone: Path, *, seed: int = 0) -> Made:
+def make(new: NewEncoder, backbone: Path, *, seed: int = 0) -> StartingEncoder:
     return make_encoder(new, str(backbone), lambda: TEXTS, seed=seed, device="cpu")
 
 
@@ -143,8 +143,8 @@ def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: P
     other = make(NewEncoder(Kind.SMITH, sizes={**SMITH, "width": "64"}), bert_folder)
     made = make(NewEncoder(Kind.SMITH, sizes=SMITH), bert_folder)
     published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model
-    assert other.taken is None and other.encoder.config.width == 64
-    assert made.taken == " (the word embeddings alone)"
+    assert other.inherited is None and other.encoder.config.width == 64
+    assert made.inherited == " (the word embeddings alone)"
     n = len(words(made.encoder))
     torch.testing.assert_close(words(made.encoder), published.get_input_embeddings().weight[:n], rtol=0, atol=0)
 
@@ -152,7 +152,7 @@ def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: P
 def test_a_smith_takes_a_bert_of_the_same_sizes_as_its_sentence_encoder(bert_folder: Path) -> None:
     made = make(NewEncoder(Kind.SMITH, sizes=SAME), bert_folder)
     published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model.state_dict()
-    assert made.taken == " (in the sentence encoder)"
+    assert made.inherited == " (in the sentence encoder)"
     name = "encoder.layer.1.output.dense.weight"
     assert torch.equal(made.encoder.module.sentence.bert.state_dict()[name], published[name])
 

@@ -278,7 +278,7 @@ def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, co
         make_fine_tuning(mean_encoder, corpus, FineTuningSettings({Loss.DISTILLATION: 0.1}))
 
 
-TAU, CROWD = 0.2, 2
+TAU, THRESHOLD_RANK = 0.2, 2
 
 LOSSES: dict[str, Callable[[PairLosses, Towers], Tensor]] = {
     "evidence": PairLosses.evidence,
@@ -291,7 +291,9 @@ LOSSES: dict[str, Callable[[PairLosses, Towers], Tensor]] = {
 
 
 def pair_losses(softening: float = 0.05) -> PairLosses:
-    return PairLosses(ScaledCosine(), crowd=CROWD, evidence_temperature=0.1, softening=softening, temperature=TAU)
+    return PairLosses(
+        ScaledCosine(), threshold_rank=THRESHOLD_RANK, evidence_temperature=0.1, softening=softening, temperature=TAU
+    )
 
 
 @pytest.fixture
@@ -341,8 +343,10 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
     for row in range(3):
         best = np.array([sims(towers, row, column) for column in range(6)], np.float32).T  # (I, T)
         whole = np.array([cosine(towers, row, column) for column in range(6)], np.float32)
-        crowd = [at for at in range(6) if not POSITIVES[row, at] and not EXCLUDED[row, at]]
-        theta, theta_document = (-np.sort(-values, axis=-1)[..., CROWD] for values in (best[:, crowd], whole[crowd]))
+        others = [at for at in range(6) if not POSITIVES[row, at] and not EXCLUDED[row, at]]
+        theta, theta_document = (
+            -np.sort(-values, axis=-1)[..., THRESHOLD_RANK] for values in (best[:, others], whole[others])
+        )
         weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
         limits = thresholds(np.clip(theta, 0, 1), weights, scoring)
         of_document = margin(whole, max(0.0, float(theta_document)), scoring.power)

@@ -221,16 +221,16 @@ def lengths_mask(seed: int, n: int, longest: int) -> Tensor:
     return torch.arange(longest) < lengths[:, None]
 
 
-def theta_by_hand(similarities: NDArray[np.float32], crowd: int) -> NDArray[np.float32]:
+def theta_by_hand(similarities: NDArray[np.float32], threshold_rank: int) -> NDArray[np.float32]:
     """The (M+1)-th best of each row; 0 where there are no more than M."""
-    if similarities.shape[1] <= crowd:
+    if similarities.shape[1] <= threshold_rank:
         return np.zeros(len(similarities), np.float32)
-    return np.clip(-np.sort(-similarities, axis=1)[:, crowd], 0, 1)
+    return np.clip(-np.sort(-similarities, axis=1)[:, threshold_rank], 0, 1)
 
 
 @given(CASES)
 def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) -> None:
-    seed, n_targets, crowd, power, document_weight = case
+    seed, n_targets, threshold_rank, power, document_weight = case
     scoring = Scoring(power=power)
     queries, targets = unit_rows(seed, 3, 4, 5), unit_rows(seed + 1, n_targets, 6, 5)
     query_mask, target_mask = lengths_mask(seed, 3, 4), lengths_mask(seed + 1, n_targets, 6)
@@ -242,8 +242,8 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) 
         best,
         whole,
         n_tokens.float().sqrt() * query_mask,
-        batch_thresholds(best, None, crowd),
-        batch_thresholds(whole[:, None], None, crowd).squeeze(1),
+        batch_thresholds(best, None, threshold_rank),
+        batch_thresholds(whole[:, None], None, threshold_rank).squeeze(1),
         power=power,
         document_weight=document_weight,
     )
@@ -256,7 +256,7 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) 
             ],
             np.float32,
         )
-        theta, theta_document = (theta_by_hand(rows, crowd) for rows in (similarities, whole[q].numpy()[None]))
+        theta, theta_document = (theta_by_hand(rows, threshold_rank) for rows in (similarities, whole[q].numpy()[None]))
         weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
         limits = of_search.thresholds(theta, weights, scoring)
         of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), power)

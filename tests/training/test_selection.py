@@ -112,7 +112,7 @@ def test_selected_chunks_are_chunks_of_the_document_within_the_limit_and_in_orde
 ) -> None:
     selector: Selector = RandomRuns(most, most)
     if chooses == "evidence":
-        selector = EvidenceChunks(chunk_index, most, most, crowd=3)
+        selector = EvidenceChunks(chunk_index, most, most, threshold_rank=3)
     whole = batch(excluded=[4])
     chosen = selector.select(whole, np.random.default_rng(seed))
     for before, after in zip((*whole.queries, *whole.targets), (*chosen.queries, *chosen.targets), strict=True):
@@ -130,8 +130,8 @@ def drawn_shares(excluded: Sequence[int]) -> list[float]:
     weights = []
     for chunk in encoded[0].chunks:
         best = [max(float(chunk @ other) for other in target.chunks) for target in encoded[1:]]
-        crowd = sorted((best[at] for at in range(1, len(best)) if at not in excluded), reverse=True)
-        theta = min(1.0, max(0.0, crowd[3]))
+        others = sorted((best[at] for at in range(1, len(best)) if at not in excluded), reverse=True)
+        theta = min(1.0, max(0.0, others[3]))
         evidence = [0.0 if at in excluded else max(0.0, value - theta) ** 2 for at, value in enumerate(best)]
         weights.append(evidence[0] + max(evidence) / 2 + EvidenceChunks.FLOOR)
     return [weight / sum(weights) for weight in weights]
@@ -140,7 +140,7 @@ def drawn_shares(excluded: Sequence[int]) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("excluded", [[], [1]], ids=["all", "hard-excluded"])
 def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: list[int]) -> None:
-    selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
+    selector = EvidenceChunks(chunk_index, 1, 4, threshold_rank=3)
     rng, whole = np.random.default_rng(0), batch(excluded=excluded)
     found = Counter(kept_words(selector.select(whole, rng).queries[0])[0] for _ in range(600))
     shares = [found[word] / 600 for word in kept_words(segmented("query"))]
@@ -148,14 +148,14 @@ def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: 
 
 
 def test_chunks_that_match_the_positive_alone_are_preferred_to_those_that_match_all_targets(chunk_index: Index) -> None:
-    selector = EvidenceChunks(chunk_index, 2, 2, crowd=3)
+    selector = EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)
     words = [kept_words(selector.select(batch(), np.random.default_rng(seed)).queries[0]) for seed in range(50)]
     assert sum("licence" in one for one in words) == 0
     assert sum("match" in one for one in words) >= 45
 
 
 def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: Index) -> None:
-    chosen = EvidenceChunks(chunk_index, 99, 6, crowd=3).select(batch(), np.random.default_rng(0))
+    chosen = EvidenceChunks(chunk_index, 99, 6, threshold_rank=3).select(batch(), np.random.default_rng(0))
     query, positive = ENCODER.encode_segmented([segmented("query"), segmented("positive")])
     best = {int(np.argmax([float(chunk @ other) for other in positive.chunks])) for chunk in query.chunks}
     words = kept_words(segmented("positive"))
@@ -164,7 +164,7 @@ def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: I
 
 
 def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index: Index) -> None:
-    selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
+    selector = EvidenceChunks(chunk_index, 1, 4, threshold_rank=3)
     chosen = [selector.select(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
     assert {len(one.targets[7].chunks) for one in chosen} == {2}
     assert {word for one in chosen for word in kept_words(one.targets[7])} == set(kept_words(segmented("other5")))
@@ -173,7 +173,7 @@ def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index:
 def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
     changed = keep_chunks(segmented("query"), range(5))
     with pytest.raises(TrainingError) as raised:
-        EvidenceChunks(chunk_index, 2, 2, crowd=3).select(
+        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3).select(
             PairBatch([changed], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
         )
     assert str(raised.value) == (
@@ -185,7 +185,7 @@ def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
 def test_an_index_without_a_document_of_the_batch_is_refused(chunk_index: Index) -> None:
     stranger = ENCODER.segment(document("stranger", "word"))
     with pytest.raises(QueryError, match=r"^no document 'stranger' among 9 in "):
-        EvidenceChunks(chunk_index, 2, 2, crowd=3).select(
+        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3).select(
             PairBatch([stranger], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
         )
 
@@ -195,7 +195,7 @@ def test_less_than_a_chunk_is_refused(chunk_index: Index) -> None:
     with pytest.raises(TrainingError, match=message):
         RandomRuns(0, 3)
     with pytest.raises(TrainingError, match=message):
-        EvidenceChunks(chunk_index, 0, 3, crowd=5)
+        EvidenceChunks(chunk_index, 0, 3, threshold_rank=5)
 
 
 RANKING = [("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7), ("e", 0.4)]
