@@ -27,6 +27,7 @@ from engine.readers.latex_macros import (
     closing_braces,
     expanded,
     group_at,
+    without_columns,
     without_definitions,
     without_settings,
 )
@@ -114,7 +115,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_encoded = without_encoded(latex.text)
     tex, n_variants = without_branches(tex)
     tex = with_shorthands(without_overlays(tex))
-    text, macros = without_definitions(with_units(with_acronyms(tex)), _Kept())
+    text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
     macros |= {name: macro for name, macro in _USUAL.items() if f"\\{name}" in text and name not in macros}
     text, revisions = without_revisions(expanded(text, macros))
     front = _front_matter(text)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from engine.readers.latex_macros import arguments, closing_braces
 from engine.readers.left_out import DELETED, READINGS
@@ -61,6 +62,7 @@ _COMPARED = {
     "ifcsname": re.compile(r"[^\\]{0,80}\\endcsname[ \t]{0,9}"),
 }
 _DEFINED = re.compile(r"\\(?:[egx]?def|let|(?:new|renew|provide)command\*?\s{0,3}\{?)\s{0,3}(\\[A-Za-z@]+)")
+_MAX_CONDITIONS = 100  # of one author
 _NEW_CONDITION = re.compile(r"\\newif\s{0,9}\\if([A-Za-z@]+)")
 _NEWIF = r"\newif"
 
@@ -199,10 +201,11 @@ def _acronyms(text: str) -> dict[str, tuple[str, str, str]]:
 def without_branches(text: str) -> tuple[str, int]:
     r"""Leave out the branches that TeX does not take, as far as that is known; returns the rest and their words.
 
-    `\ifx` compares two commands, which are seldom equal; a condition of the author is false unless it is set. Of any
-    other condition, the first branch is taken, unless it asks whether something is undefined or not the case.
+    `\ifx` compares two commands, which are seldom equal; a condition of the author is as it was last set, or
+    false. Of any other condition, the first branch is taken, unless it asks whether something is undefined or not the
+    case.
     """
-    own = {name: f"\\{name}true" in text for name in _NEW_CONDITION.findall(text)}
+    own = {name: _settings(text, name) for name in islice(_NEW_CONDITION.findall(text), _MAX_CONDITIONS)}
     defined = frozenset(_DEFINED.findall(text)) if r"\ifdefined" in text else frozenset()
     waiting: list[_Condition] = []
     cuts: list[tuple[int, int]] = []
@@ -214,7 +217,12 @@ def without_branches(text: str) -> tuple[str, int]:
         elif token == "fi" and waiting:
             condition = waiting.pop()
             name = condition.name
-            is_true = own.get(name.removeprefix("if"), _is_true(name, text[condition.start : condition.stop], defined))
+            settings = own.get(name.removeprefix("if"))
+            is_true = (
+                _is_true(name, text[condition.start : condition.stop], defined)
+                if settings is None
+                else _is_set(settings, condition.start)
+            )
             borders = [(condition.start, condition.stop), *condition.borders, match.span()]
             taken = 0 if is_true else 1
             for number, ((_, start), (stop, _)) in enumerate(pairwise(borders)):
@@ -234,6 +242,17 @@ def without_branches(text: str) -> tuple[str, int]:
             parts.append(text[place:start])
         place = max(place, stop)
     return "".join([*parts, text[place:]]), n_words
+
+
+def _settings(text: str, name: str) -> list[tuple[int, bool]]:
+    """Where a condition of the author becomes true or false, in order."""
+    found = re.finditer(rf"\\{re.escape(name)}(true|false)(?![A-Za-z@])", text)
+    return [(match.start(), match[1] == "true") for match in found]
+
+
+def _is_set(settings: Sequence[tuple[int, bool]], place: int) -> bool:
+    at = bisect_right(settings, place, key=lambda setting: setting[0])
+    return at > 0 and settings[at - 1][1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.readers.latex_source import CODE_MARK
@@ -20,6 +20,7 @@ _ARGUMENT = re.compile(r"\\(?:[A-Za-z@]+|.)", re.DOTALL)
 _BLANKS = re.compile(r"[ \t]*\n?[ \t]*")
 _BRACKET = re.compile(r"\\.|[\[\]{}]", re.DOTALL)
 _MAX_BRACKET_CHARS = 500  # of an optional argument
+_MAX_HEAD_CHARS = 20_000  # over the columns of a page
 _PARAMETERS = re.compile(r"(?:[^{}\\\n]|\\[^{}\n]){0,200}(?=\{)")
 _PARENTHESES = re.compile(r"\([^()\n]{0,50}\)")
 _LENGTH = r"[-+]?(?:\d{1,9}\.?\d{0,9}|\.\d{1,9})[ \t]*(?:(?:true)?(?:pt|em|ex|cm|mm|in|sp|pc|bp|mu|fill?)(?![A-Za-z]))?"
@@ -104,8 +105,8 @@ def _argument(text: str, start: int, kind: str, closing: Mapping[int, int]) -> A
     return Argument(start, start + 1, start + 1) if kind == "l" and first else None
 
 
-def _optional(text: str, start: int, closing: Mapping[int, int]) -> Argument | None:
-    place, depth, limit = start, 0, start + _MAX_BRACKET_CHARS
+def _optional(text: str, start: int, closing: Mapping[int, int], most: int = _MAX_BRACKET_CHARS) -> Argument | None:
+    place, depth, limit = start, 0, start + most
     while (match := _BRACKET.search(text, place, limit)) is not None:
         place, token = match.end(), match.group()
         if token == "}":
@@ -221,13 +222,16 @@ _SETTINGS = {
          "bibliographystyle", "addbibresource", "nobibliography", "input", "include", "subfile", "subfileinclude",
          "label", "vspace", "hspace", "includegraphics", "color", "pagecolor", "phantom", "vphantom", "hphantom",
          "cline", "enlargethispage", "captionof", "textcolor", "colorbox", "scalebox", "rotatebox", "crefname",
-         "shorttitle", "Title", "Author", "icmltitle", "icmlauthor", "icmltitlerunning", "AuthorNames",
+         "shorttitle", "Title", "Author", "icmltitle", "icmltitlerunning", "AuthorNames",
          "shortauthors", "orcid", "orcidlink", "email", "received", "title", "author", "date", "titlerunning",
          "authorrunning", "linespread", "printbibliography", "thanksref", "texorpdfstring", "cellcolor", "rowcolor",
          "index", "sindex", "glossary", "href", "hypertarget", "hyperlink", "adjustbox", "usebox",
-         "orcidID"],
+         "orcidID", "ead", "tnoteref", "corref", "fnref"],
         "*oom",
     ),
+    **dict.fromkeys(["address", "affiliation", "tnotetext", "cortext", "fntext"], "o"),
+    **dict.fromkeys(["icmlauthor"], "mm"),
+    **dict.fromkeys(["icmlaffiliation"], "m"),
     **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
     **dict.fromkeys(["parbox"], "ooom"),
     **dict.fromkeys(["hbox", "vbox", "vtop"], "t"),
@@ -287,9 +291,18 @@ _BREAKS = frozenset(
         "ps",
         "encl",
         "cc",
+        "address",
+        "affiliation",
+        "institute",
+        "tnotetext",
+        "cortext",
+        "fntext",
+        "icmlaffiliation",
+        "icmlkeywords",
     ]
 )
 
+_WITH_HEAD = "omo"  # text over columns
 # Layout environment -> its arguments; both ends become paragraph breaks.
 _LAYOUT = {
     **dict.fromkeys(["figure", "table", "sidewaysfigure", "sidewaystable", "algorithm", "algorithmic"], "o"),
@@ -297,7 +310,7 @@ _LAYOUT = {
     **dict.fromkeys(["tcolorbox", "mdframed", "small", "footnotesize", "scriptsize", "center", "landscape"], "o"),
     **dict.fromkeys(["threeparttable", "flushleft", "flushright", "appendices", "document", "titlepage"], "o"),
     **dict.fromkeys(["list"], "mm"),
-    **dict.fromkeys(["multicols"], "omo"),
+    **dict.fromkeys(["multicols"], _WITH_HEAD),
     **dict.fromkeys(["tabular", "longtable", "supertabular", "adjustbox", "spacing"], "om"),
     **dict.fromkeys(["tabularx", "tabulary"], "mom"),
     **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
@@ -307,6 +320,15 @@ _LAYOUT = {
     **dict.fromkeys(["wrapfigure", "wraptable"], "omom"),
 }
 _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"tabular*": "mom"}
+
+
+def without_columns(text: str) -> str:
+    """Set the text in the brackets of `\\twocolumn`, which is over the columns, apart from the rest."""
+    match = re.search(r"\\twocolumn\s{0,9}(?=\[)", text)
+    head = _optional(text, match.end(), closing_braces(text), _MAX_HEAD_CHARS) if match else None
+    if match is None or head is None:
+        return text
+    return f"{text[: match.start()]}\n\n{text[head.start : head.stop]}\n\n{text[head.end :]}"
 
 
 def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, Macro]]:
@@ -340,6 +362,7 @@ class Macro:
     body: str
     signature: str = ""
     defaults: tuple[str, ...] = ()  # of its optional arguments, in order
+    delimiters: tuple[str, ...] = ()  # texts before its first and after each of its arguments, as `\\def` has them
 
 
 def _environment(text: str, signature: str, found: list[Argument]) -> list[tuple[str, Macro]]:
@@ -395,9 +418,9 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
         n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
         macro = _with_default(body, n_arguments, parts[3], _is_optional(text, found[3]))
     elif signature == "lpm" and parts[1]:
-        is_plain = re.fullmatch(r"(?:#\d)+", parts[1]) is not None
-        macro = Macro(body, "m" * (len(parts[1]) // 2))
-        name = name if is_plain else ""
+        delimiters = tuple(part.strip() for part in re.split(r"#\d", parts[1]))
+        macro = Macro(body, "m" * (len(delimiters) - 1), delimiters=delimiters if any(delimiters) else ())
+        name = name if macro.signature and "#" not in "".join(delimiters) else ""
     return (name[1:], macro) if re.fullmatch(r"\\[A-Za-z]+", name) else ("", macro)
 
 
@@ -435,6 +458,8 @@ def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
     if not macro.signature:
         stop = start + 2 if text.startswith("{}", start) else start
         return (f"{macro.body}{{}}" if _ENDS_IN_COMMAND.search(macro.body) else macro.body), stop
+    if macro.delimiters:
+        return _delimited(text, start, macro, closing)
     defaults = iter(macro.defaults)
     values, stop = [], start
     for kind, one in zip(macro.signature, arguments(text, start, macro.signature, closing), strict=False):
@@ -442,8 +467,32 @@ def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
         default = next(defaults, "") if kind == "o" else ""
         values.append(text[one.start : one.stop] if is_given else default)
         stop = max(stop, one.end)
-    body = _PARAMETER.sub(lambda match: values[int(match[1]) - 1] if int(match[1]) <= len(values) else "", macro.body)
-    return body, stop
+    return _with_values(macro.body, values), stop
+
+
+def _with_values(body: str, values: Sequence[str]) -> str:
+    return _PARAMETER.sub(lambda match: values[int(match[1]) - 1] if int(match[1]) <= len(values) else "", body)
+
+
+def _delimited(text: str, start: int, macro: Macro, closing: Mapping[int, int]) -> tuple[str, int]:
+    """Like `_filled_in`, for arguments that end where a text follows; "" where it does not."""
+    values: list[str] = []
+    place = start + len(text[start : start + 9]) - len(text[start : start + 9].lstrip())
+    if not text.startswith(macro.delimiters[0], place):
+        return "", start
+    place += len(macro.delimiters[0])
+    for delimiter in macro.delimiters[1:]:
+        if delimiter:
+            stop = text.find(delimiter, place, place + _MAX_BRACKET_CHARS)
+            after = stop + len(delimiter)
+        else:
+            argument = next(arguments(text, place, "m", closing), Argument(place, -1, -1))
+            place, stop, after = argument.start, argument.stop, argument.end
+        if stop < 0:
+            return "", start
+        values.append(text[place:stop].strip())
+        place = after
+    return _with_values(macro.body, values), place
 
 
 _PARAMETER = re.compile(r"#([1-9])")
@@ -481,6 +530,8 @@ def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int
     found = list(arguments(text, named.end, signature, closing)) if match[1] == "begin" else []
     titles = (_TITLE_OPTION.search(text[one.start : one.stop]) for one in found)
     title = " ".join(title[1] or title[2] for title in titles if title)
+    if signature == _WITH_HEAD and len(found) == len(signature):
+        title = text[found[-1].start : found[-1].stop]
     return cut.leave_out(match.start(), found[-1].end if found else named.end, f"\n\n{title}\n\n" if title else "\n\n")
 
 

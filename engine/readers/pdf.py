@@ -45,6 +45,7 @@ _STAMP = re.compile(
 _BETWEEN_WORDS = re.compile(  # hyphens of pdfium, private signs, letters from right to left, which are set in order
     "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)"
 )
+_DOUBLED = re.compile("([\U00010000-\U0010ffff])\\1")  # by a font that maps a sign to itself twice
 _NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)
 
 
@@ -100,7 +101,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     flow = Flow(lines, {heading.first: heading for heading in headings})
     marked = " ".join(word.replace("^", "") for word in flow.text.split() if "^" in word)
     shown = [flow.text, marked, *extract.turned, *extract.readings, *dropped]
-    left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", "\n".join(extract.characters))], shown)
+    characters = _DOUBLED.sub(r"\1", "\n".join(extract.characters))
+    left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", characters)], shown)
     declared = extract.properties.get("Title", "").strip()
     first_page = _first_page(unnumbered)
     case = case_name(first_page)

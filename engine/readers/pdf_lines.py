@@ -35,6 +35,7 @@ _OT1: Mapping[int, str] = MappingProxyType(
     | {0x10: "\u0131", 0x22: "\u201d", 0x5C: "\u201c", 0x7B: "\u2013", 0x7C: "\u2014"}
     | dict(zip(range(0x19, 0x20), "\u00df\u00e6\u0153\u00f8\u00c6\u0152\u00d8", strict=True))
 )
+_JOINER = "\u2060"  # in the place of half a sign; `expanded` leaves it out
 _SYMBOL_FONT = re.compile(rb"(?:^|\+)(?:cmsy|cmex|cmbsy|msam|msbm|lasy|stmary|wasy)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENOUGH = 20  # a font with fewer characters, digits aside, counts as readable
@@ -67,6 +68,7 @@ def characters_of(text_page: _TextPage) -> Characters:
         table = _table(codes[index] for index in indices)
         for index in indices:
             characters[index] = table.get(codes[index]) or _printable(codes[index])
+    _pair_surrogates(text_page, codes, characters)
     _order_ligatures(text_page, characters)
     n_unreadable = 0
     in_words = _in_words("".join(characters)) if of_font else frozenset()
@@ -76,6 +78,19 @@ def characters_of(text_page: _TextPage) -> Characters:
             for index in indices:
                 characters[index] = " "
     return Characters("".join(characters), n_unreadable)
+
+
+def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: list[str]) -> None:
+    """Write signs beyond the first plane, which pdfium gives in halves; one that a font maps to itself twice is one."""
+    last: tuple[str, float, float] | None = None
+    x, y = c_double(), c_double()
+    for index in (index for index, code in enumerate(codes[:-1]) if 0xD800 <= code < 0xDC00):
+        if not 0xDC00 <= codes[index + 1] < 0xE000:
+            continue
+        sign = chr(0x10000 + (codes[index] - 0xD800 << 10) + codes[index + 1] - 0xDC00)
+        pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
+        is_double, last = (sign, x.value, y.value) == last, (sign, x.value, y.value)
+        characters[index : index + 2] = [_JOINER if is_double else sign, _JOINER]
 
 
 def _order_ligatures(text_page: _TextPage, characters: list[str]) -> None:
@@ -94,10 +109,10 @@ def _order_ligatures(text_page: _TextPage, characters: list[str]) -> None:
 
 
 def expanded(text: str) -> str:
-    """Write the ligatures of `characters_of` as letters, as pdfium writes those of mapped fonts."""
+    """Write the ligatures of `characters_of` as letters, as pdfium writes those of mapped fonts, and signs whole."""
     for ligature, letters in zip(_LIGATURES, ("ff", "fi", "fl", "ffi", "ffl"), strict=True):
         text = text.replace(ligature, letters)
-    return text
+    return text.replace(_JOINER, "")
 
 
 def _unmapped(text_page: _TextPage, codes: Sequence[int]) -> list[int]:
@@ -279,14 +294,16 @@ def _top_first(lines: list[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: -line.y) if is_rising else lines
 
 
-def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:
+def split_rows(
+    text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str, most: int = _MAX_COLUMNS
+) -> list[tuple[Line, bool]]:
     """Give the columns of a page, whose content goes row by row, their lines back, and put the left column first.
 
     A gap at the same place of most wide lines, with words enough on both of its sides, is a gutter; the cells of a
     table have fewer words.
     """
     gaps: dict[int, list[_Gap]] = {}  # of each wide line
-    if len(rows) >= _MIN_ROWS:
+    if len(rows) >= _MIN_ROWS and most > 1:
         left, right = min(line.left for line, _ in rows), max(line.right for line, _ in rows)
         least = 0.55 * (right - left)
         wide = [at for at, (line, is_turned) in enumerate(rows) if not is_turned and line.right - line.left > least]
@@ -304,7 +321,7 @@ def split_rows(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: 
             if gap[0] < gutter + _GUTTER_SHIFT and gap[1] > gutter - 0.1
         }  # fmt: skip
         if len(split) >= enough:
-            return list(_by_columns(text_page, rows, split, gutter, characters))
+            return list(_by_columns(text_page, rows, split, gutter, characters, most - 1))
     return rows
 
 
@@ -369,6 +386,7 @@ def _by_columns(
     split: Mapping[int, _Gap],
     gutter: float,
     characters: str,
+    most: int,
 ) -> Iterator[tuple[Line, bool]]:
     lefts: list[tuple[Line, bool]] = []
     rights: list[tuple[Line, bool]] = []
@@ -383,9 +401,9 @@ def _by_columns(
         elif (lefts or rights) and line.right < gutter:
             lefts.append(row)
         else:
-            yield from (*lefts, *split_rows(text_page, rights, characters), row)
+            yield from (*lefts, *split_rows(text_page, rights, characters, most), row)
             lefts, rights = [], []
-    yield from (*lefts, *split_rows(text_page, rights, characters))
+    yield from (*lefts, *split_rows(text_page, rights, characters, most))
 
 
 def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:

@@ -19,7 +19,7 @@ TEXT_FIELDS = {
     "background": "Background", "contents": "", "content": "", "page_content": "", "plain_text": "", "raw_text": "",
     "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "article_text": "", "document": "",
     "passage": "", "paragraphs": "", "chapters": "", "casebody": "", "opinions": "", "sub_opinions": "",
-    "pdf_parse": "", "latex_parse": "", "back_matter": "", "description": "Description",
+    "pdf_parse": "", "grobid_parse": "", "latex_parse": "", "back_matter": "", "description": "Description",
     "full_description": "Description", "description_localized": "Description", "claims": "Claims",
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "",

@@ -248,6 +248,18 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         (_GERMAN, "Die gr\"o\"ste Schleuse, \"`Haus\"', Wa\"-ser", "Die größte Schleuse, „Haus“, Waser"),
         (r"\abstract{It rises.}", "Text.", "Abstract It rises. Text."),
         (r"\title{Locks}\subtitle{A survey}", "Text.", "Locks A survey Text."),
+        (r"\newif\ifdraft\draftfalse", r"\ifdraft A\else B\fi \drafttrue\ifdraft C\else D\fi", "B C"),
+        (r"\def\pair(#1,#2){#1 and #2}\def\upto#1 stop{up to #1}", r"\pair(oak,elm). \upto 12 stop.",
+         "oak and elm. up to 12."),
+        (r"\def\pair(#1,#2){#1 and #2}", r"Left \pair(oak and no end.", "Left (oak and no end."),
+        ("", r"\twocolumn[\maketitle\begin{abstract}Old [or new] locks.\end{abstract}] They silt.",
+         "Abstract Old [or new] locks. They silt."),
+        ("", r"\begin{multicols}{2}[Over both.]Text.\end{multicols}", "Over both. Text."),
+        (r"\title{Locks\tnoteref{t1}}",
+         r"\tnotetext[t]{On funds.}\ead{a@b}\cortext{By post.}\address[a]{Weir Lab}\affiliation{Quay}\par It rose.",
+         "Locks On funds. By post. Weir Lab Quay It rose."),
+        ("", r"\icmltitle{Locks}\icmlauthor{Ann Vane}{a}\icmlaffiliation{a}{Weir Lab}\icmlkeywords{silt}\par It rose.",
+         "Locks Weir Lab silt It rose."),
     ],
 )  # fmt: skip
 def test_words_that_commands_stand_for_are_read_and_apart(front: str, body: str, text: str) -> None:

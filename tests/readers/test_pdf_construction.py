@@ -11,7 +11,7 @@ from engine.errors import DocumentError
 from engine.readers.pdf import read
 from engine.readers.scalars import authors_of
 from tests.readers.made import MakePdf, Print
-from tests.readers.made_pdf import pdf_of_contents
+from tests.readers.made_pdf import HELVETICA, pdf_of_contents, stream
 
 FIRST, LINE = "The text of a narrow column in a print", "a full line of a narrow column in print"
 
@@ -357,6 +357,30 @@ def test_a_title_that_a_program_made_up_is_no_title(make_pdf: MakePdf, title: st
 @pytest.mark.parametrize("name", ["Administrator", "Microsoft Office User", "vane01", "pdfTeX", "(anonymous)", "HP"])
 def test_an_author_that_a_machine_made_up_is_no_author(name: str) -> None:
     assert authors_of(name) == []
+
+
+def test_more_columns_than_any_page_has_are_soon_read() -> None:
+    rows = b"".join(
+        b"1 0 0 1 9 %d Tm (%s) Tj " % (700 - 12 * row, b"a b" + b"          a b" * 3_000) for row in range(9)
+    )
+    start = process_time()
+    assert read(pdf_of_contents([b"BT /F1 1 Tf " + rows + b"ET"]), "a", "a.pdf").text.count("a") == 9 * 3_001
+    assert process_time() - start < 8
+
+
+def test_signs_beyond_the_first_plane_are_read(make_pdf: MakePdf) -> None:
+    data = read_plane(b"<d835dc61>"), read_plane(b"<d835dc61d835dc61>")
+    assert [read(one, "a", "a.pdf").text for one in data] == ["The gate\U0001d461 rose"] * 2
+
+
+def read_plane(mapped: bytes) -> bytes:
+    """A line of whose font the code of "x" stands for a sign beyond the first plane, maybe twice as Word does."""
+    table = b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap "
+    table += b"1 begincodespacerange <00> <ff> endcodespacerange "
+    names = b"".join(b"<%02x> <%04x> " % (code, code) for code in b"The gatros")
+    table += b"11 beginbfchar %s<78> %s endbfchar endcmap end end" % (names, mapped)
+    font = HELVETICA.replace(b">>", b"/ToUnicode 4 0 R >>")
+    return pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (The gatex rose) Tj ET"], font, [stream(table)])
 
 
 def test_marks_of_institutes_and_powers_are_accounted_for() -> None:

@@ -24,6 +24,9 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"abstract": "An aim.", "pdf_parse": {"abstract": [{"text": "An aim."}], "body_text": [
             {"text": "One.", "section": "Intro"}, {"text": "Two.", "section": "Intro"}], "back_matter": [
             {"text": "Thanks.", "section": "Ack"}]}}, "Abstract An aim. Intro One. Two. Ack Thanks.", {}),
+        ({"metadata": {"title": "T", "authors": [{"first": "Ann", "middle": ["B"], "last": "Vane"}]},
+          "grobid_parse": {"body_text": [{"text": "One.", "section": "Intro"}]}}, "T Intro One.",
+         {"authors": ["Ann B Vane"]}),
         ({"title": "T", "latex_parse": {"body_text": [{"text": "One."}]}}, "T One.", {}),
         ({"abstract": "An aim.", "authors_parsed": [["Vane", "Ann", ""], ["Okabe", "Rin", ""]]}, "Abstract An aim.",
          _AUTHORS),
