@@ -264,7 +264,7 @@ class Index:
         from longmatch.sources import query_document
 
         request = Request.of(**options)
-        documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
+        documents = [query_document(item) for item in (query if isinstance(query, list | tuple) else [query])]
         results = [self.opened.search(document, request) for document in documents]
         return results if isinstance(query, list | tuple) else results[0]
 

@@ -92,17 +92,17 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
         names = table_columns(source)
         if names is not None and (problem := columns.missing(names)) is not None:
             raise DocumentError(problem)
-        found = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
+        documents = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
     elif (paths := _paths(source)) is not None:
         files = list_corpus(paths, columns.fields)
         stream.n_expected = files.n_documents
-        found = read_corpus(files, ids=ids)
+        documents = read_corpus(files, ids=ids)
     else:
-        found = with_prefix(ids.prefix, _items(_listed(source), columns, stream))
+        documents = with_prefix(ids.prefix, _items(_listed(source), columns, stream))
     if stream.n_expected is None and isinstance(source, Sized) and not isinstance(source, str | Mapping):
         stream.n_expected = len(source)
-    first = next(found, None)
-    stream.documents = iter(()) if first is None else chain([first], found)
+    first = next(documents, None)
+    stream.documents = iter(()) if first is None else chain([first], documents)
     return stream
 
 
@@ -115,9 +115,9 @@ def _paths(source: object) -> list[str] | None:
             raise DocumentError(f"{source!r:.80} does not exist; to index texts, pass a list of them")
         return [source]
     if isinstance(source, list | tuple) and source:
-        paths = [_path(one) for one in source]
-        found = [path for path in paths if path is not None]
-        return found if len(found) == len(paths) else None
+        paths = [_path(item) for item in source]
+        files = [path for path in paths if path is not None]
+        return files if len(files) == len(paths) else None
     return None
 
 
@@ -281,10 +281,10 @@ def _file_document(path: Path) -> Document:
             f"{path} names a file, and {path.absolute()} does not exist; correct the path, or search with the name "
             f"as a text: Document.from_text({str(path)!r})"
         )
-    found = list(islice(read_file(path), 2))
-    if len(found) != 1:
-        count = "no document" if not found else "several documents"
+    records = list(islice(read_file(path), 2))
+    if len(records) != 1:
+        count = "no document" if not records else "several documents"
         raise DocumentError(f"{path} holds {count}, not one; pass one record of it as a dict, or a list of them")
-    if isinstance(found[0], Unreadable):
-        raise DocumentError(f"{path}: {found[0].reason}")
-    return found[0]
+    if isinstance(records[0], Unreadable):
+        raise DocumentError(f"{path}: {records[0].reason}")
+    return records[0]

@@ -55,11 +55,11 @@ def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgme
     return judged
 
 
-def _check_columns(path: Path, found: Collection[str]) -> None:
-    missing = [column for column in _COLUMNS if column not in found]
+def _check_columns(path: Path, header: Collection[str]) -> None:
+    missing = [column for column in _COLUMNS if column not in header]
     if missing:
         raise TrainingError(
-            f"{path} has the columns {', '.join(found) or 'none'}, not {' and '.join(missing)}; "
+            f"{path} has the columns {', '.join(header) or 'none'}, not {' and '.join(missing)}; "
             f"its first line must be: {_FORM}"
         )
 
@@ -150,7 +150,7 @@ def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
 
 def _labels(document: Document, label: str) -> tuple[Scalar, ...]:
     value = document.metadata.get(label)
-    return tuple(dict.fromkeys(one for one in (value if isinstance(value, list) else [value]) if one is not None))
+    return tuple(dict.fromkeys(item for item in (value if isinstance(value, list) else [value]) if item is not None))
 
 
 def _members_of(classes: list[dict[str, int]]) -> tuple[Mapping[str, int], int]:
@@ -271,9 +271,9 @@ def _relevant(judged: Judgments) -> Judgments:
     return {query_id: targets for query_id, targets in relevant.items() if targets}
 
 
-def _joined(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+def _joined(own: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
     # `one` is not copied: the documents of a class share one mapping.
-    return ChainMap(one, dict(other)) if other else one  # type: ignore[arg-type]
+    return ChainMap(own, dict(other)) if other else own  # type: ignore[arg-type]
 
 
 def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str], label: str | None) -> Judgments:
@@ -281,25 +281,25 @@ def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[st
     drawable = {doc_id: document for doc_id, document in documents.items() if doc_id not in held_out}
     if not path.exists():
         return {} if label is None else pairs_by_label(drawable.values(), label)
-    given = _relevant(read_judgments(path))
-    kept = {
+    relevant = _relevant(read_judgments(path))
+    pairs = {
         query_id: {target: grade for target, grade in targets.items() if target in drawable}
-        for query_id, targets in given.items()
+        for query_id, targets in relevant.items()
         if query_id in drawable
     }
-    kept = {query_id: targets for query_id, targets in kept.items() if targets}
-    if not kept:
+    pairs = {query_id: targets for query_id, targets in pairs.items() if targets}
+    if not pairs:
         raise TrainingError(
-            f"none of the {len(given)} queries of {path.name} makes a pair with a document of the corpus "
+            f"none of the {len(relevant)} queries of {path.name} makes a pair with a document of the corpus "
             f"({len(documents)} documents, {len(held_out)} held out); name documents by their ids in the corpus"
         )
-    return kept
+    return pairs
 
 
 def _licence(readme: Path) -> str:
     """The first paragraph below a heading "Licence"; "" where there is none."""
-    found = _LICENCE.search(readme.read_text("utf-8", errors="replace")) if readme.is_file() else None
-    return " ".join(found[1].split()) if found else ""
+    match = _LICENCE.search(readme.read_text("utf-8", errors="replace")) if readme.is_file() else None
+    return " ".join(match[1].split()) if match else ""
 
 
 def _checksum(paths: list[Path]) -> str:
@@ -333,10 +333,10 @@ class SegmentedCorpus(Mapping[str, SegmentedDocument]):
 
     def readable(self) -> list[SegmentedDocument]:
         """All documents that have a token."""
-        found = []
+        segmented = []
         for doc_id in self._documents:
             try:
-                found.append(self[doc_id])
+                segmented.append(self[doc_id])
             except DocumentError:
                 continue
-        return found
+        return segmented

@@ -327,13 +327,13 @@ class FineTuning:
         return self._paired(number, query_ids, self._readable(number, target_ids))
 
     def _readable(self, number: int, doc_ids: Iterable[str]) -> list[str]:
-        found = [doc_id for doc_id in doc_ids if _is_readable(self._segmented[number], doc_id)]
-        if not found:
+        readable = [doc_id for doc_id in doc_ids if _is_readable(self._segmented[number], doc_id)]
+        if not readable:
             raise TrainingError(
                 f"a whole batch of corpus {self._sources[number].corpus.name} has no token that the encoder can read; "
                 "name an encoder of its language, or take the documents without text out of its pairs"
             )
-        return found
+        return readable
 
     def _paired(self, number: int, query_ids: Sequence[str], target_ids: Sequence[str]) -> PairBatch:
         corpus, segmented = self._sources[number].corpus, self._segmented[number]
@@ -346,7 +346,10 @@ class FineTuning:
                     target_id == query_id or target_id in corpus.related.get(query_id, ())
                 )
         return PairBatch(
-            [segmented[one] for one in query_ids], [segmented[one] for one in target_ids], positives, excluded
+            [segmented[doc_id] for doc_id in query_ids],
+            [segmented[doc_id] for doc_id in target_ids],
+            positives,
+            excluded,
         )
 
     def n_tokens(self, batch: FineTuningBatch) -> int:
@@ -378,8 +381,8 @@ class FineTuning:
         return {"loss": loss.item(), **parts}
 
 
-def _few(found: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
-    return [found[int(position)] for position in rng.permutation(len(found))[:n]]
+def _few(items: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
+    return [items[int(position)] for position in rng.permutation(len(items))[:n]]
 
 
 def _is_readable(segmented: SegmentedCorpus, doc_id: str) -> bool:

@@ -44,13 +44,13 @@ class Selector(Protocol):
 
 def keep_chunks(segmented: SegmentedDocument, positions: Sequence[int] | Positions) -> SegmentedDocument:
     """A document reduced to some of its chunks, in reading order; its coverage counts their tokens as read."""
-    kept = sorted({int(position) for position in positions})
-    chunks = tuple(segmented.chunks[position] for position in kept)
+    numbers = sorted({int(position) for position in positions})
+    chunks = tuple(segmented.chunks[position] for position in numbers)
     read = sum(chunk.n_tokens for chunk in chunks)
     return replace(
         segmented,
         chunks=chunks,
-        token_ids=tuple(segmented.token_ids[position] for position in kept),
+        token_ids=tuple(segmented.token_ids[position] for position in numbers),
         coverage=Coverage(read, segmented.coverage.tokens_total),
     )
 
@@ -145,11 +145,11 @@ class EvidenceChunks:
             chosen = self._draw(evidence, batch.positives[row], rng)
             queries.append(keep_chunks(document, chosen))
             self._want(wanted, products[chosen], evidence[chosen], starts, batch.positives[row])
-        kept = [
+        shortened = [
             keep_chunks(document, _filled(wanted[column], len(document.chunks), self._target_chunks, rng))
             for column, document in enumerate(batch.targets)
         ]
-        return replace(batch, queries=queries, targets=kept)
+        return replace(batch, queries=queries, targets=shortened)
 
     def _vectors(self, segmented: SegmentedDocument) -> Vectors:
         doc_id = segmented.document.doc_id
@@ -186,10 +186,10 @@ class EvidenceChunks:
         positives: NDArray[np.bool_],
     ) -> None:
         """Add the best matches to `wanted`: of every target that has evidence, and of the positives in any case."""
-        for column, found in enumerate(wanted):
+        for column, positions in enumerate(wanted):
             rows = np.arange(len(products)) if positives[column] else np.flatnonzero(evidence[:, column] > 0)
-            if len(rows) and (positives[column] or len(found) < self._target_chunks):
-                found.update(products[rows, starts[column] : starts[column + 1]].argmax(1).tolist())
+            if len(rows) and (positives[column] or len(positions) < self._target_chunks):
+                positions.update(products[rows, starts[column] : starts[column + 1]].argmax(1).tolist())
 
 
 def _filled(wanted: set[int], n: int, most: int, rng: np.random.Generator) -> list[int]:
@@ -259,8 +259,8 @@ class IndexMiner:
             QueryError: the index does not hold the query.
         """
         if query_id not in self._found:
-            found = self._index.rank_id(query_id, k=self._depth)
-            ranking = [(doc_id, score) for doc_id, score in found if doc_id in self._corpus.documents]
+            hits = self._index.rank_id(query_id, k=self._depth)
+            ranking = [(doc_id, score) for doc_id, score in hits if doc_id in self._corpus.documents]
             self._found[query_id] = hard_negatives(
                 ranking, self._corpus.related.get(query_id, {}), self._corpus.held_out, self._margin
             )

@@ -62,10 +62,10 @@ def check_ranges(settings: Settings) -> None:
     Raises:
         TrainingError: a number is outside of its range.
     """
-    for one in fields(settings):
-        value, within = getattr(settings, one.name), one.metadata.get("range")
+    for attribute in fields(settings):
+        value, within = getattr(settings, attribute.name), attribute.metadata.get("range")
         if within is not None and value is not None and value not in within:
-            raise TrainingError(f"{one.name.replace('_', ' ')} is {value}; it must be {within}")
+            raise TrainingError(f"{attribute.name.replace('_', ' ')} is {value}; it must be {within}")
 
 
 def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
@@ -77,7 +77,7 @@ def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if NoneType in kinds and text.lower() == "none":
         return None
-    kind = next(one for one in kinds if one is not NoneType)
+    kind = next(member for member in kinds if member is not NoneType)
     several = get_args(kind)  # of a mapping to weights, or of a set
     try:
         if len(several) == 2:
@@ -93,7 +93,7 @@ def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
 def _choices(kind: Any, several: tuple[Any, ...]) -> str:  # noqa: ANN401
     if several:
         form = "{}=WEIGHT" if len(several) == 2 else "{}"
-        return f"some of {', '.join(form.format(one.value) for one in several[0])}, separated by commas"
+        return f"some of {', '.join(form.format(choice.value) for choice in several[0])}, separated by commas"
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return ", ".join(kind)
     return "true or false" if kind is bool else "a whole number" if kind is int else "a number"

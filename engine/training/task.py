@@ -240,13 +240,13 @@ class FrozenFirstStage(TrainableEncoder):
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
         """States of the given chunks; computed for a whole document when it is first read."""
-        found = []
+        stacked = []
         for document in documents:
             own = self._states.get(_key(document))
             if own is None or any(chunk not in own for chunk in document.chunks):
                 own = self._read(document)
-            found.append(torch.stack([own[chunk].float() for chunk in document.chunks]))
-        return found
+            stacked.append(torch.stack([own[chunk].float() for chunk in document.chunks]))
+        return stacked
 
     def _read(self, document: SegmentedDocument) -> dict[Chunk, Tensor]:
         whole = self._inner.segment(document.document)

@@ -199,8 +199,8 @@ def match_classes(n_texts: int, pairs: Sequence[LabelledPair]) -> list[int]:
 
     for pair in pairs:
         if pair.matches:
-            one, other = sorted((root(pair.query), root(pair.target)))
-            parents[other] = one
+            first, other = sorted((root(pair.query), root(pair.target)))
+            parents[other] = first
     return [root(text) for text in range(n_texts)]
 
 

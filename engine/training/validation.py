@@ -64,8 +64,8 @@ class Validation:
         self._qrels = dict(list(corpus.valid.items())[:queries])
         pool = _pool(corpus, self._qrels, documents)
         readable = SegmentedCorpus(pool, encoder).readable()
-        self._documents = [one if chunks is None else spread_chunks(one, chunks) for one in readable]
-        self._row = {one.document.doc_id: row for row, one in enumerate(self._documents)}
+        self._documents = [segmented if chunks is None else spread_chunks(segmented, chunks) for segmented in readable]
+        self._row = {segmented.document.doc_id: row for row, segmented in enumerate(self._documents)}
         self.n_tokens = sum(chunk.n_tokens for document in self._documents for chunk in document.chunks)
 
     def ndcg(self) -> float:
@@ -115,8 +115,8 @@ def _pool(corpus: TrainingCorpus, qrels: Judgments, most: int | None) -> Mapping
     judged = {*qrels, *(target for targets in qrels.values() for target in targets)}
     others = [doc_id for doc_id in corpus.documents if doc_id not in judged]
     drawn = np.random.default_rng(0).permutation(len(others))[: max(0, most - len(judged))]
-    kept = judged | {others[int(position)] for position in drawn}
-    return {doc_id: document for doc_id, document in corpus.documents.items() if doc_id in kept}
+    names = judged | {others[int(position)] for position in drawn}
+    return {doc_id: document for doc_id, document in corpus.documents.items() if doc_id in names}
 
 
 def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float:

@@ -57,7 +57,7 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
     dropped. Pages are dropped, since they point into the whole text.
     """
     text: list[str] = []
-    kept: list[Section] = []
+    sections: list[Section] = []
     size = 0
     starts, stops = [span.start for span in spans], [span.stop for span in spans]
     for section in document.sections:
@@ -65,10 +65,10 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
         inside = [document.text[max(span.start, section.start) : min(span.stop, section.stop)] for span in touching]
         if inside:
             length = sum(map(len, inside))
-            kept.append(replace(section, start=size, stop=size + length))
+            sections.append(replace(section, start=size, stop=size + length))
             text += inside
             size += length
-    return replace(document, text="".join(text), sections=tuple(kept), pages=(), pins=())
+    return replace(document, text="".join(text), sections=tuple(sections), pages=(), pins=())
 
 
 def one_section(document: Document) -> Document:
@@ -123,17 +123,17 @@ class DocSplit:
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
-        found = sentences(document)
-        if len(found) < self.min_sentences:
+        spans = sentences(document)
+        if len(spans) < self.min_sentences:
             return document, document
-        sizes = np.array([n_words(document, sentence) for sentence in found])
+        sizes = np.array([n_words(document, sentence) for sentence in spans])
         for _ in range(_REDRAWS):  # one very long sentence can make every draw uneven
-            heads = rng.random(len(found)) < 0.5
+            heads = rng.random(len(spans)) < 0.5
             share = sizes[heads].sum() / sizes.sum()
             if self.min_share <= share <= 1 - self.min_share:
-                one = [sentence for sentence, head in zip(found, heads, strict=True) if head]
-                other = [sentence for sentence, head in zip(found, heads, strict=True) if not head]
-                return keep(document, one), keep(document, other)
+                first_view = [sentence for sentence, head in zip(spans, heads, strict=True) if head]
+                other = [sentence for sentence, head in zip(spans, heads, strict=True) if not head]
+                return keep(document, first_view), keep(document, other)
         return document, document
 
 
@@ -206,19 +206,19 @@ class InverseCloze:
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
-        found = sentences(document)
-        if len(found) < 2:
+        spans = sentences(document)
+        if len(spans) < 2:
             return document, document
-        sizes = [n_words(document, sentence) for sentence in found]
+        sizes = [n_words(document, sentence) for sentence in spans]
         wanted = rng.uniform(0, self.max_share) * sum(sizes)
-        first = int(rng.integers(len(found)))
+        first = int(rng.integers(len(spans)))
         stop = first + 1
-        while stop < len(found) and sum(sizes[first : stop + 1]) <= wanted:
+        while stop < len(spans) and sum(sizes[first : stop + 1]) <= wanted:
             stop += 1
-        span = keep(document, found[first:stop])
+        span = keep(document, spans[first:stop])
         if rng.random() < self.kept:
             return span, document
-        return span, keep(document, found[:first] + found[stop:])
+        return span, keep(document, spans[:first] + spans[stop:])
 
 
 @dataclass(frozen=True, slots=True)

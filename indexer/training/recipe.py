@@ -226,7 +226,7 @@ OBJECTIVES: Mapping[str, Recipe] = {
     "pairs": Recipe(),
     "sections": Recipe(objective=SectionsObjective()),
     "text-pairs": Recipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=BACKBONE_RATE)),
-    **{one.value: Recipe(objective=ViewsObjective(one), trainer=_ALONE) for one in _VIEWS_OF},
+    **{kind.value: Recipe(objective=ViewsObjective(kind), trainer=_ALONE) for kind in _VIEWS_OF},
     "contriever": Recipe(objective=ViewsObjective(Sampling.CONTRIEVER, queue=131_072), trainer=_ALONE),
     # As published: the first token of a view that is one chunk, a dense layer over it, and masked words.
     "docsplit-paper": Recipe(
@@ -251,40 +251,40 @@ def recipe_of(
     Raises:
         TrainingError: a setting is unknown or does not apply, or its value is not valid.
     """
-    given = {name.strip().replace("-", "_").replace(" ", "_"): text for name, text in settings.items()}
+    texts = {name.strip().replace("-", "_").replace(" ", "_"): text for name, text in settings.items()}
     base = OBJECTIVES[objective]
     start = replace(base.start, encoder=encoder)
     if new is not None:
-        sizes = {name.removeprefix(_SIZE): text for name, text in given.items() if name.startswith(_SIZE)}
+        sizes = {name.removeprefix(_SIZE): text for name, text in texts.items() if name.startswith(_SIZE)}
         start = Start(encoder, NewEncoder(new, sizes=sizes))
-        given = {name: text for name, text in given.items() if not name.startswith(_SIZE)}
-    elif base.start.window_tokens is not None and "view_tokens" in given:
-        given = {"window_tokens": given["view_tokens"], **given}
+        texts = {name: text for name, text in texts.items() if not name.startswith(_SIZE)}
+    elif base.start.window_tokens is not None and "view_tokens" in texts:
+        texts = {"window_tokens": texts["view_tokens"], **texts}
     recipe = replace(base, start=start)
-    known = {one.name for one in settings_in(recipe)}
-    for name in given:
+    known = {listed.name for listed in settings_in(recipe)}
+    for name in texts:
         if name not in known:
             raise TrainingError(_unknown(name, known))
-    changed: Recipe = _changed(recipe, given)
+    changed: Recipe = _changed(recipe, texts)
     return changed
 
 
-def _changed(value: Any, given: Mapping[str, str]) -> Any:  # noqa: ANN401
+def _changed(value: Any, texts: Mapping[str, str]) -> Any:  # noqa: ANN401
     kinds, changes = get_type_hints(type(value)), {}
-    for one in fields(value):
-        inner = getattr(value, one.name)
+    for attribute in fields(value):
+        inner = getattr(value, attribute.name)
         if is_dataclass(inner):
-            changes[one.name] = _changed(inner, given)
-        elif one.name in given and "meaning" in one.metadata:
-            changes[one.name] = parse(one.name, given[one.name], kinds[one.name])
+            changes[attribute.name] = _changed(inner, texts)
+        elif attribute.name in texts and "meaning" in attribute.metadata:
+            changes[attribute.name] = parse(attribute.name, texts[attribute.name], kinds[attribute.name])
     return replace(value, **changes)
 
 
 def _unknown(name: str, known: set[str]) -> str:
-    others = [key for key, recipe in OBJECTIVES.items() if name in {one.name for one in settings_in(recipe)}]
+    others = [key for key, recipe in OBJECTIVES.items() if name in {listed.name for listed in settings_in(recipe)}]
     if others:
         return f"{name} is a setting of the objective {' or '.join(others)}, and not of this run"
-    if name.startswith(_SIZE) or name in {one.name for one in fields(NewEncoder)}:
+    if name.startswith(_SIZE) or name in {listed.name for listed in fields(NewEncoder)}:
         return f"{name} is a setting of a new encoder; name its kind with --new, or leave it out"
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     like_it = f"; near names: {', '.join(near)}" if near else ""
@@ -303,14 +303,14 @@ class Listed:
 def settings_in(value: object) -> Iterator[Listed]:
     """The settings of a dataclass and of those inside it, with their current values."""
     assert is_dataclass(value)
-    for one in fields(value):
-        inner = getattr(value, one.name)
+    for attribute in fields(value):
+        inner = getattr(value, attribute.name)
         if is_dataclass(inner):
             yield from settings_in(inner)
-        elif "meaning" in one.metadata:
-            within = one.metadata["range"]
-            meaning = one.metadata["meaning"] + (f" ({within})" if within else "")
-            yield Listed(one.name, shown_value(inner), meaning)
+        elif "meaning" in attribute.metadata:
+            within = attribute.metadata["range"]
+            meaning = attribute.metadata["meaning"] + (f" ({within})" if within else "")
+            yield Listed(attribute.name, shown_value(inner), meaning)
 
 
 def groups_of_settings() -> dict[str, list[Listed]]:
@@ -318,11 +318,11 @@ def groups_of_settings() -> dict[str, list[Listed]]:
     groups: dict[type, dict[str, list[Listed]]] = {}
     for name, recipe in OBJECTIVES.items():
         own = list(settings_in(recipe.objective))
-        groups.setdefault(Recipe, {})[name] = [one for one in settings_in(recipe) if one not in own]
+        groups.setdefault(Recipe, {})[name] = [item for item in settings_in(recipe) if item not in own]
         groups.setdefault(type(recipe.objective), {})[name] = own
     for kind in Kind:
         new = NewEncoder(kind)
-        sizes = [one for one in fields(configuration(new)) if one.name != "variant"]
+        sizes = [item for item in fields(configuration(new)) if item.name != "variant"]
         listed = [Listed(_SIZE + size.name, shown_value(getattr(configuration(new), size.name)), "") for size in sizes]
         groups.setdefault(type(configuration(new)), {})[kind.value] = [*settings_in(new), *listed]
     return {_heading(key, list(by_owner)): _joined(by_owner) for key, by_owner in groups.items()}
@@ -339,8 +339,8 @@ def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
     defaults: dict[str, dict[str, list[str]]] = {}
     meanings = {item.name: item.meaning for value in by_owner.values() for item in value}
     for owner, own in by_owner.items():
-        for one in own:
-            defaults.setdefault(one.name, {}).setdefault(one.default, []).append(owner)
+        for entry in own:
+            defaults.setdefault(entry.name, {}).setdefault(entry.default, []).append(owner)
     listed = []
     for name, owners in defaults.items():
         first, *others = owners.items()
@@ -361,15 +361,15 @@ def settings_of(recipe: Recipe) -> dict[str, Setting]:
 
 def _flatten(value: object, settings: dict[str, Setting]) -> None:
     assert is_dataclass(value)
-    for one in fields(value):
-        inner = getattr(value, one.name)
-        name = "new" if one.name == "kind" else one.name.replace("_", " ")
+    for attribute in fields(value):
+        inner = getattr(value, attribute.name)
+        name = "new" if attribute.name == "kind" else attribute.name.replace("_", " ")
         if is_dataclass(inner):
             _flatten(inner, settings)
-        elif one.name != "seed" or isinstance(value, TrainerSettings):
+        elif attribute.name != "seed" or isinstance(value, TrainerSettings):
             assert name not in settings, f"two settings have the name {name!r}"
             is_plain = inner is None or isinstance(inner, bool | int | float)
-            settings[name] = inner if is_plain else shown(inner) if one.name in _FOLDERS else shown_value(inner)
+            settings[name] = inner if is_plain else shown(inner) if attribute.name in _FOLDERS else shown_value(inner)
 
 
 def shown(encoder: str) -> str:

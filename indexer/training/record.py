@@ -263,12 +263,18 @@ def reconcile(folder: Path, requested: Record) -> Record:
         return requested
     begun = _read(file)
     differing = _differences(begun, requested)
-    if refused := [f"{one.name} {one.begun}, not {one.requested}" for one in differing if one.name not in _ADJUSTABLE]:
+    if refused := [
+        f"{change.name} {change.begun}, not {change.requested}"
+        for change in differing
+        if change.name not in _ADJUSTABLE
+    ]:
         raise TrainingError(
             f"the run in {folder} began with {'; '.join(refused)}; "
             "give again what it began with, or name another folder for a new run"
         )
-    changes = tuple(f"{one.name} {one.begun} became {one.requested} after step {step:,}" for one in differing)
+    changes = tuple(
+        f"{change.name} {change.begun} became {change.requested} after step {step:,}" for change in differing
+    )
     return replace(requested, changes=begun.changes + changes)
 
 

@@ -68,7 +68,7 @@ class CorpusPath:
 Given = str | Path | CorpusPath
 
 
-def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: bool = True) -> list[TrainingCorpus]:
+def read_with_pairs(sources: Sequence[Given], *, label: str | None, needs_pairs: bool = True) -> list[TrainingCorpus]:
     """Read folders in the layout of the benchmarks.
 
     Args:
@@ -77,40 +77,40 @@ def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: b
     Raises:
         TrainingError: a folder is missing or not of this layout, or has no pairs, or two have the same name.
     """
-    paths = _parsed(given)
-    for one in paths:
-        if not one.path.is_dir():
-            found = "is a file" if one.path.exists() else "does not exist"
+    paths = _parsed(sources)
+    for source in paths:
+        if not source.path.is_dir():
+            state = "is a file" if source.path.exists() else "does not exist"
             raise TrainingError(
-                f"{one.path} {found}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
+                f"{source.path} {state}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
                 "and --objective docsplit learns from documents alone"
             )
     corpora = [read_training_corpus(path.path, suffix=path.suffix, label=label) for path in paths]
-    for one, corpus in zip(paths, corpora, strict=True):
+    for source, corpus in zip(paths, corpora, strict=True):
         if needs_pairs and not corpus.pairs:
-            raise TrainingError(_lacks_pairs(one))
+            raise TrainingError(_lacks_pairs(source))
     return _named(paths, corpora)
 
 
-def _lacks_pairs(one: CorpusPath) -> str:
-    others = sorted(file.stem.removeprefix("train_pairs") for file in one.path.glob("train_pairs*.tsv"))
+def _lacks_pairs(source: CorpusPath) -> str:
+    others = sorted(file.stem.removeprefix("train_pairs") for file in source.path.glob("train_pairs*.tsv"))
     mend = (
-        f"name one of its tasks: {one.path}:{others[0]}"
+        f"name one of its tasks: {source.path}:{others[0]}"
         if others and others != [""]
         else "add that file, name a metadata field (--set label=FIELD), or learn from the documents alone: "
         "--objective docsplit"
     )
-    return f"{one.path} has no train_pairs{one.suffix}.tsv, so no pairs to learn from; {mend}"
+    return f"{source.path} has no train_pairs{source.suffix}.tsv, so no pairs to learn from; {mend}"
 
 
-def read_documents(given: Sequence[Given]) -> list[TrainingCorpus]:
+def read_documents(sources: Sequence[Given]) -> list[TrainingCorpus]:
     """Read documents in any form: folders of the benchmarks, with their valid judgments, or files of any format.
 
     Raises:
         DocumentError: a path does not exist, or has no file of a readable format.
         TrainingError: no path is given, a corpus has no readable document, or two have the same name.
     """
-    paths = _parsed(given)
+    paths = _parsed(sources)
     # Files of one document each, such as a shell expands from a pattern, together are one corpus.
     single = [path for path in paths if path.path.is_file() and not path.path.name.endswith(_OF_MANY_DOCUMENTS)]
     paths = [path for path in paths if path not in single]
@@ -153,23 +153,25 @@ def _checksum(documents: Iterable[Document]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _parsed(given: Sequence[Given]) -> list[CorpusPath]:
-    if not given:
+def _parsed(sources: Sequence[Given]) -> list[CorpusPath]:
+    if not sources:
         raise TrainingError("no corpus was named; name one folder at least")
-    return [one if isinstance(one, CorpusPath) else CorpusPath.parse(one) for one in given]
+    return [source if isinstance(source, CorpusPath) else CorpusPath.parse(source) for source in sources]
 
 
 def _named(paths: Sequence[CorpusPath], corpora: Sequence[TrainingCorpus]) -> list[TrainingCorpus]:
     """Give corpora different names, by which their indexes and validations are identified."""
     times = Counter(corpus.name for corpus in corpora)
     named = [
-        replace(corpus, name=corpus.name + one.suffix) if times[corpus.name] > 1 else corpus
-        for one, corpus in zip(paths, corpora, strict=True)
+        replace(corpus, name=corpus.name + path.suffix) if times[corpus.name] > 1 else corpus
+        for path, corpus in zip(paths, corpora, strict=True)
     ]
     times = Counter(corpus.name for corpus in named)
     for name, n in times.items():
         if n > 1:
-            where = " and ".join(str(one.path) for one, corpus in zip(paths, named, strict=True) if corpus.name == name)
+            where = " and ".join(
+                str(path.path) for path, corpus in zip(paths, named, strict=True) if corpus.name == name
+            )
             raise TrainingError(f"{n} corpora have the name {name!r}: {where}; name each once, or rename a folder")
         if name == MEAN:
             raise TrainingError(f"a corpus cannot have the name {MEAN!r}, which stands for the mean of all; rename it")
@@ -383,7 +385,7 @@ def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Tra
     if better is task.encoders[0]:
         return _finish(run, outcome)
     compared = compare_validations(outcome.history, outcome.best_step)
-    changes = tuple(replace(one, after=by_corpus[one.corpus]) for one in compared)
+    changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in compared)
     return _publish(run, replace(outcome, best_step=outcome.steps), better, changes)
 
 

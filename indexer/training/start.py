@@ -278,7 +278,7 @@ def configuration(new: NewEncoder) -> SmithConfig | ColdeConfig | TdeConfig | Lo
 
 def _resized(config: ConfigT, new: NewEncoder) -> ConfigT:
     """The configuration with the requested sizes."""
-    known = [one.name for one in fields(config) if one.name != "variant"]
+    known = [attribute.name for attribute in fields(config) if attribute.name != "variant"]
     if unknown := [name for name in new.sizes if name not in known]:
         raise TrainingError(f"{new.kind} has no size {unknown[0]!r}; it has {', '.join(known)}")
     kinds = get_type_hints(type(config))
@@ -399,7 +399,7 @@ def topic_texts(documents: Sequence[Document], *, seed: int, most: int = _TOPIC_
     each = max(1, most // max(len(documents), 1))
     texts = [document.text for document in documents]
     for document in documents:
-        found = sentences(document)
-        drawn = np.sort(rng.permutation(len(found))[:each])
-        texts += [document.text[found[int(at)].start : found[int(at)].stop] for at in drawn]
+        spans = sentences(document)
+        drawn = np.sort(rng.permutation(len(spans))[:each])
+        texts += [document.text[spans[int(at)].start : spans[int(at)].stop] for at in drawn]
     return texts

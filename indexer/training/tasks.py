@@ -281,7 +281,7 @@ def text_pairs(
             drawn = _few(list(targets), objective.positives_per_query, rng)
             hard = miner.negatives(query_id) if miner else ()
             others = negatives(corpus, query_id, hard, objective.negatives_per_positive * len(drawn), rng)
-            for target_id, matches in [*((one, True) for one in drawn), *((other, False) for other in others)]:
+            for target_id, matches in [*((match, True) for match in drawn), *((other, False) for other in others)]:
                 query, target = texts.number(corpus, query_id), texts.number(corpus, target_id)
                 if query is not None and target is not None:
                     pairs.append(LabelledPair(query, target, matches))
