@@ -17,16 +17,15 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xxhash
-from sqlalchemy import Connection, ForeignKey, delete, insert, inspect
-from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import (
     FORMAT,
     OPENED_TABLES,
+    AnyConnection,
     DocumentRow,
     FailureRow,
     MetaRow,
@@ -36,9 +35,17 @@ from engine.store.catalog import (
     Table,
     TextRow,
     all_rows,
+    column,
+    driver,
+    has_table,
+    quoted_names,
 )
 from engine.store.durable import fsync_folder
 from engine.store.locations import BLOCK_IDS, LocationBlockRow, check_blocks, write_blocks
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Mapped
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
 _TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, LocationBlockRow, StagedShardRow)
@@ -52,7 +59,7 @@ class DocumentCheckRow(Table):
     """The checksums of one document."""
 
     __tablename__ = "document_checks"
-    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    document_id: Mapped[int] = column(of="documents", primary_key=True)
     row_check: Mapped[int]  # of its row in `documents`
     content_check: Mapped[int]  # see `content_check`
 
@@ -61,23 +68,22 @@ class TableCheckRow(Table):
     """The checksum of one table, or of the row checksums of all documents."""
 
     __tablename__ = "table_checks"
-    name: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = column(primary_key=True)
     n_rows: Mapped[int]
-    check: Mapped[int] = mapped_column("checksum")
+    check: Mapped[int] = column("checksum")
 
 
-def read_meta(connection: Connection, place: str) -> dict[str, Any]:
+def read_meta(connection: AnyConnection, place: str) -> dict[str, Any]:
     """All named values, compared with their checksum before they are decoded.
 
     Raises:
         IndexDamaged: the values are not what was written.
         IndexMismatch: the catalog has another format than this program reads, or no table yet.
     """
-    has_table = inspect(connection).has_table
-    if not has_table(MetaRow.__tablename__):
+    if not has_table(connection, MetaRow):
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
-    rows = _driver(connection).execute(all_rows(MetaRow)).fetchall()
-    stored = _stored_checks(connection) if has_table(TableCheckRow.__tablename__) else {}
+    rows = driver(connection).execute(all_rows(MetaRow)).fetchall()
+    stored = _stored_checks(connection) if has_table(connection, TableCheckRow) else {}
     if stored and "schema_version" not in dict(rows):  # which formats before the first had, with other checksums
         _compare(stored, MetaRow, rows, place)
     # A column of JSON holds a number as a number.
@@ -104,16 +110,18 @@ def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
 
 def record_documents(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the checksums and blocks of documents whose rows were written in this transaction; of all by default."""
+    from sqlalchemy import delete, insert
+
     chosen = None if document_ids is None else [int(document_id) for document_id in document_ids]
     write_blocks(connection, chosen)
     if chosen is None:
-        chosen = [row[0] for row in _driver(connection).execute("SELECT id FROM documents")]
+        chosen = [row[0] for row in driver(connection).execute("SELECT id FROM documents")]
     for first in range(0, len(chosen), _IDS_PER_STATEMENT):
         block = chosen[first : first + _IDS_PER_STATEMENT]
         marks = ",".join("?" * len(block))
         statement = f"SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
         # Texts never change, so damage of one must not get a new checksum.
-        known = {} if document_ids is None else dict(_driver(connection).execute(statement, block))
+        known = {} if document_ids is None else dict(driver(connection).execute(statement, block))
         new = [document for document in block if document not in known]
         contents = known | _content_checks(connection, ",".join("?" * len(new)), new)
         rows = [
@@ -127,12 +135,14 @@ def record_documents(connection: Connection, document_ids: Iterable[int] | None 
 
 def record_tables(connection: Connection) -> None:
     """Write the checksums of the other tables; the last step of a transaction."""
+    from sqlalchemy import delete, insert
+
     now = [{"name": name, "n_rows": n_rows, "checksum": check} for name, n_rows, check in _table_checks(connection)]
     connection.execute(delete(TableCheckRow))
-    connection.execute(insert(TableCheckRow.__table__), now)  # type: ignore[arg-type]
+    connection.execute(insert(TableCheckRow), now)
 
 
-def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
+def check_opened(connection: AnyConnection, rows: StoredRows, place: str) -> None:
     """Compare the tables that every reader needs with their checksums.
 
     Args:
@@ -146,7 +156,7 @@ def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
         _compare(stored, table, of_table, place)
 
 
-def check_location_table(connection: Connection, place: str) -> None:
+def check_location_table(connection: AnyConnection, place: str) -> None:
     """Compare the table of location blocks with its checksum; the arrays have checksums of their own."""
     _compare(_stored_checks(connection), LocationBlockRow, _checked_rows(connection, LocationBlockRow), place)
 
@@ -159,7 +169,7 @@ def _compare(
         raise IndexDamaged(_DAMAGED_TABLE.format(name=name, place=place))
 
 
-def check_catalog(connection: Connection, place: str) -> None:
+def check_catalog(connection: AnyConnection, place: str) -> None:
     """Compare all rows of a catalog with their checksums; texts and sections are compared when read.
 
     Raises:
@@ -175,33 +185,33 @@ def check_catalog(connection: Connection, place: str) -> None:
     check_names(connection, place)
 
 
-def check_tables(connection: Connection, place: str) -> None:
+def check_tables(connection: AnyConnection, place: str) -> None:
     """Compare the tables that do not grow with the documents with their checksums; errors as in `check_catalog`."""
     if (table := damaged_table(connection)) is not None:
         raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
 
 
-def check_block_rows(connection: Connection, block: int, place: str) -> None:
+def check_block_rows(connection: AnyConnection, block: int, place: str) -> None:
     """Compare the rows of one block of documents with their checksums; errors as in `check_catalog`."""
     between = f"BETWEEN {block * BLOCK_IDS} AND {(block + 1) * BLOCK_IDS - 1}"
     statement = f"SELECT document_id, row_check FROM document_checks WHERE document_id {between}"
-    if dict(_driver(connection).execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
+    if dict(driver(connection).execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
         raise IndexDamaged(
             f"documents {block * BLOCK_IDS} to {(block + 1) * BLOCK_IDS - 1} of {place} are not what was written; "
             "check it: longmatch upkeep verify INDEX"
         )
 
 
-def check_names(connection: Connection, place: str) -> None:
+def check_names(connection: AnyConnection, place: str) -> None:
     """Check that documents can be looked up by name; errors as in `check_catalog`."""
-    for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
+    for (line,) in driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
 
 
-def check_contents(connection: Connection, place: str) -> None:
+def check_contents(connection: AnyConnection, place: str) -> None:
     """Compare the texts and sections of all documents with their checksums; errors as in `check_catalog`."""
-    stored = _driver(connection).execute("SELECT document_id, content_check FROM document_checks").fetchall()
+    stored = driver(connection).execute("SELECT document_id, content_check FROM document_checks").fetchall()
     for first in range(0, len(stored), _IDS_PER_STATEMENT):
         block = stored[first : first + _IDS_PER_STATEMENT]
         contents = _content_checks(connection, ",".join("?" * len(block)), [one for one, _ in block])
@@ -209,13 +219,13 @@ def check_contents(connection: Connection, place: str) -> None:
             raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
 
 
-def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
+def committed_state(connection: AnyConnection) -> list[tuple[str, int, int]]:
     """The checksums of all tables, which differ after every change."""
-    rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
+    rows = driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
     return [tuple(row) for row in rows]
 
 
-def damaged_table(connection: Connection) -> str | None:
+def damaged_table(connection: AnyConnection) -> str | None:
     """The first table whose rows are not what was written; None if all are."""
     stored = _stored_checks(connection)
     for name, n_rows, check in _table_checks(connection):
@@ -224,25 +234,25 @@ def damaged_table(connection: Connection) -> str | None:
     return next(iter(stored), None)
 
 
-def _stored_checks(connection: Connection) -> dict[str, tuple[int, int]]:
-    rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks")
+def _stored_checks(connection: AnyConnection) -> dict[str, tuple[int, int]]:
+    rows = driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks")
     return {name: (n_rows, check) for name, n_rows, check in rows}
 
 
-def damaged_documents(connection: Connection) -> list[str]:
+def damaged_documents(connection: AnyConnection) -> list[str]:
     """The names of documents whose row is not what was written."""
-    stored = dict(_driver(connection).execute("SELECT document_id, row_check FROM document_checks"))
+    stored = dict(driver(connection).execute("SELECT document_id, row_check FROM document_checks"))
     wrong = [one for one, check in _row_checks(connection) if stored.pop(one, None) != check]
-    names = [_driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]) for one in wrong]
+    names = [driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]) for one in wrong]
     return [str(row.fetchone()[0]) for row in names] + [f"number {one}" for one in stored]
 
 
-def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
+def _table_checks(connection: AnyConnection) -> Iterator[tuple[str, int, int]]:
     """Name, number of rows and checksum of each table, and of the checksums of documents."""
     for table in _TABLES:
         yield _table_check(table, _checked_rows(connection, table))
     n_rows, low, high = (
-        _driver(connection)
+        driver(connection)
         .execute(
             f"SELECT count(*), coalesce(sum(row_check & {_LOW}), 0), coalesce(sum((row_check >> 32) & {_LOW}), 0) "
             "FROM document_checks"
@@ -252,9 +262,9 @@ def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
     yield DocumentRow.__tablename__, n_rows, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
 
 
-def _checked_rows(connection: Connection, table: type[Table]) -> Iterable[Sequence[Any]]:
+def _checked_rows(connection: AnyConnection, table: type[Table]) -> Iterable[Sequence[Any]]:
     """The rows of one table as its checksum covers them; location blocks have checksums in place of arrays."""
-    rows: Iterable[Sequence[Any]] = _driver(connection).execute(
+    rows: Iterable[Sequence[Any]] = driver(connection).execute(
         _BLOCK_CHECKS if table is LocationBlockRow else all_rows(table)
     )
     return rows
@@ -269,13 +279,13 @@ def _table_check(table: type[Table], rows: Iterable[Sequence[Any]]) -> tuple[str
     return table.__tablename__, n_rows, _signed(digest.intdigest())
 
 
-def _row_checks(connection: Connection, where: str = "", values: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
-    statement = f"SELECT {_columns(DocumentRow)} FROM {DocumentRow.__tablename__} {where}"
-    for row in _driver(connection).execute(statement, values):
+def _row_checks(connection: AnyConnection, where: str = "", values: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
+    statement = f"SELECT {quoted_names(DocumentRow)} FROM {DocumentRow.__tablename__} {where}"
+    for row in driver(connection).execute(statement, values):
         yield row[0], _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
 
 
-def stored_rows(connection: Connection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def stored_rows(connection: AnyConnection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The rows of documents as SQLite holds them, by catalog id, each with its `content_check`.
 
     An id that does not exist is left out.
@@ -286,14 +296,13 @@ def stored_rows(connection: Connection, document_ids: Sequence[int]) -> dict[int
     Raises:
         IndexDamaged: a row is not what was written.
     """
-    names = [column.name for column in DocumentRow.__table__.columns]
-    columns = ", ".join(f'documents."{name}"' for name in names)
-    names.append("content_check")
+    columns = ", ".join(f'documents."{name}"' for name in DocumentRow.names)
+    names = [*DocumentRow.names, "content_check"]
     marks = ",".join("?" * len(document_ids))
     joined = f"{DocumentRow.__tablename__} LEFT JOIN {DocumentCheckRow.__tablename__} ON document_id = id"
     statement = f"SELECT {columns}, content_check, row_check FROM {joined} WHERE id IN ({marks})"
     found = {}
-    for row in _driver(connection).execute(statement, document_ids):
+    for row in driver(connection).execute(statement, document_ids):
         if row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
             raise IndexDamaged(
                 f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
@@ -302,30 +311,19 @@ def stored_rows(connection: Connection, document_ids: Sequence[int]) -> dict[int
     return found
 
 
-def _content_checks(connection: Connection, marks: str, ids: Sequence[int]) -> dict[int, int]:
+def _content_checks(connection: AnyConnection, marks: str, ids: Sequence[int]) -> dict[int, int]:
     sections: dict[int, list[Sequence[Any]]] = {one: [] for one in ids}
     columns = "document_id, heading, path, start, stop, n_merged, part, n_parts"
-    for row in _driver(connection).execute(
+    for row in driver(connection).execute(
         f"SELECT {columns} FROM {SectionRow.__tablename__} WHERE document_id IN ({marks}) "
         "ORDER BY document_id, position",
         ids,
     ):
         sections[row[0]].append(row[1:])
-    texts = _driver(connection).execute(
+    texts = driver(connection).execute(
         f"SELECT document_id, deflated FROM {TextRow.__tablename__} WHERE document_id IN ({marks})", ids
     )
     return {one: content_check(deflated, sections[one]) for one, deflated in texts}
-
-
-def _columns(table: type[Table]) -> str:
-    return ", ".join(f'"{column.name}"' for column in table.__table__.columns)
-
-
-def _driver(connection: Connection) -> Any:  # noqa: ANN401
-    """SQLite's own connection, in the same transaction: rows of SQLAlchemy take many times as long."""
-    driver = connection.connection.driver_connection
-    assert driver is not None
-    return driver
 
 
 def _canonical(row: Sequence[Any]) -> bytes:

@@ -9,37 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any
-
-from sqlalchemy import Connection, String, bindparam, delete, insert, select, type_coerce
+from typing import TYPE_CHECKING, Any
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, faults_named
 from engine.lazy import deferred
-from engine.store.catalog import DocumentRow, SectionRow, TextRow
+from engine.store.catalog import AnyConnection, DocumentRow, SectionRow, TextRow, driver
 from engine.store.checks import content_check, stored_rows
 from engine.store.locations import write_blocks
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 MAX_TEXT_BYTES = 1 << 30  # of one document; SQLite holds no larger value
 _IDS_PER_STATEMENT = 500
-# Built once: building these statements for each search would cost more than reading their rows.
-_TEXTS = select(TextRow.document_id, TextRow.deflated).where(TextRow.document_id.in_(bindparam("ids", expanding=True)))
-_SECTIONS = (
-    select(
-        SectionRow.document_id,
-        SectionRow.heading,
-        type_coerce(SectionRow.path, String),  # JSON, decoded with the text
-        SectionRow.start,
-        SectionRow.stop,
-        SectionRow.n_merged,
-        SectionRow.part,
-        SectionRow.n_parts,
-    )
-    .where(SectionRow.document_id.in_(bindparam("ids", expanding=True)))
-    .order_by(SectionRow.document_id, SectionRow.position)
-)
 
 
 def content_hash(document: Document) -> str:
@@ -113,6 +98,8 @@ def chunk_ids(vectors: EncodedDocument) -> int:
 
 def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document]]) -> None:
     """Write text and sections of documents under their catalog ids."""
+    from sqlalchemy import insert
+
     texts: list[dict[str, Any]] = []
     sections: list[dict[str, Any]] = []
     for document_id, document in documents:
@@ -129,12 +116,14 @@ def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document
 
 def delete_documents(connection: Connection, document_ids: Sequence[int]) -> None:
     """Remove documents with their texts and sections; their vectors stay in the shards, unnamed."""
+    from sqlalchemy import delete
+
     for ids in _blocks(document_ids):
         connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
     write_blocks(connection, document_ids)
 
 
-def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+def load_documents(connection: AnyConnection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
     """Read documents with text and sections, in the order of the ids; an id that does not exist is left out.
 
     Raises:
@@ -146,7 +135,7 @@ def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[
     return found
 
 
-def stored_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+def stored_documents(connection: AnyConnection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
     """Read documents, in the order of the ids; an id that does not exist is left out.
 
     Text and sections stay packed in memory until one of them is first read. That read needs no connection,
@@ -173,7 +162,7 @@ def _damage() -> Iterator[None]:
         ) from error
 
 
-def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
+def _load_block(connection: AnyConnection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
     sections, texts = _load_sections(connection, ids), _load_texts(connection, ids)
     for one, row in stored_rows(connection, ids).items():
@@ -198,15 +187,25 @@ def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[D
     return found
 
 
-def _load_texts(connection: Connection, ids: Sequence[int]) -> dict[int, bytes]:
-    return {row[0]: row[1] for row in connection.execute(_TEXTS, {"ids": ids})}
+def _load_texts(connection: AnyConnection, ids: Sequence[int]) -> dict[int, bytes]:
+    statement = f"SELECT document_id, deflated FROM {TextRow.__tablename__} WHERE document_id IN ({_marks(ids)})"
+    return dict(driver(connection).execute(statement, ids).fetchall())
 
 
-def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
+def _load_sections(connection: AnyConnection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
     sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in ids}
-    for row in connection.execute(_SECTIONS, {"ids": ids}).all():
+    statement = (
+        f"SELECT document_id, heading, path, start, stop, n_merged, part, n_parts FROM {SectionRow.__tablename__} "
+        f"WHERE document_id IN ({_marks(ids)}) ORDER BY document_id, position"
+    )
+    for row in driver(connection).execute(statement, ids).fetchall():
         sections[row[0]].append(row[1:])
     return sections
+
+
+def _marks(values: Sequence[int]) -> str:
+    """The marks of values in a statement."""
+    return ",".join("?" * len(values))
 
 
 def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:

@@ -6,17 +6,17 @@ the whole catalog first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
 
 from engine.errors import IndexDamaged, faults_named
-from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, NamedRow, SectionRow
+from engine.store.catalog import CATALOG_FILE, DocumentRow, NamedRow, catalog_faults
 from engine.store.checks import check_location_table, stored_rows
 from engine.store.documents import stored_documents
 from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
@@ -32,9 +32,16 @@ class Listing:
 
     folder: Path
     meta: dict[str, Any]
-    _connection: Connection
+    _connection: sqlite3.Connection
     _shard_rows: Mapping[int, NamedRow]
     _last_position: tuple[str, int | None] | None = None
+
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a statement; of a single column, its values."""
+        with catalog_faults(self.folder / CATALOG_FILE):
+            cursor = self._connection.execute(statement, values)
+            rows = cursor.fetchall()
+        return [value for (value,) in rows] if len(cursor.description) == 1 else rows
 
     @cached_property
     def _listed(self) -> Listed:
@@ -75,13 +82,12 @@ class Listing:
     def doc_ids(self) -> list[str]:
         """All names, in the order of positions."""
         self._check_all()
-        return list(self._connection.execute(select(DocumentRow.doc_id).order_by(DocumentRow.id)).scalars())
+        return self._read("SELECT doc_id FROM documents ORDER BY id")
 
     def titles(self) -> list[tuple[str, str]]:
         """(doc_id, title) of all documents, in the order of positions."""
         self._check_all()
-        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.title).order_by(DocumentRow.id))
-        return [(row.doc_id, row.title) for row in rows]
+        return self._read("SELECT doc_id, title FROM documents ORDER BY id")
 
     def doc_ids_of(self, positions: NDArray[np.int64]) -> list[str]:
         """The names of documents, in the order given."""
@@ -109,27 +115,31 @@ class Listing:
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
         self._check_all()
-        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.content_hash))
-        return {row.doc_id: row.content_hash for row in rows}
+        return dict(self._read("SELECT doc_id, content_hash FROM documents"))
 
     def chunk_counts(self) -> dict[str, int]:
         """The number of chunks of every document, by name."""
         self._check_all()
-        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.n_chunks))
-        return {row.doc_id: row.n_chunks for row in rows}
+        return dict(self._read("SELECT doc_id, n_chunks FROM documents"))
 
     def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
         """Names that contain the given one, for error messages."""
         self._check_all()
-        contains = DocumentRow.doc_id.contains(doc_id, autoescape=True)
-        return list(self._connection.execute(select(DocumentRow.doc_id).where(contains).limit(limit)).scalars())
+        # Regardless of case, as LIKE compares.
+        statement = "SELECT doc_id FROM documents WHERE instr(lower(doc_id), lower(?)) LIMIT ?"
+        return self._read(statement, [doc_id, limit])
 
     def matching(self, where: str) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
-        from engine.store.where import parse_where  # a search without a filter parses none
+        from sqlalchemy import select  # a search without a filter needs no SQLAlchemy
+        from sqlalchemy.dialects import sqlite
+
+        from engine.store.where import parse_where
 
         self._check_all()
-        ids = self._connection.execute(select(DocumentRow.id).where(parse_where(where))).scalars().all()
+        statement = select(DocumentRow.id).where(parse_where(where))
+        made = statement.compile(dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True})
+        ids = self._read(str(made), [made.params[name] for name in made.positiontup or ()])
         return np.isin(self.locations.ids, np.array(ids, np.int64))
 
     def documents(self, positions: NDArray[np.int64]) -> list[tuple[Document, Coverage]]:
@@ -150,13 +160,10 @@ class Listing:
     def totals(self) -> dict[str, int]:
         """Counts that `info` shows: documents, sections, chunks, tokens, failures, shards and their bytes."""
         self._check_all()
-        read, total, sections = self._connection.execute(
-            select(
-                func.coalesce(func.sum(DocumentRow.tokens_read), 0),
-                func.coalesce(func.sum(DocumentRow.tokens_total), 0),
-                select(func.count()).select_from(SectionRow).scalar_subquery(),
-            )
-        ).one()
+        ((read, total, sections, failures),) = self._read(
+            "SELECT coalesce(sum(tokens_read), 0), coalesce(sum(tokens_total), 0), "
+            "(SELECT count(*) FROM sections), (SELECT count(*) FROM failures) FROM documents"
+        )
         return {
             "documents": len(self.locations),
             "encoded": int(np.count_nonzero(self.locations.n_chunks)),
@@ -166,11 +173,10 @@ class Listing:
             "tokens_total": int(total),
             "shards": len(self._shard_rows),
             "shard_bytes": sum(row.size_bytes for row in self._shard_rows.values()),
-            "failures": self._connection.execute(select(func.count()).select_from(FailureRow)).scalar_one(),
+            "failures": int(failures),
         }
 
     def failures(self) -> list[tuple[str, str]]:
         """Documents that could not be indexed: (source, reason), by source."""
         self._check_all()
-        rows = self._connection.execute(select(FailureRow.source, FailureRow.reason).order_by(FailureRow.source))
-        return [(row.source, row.reason) for row in rows]
+        return self._read("SELECT source, reason FROM failures ORDER BY source")

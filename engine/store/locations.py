@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, delete, insert
-from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.errors import IndexDamaged
-from engine.store.catalog import DocumentRow, Table
+from engine.store.catalog import AnyConnection, DocumentRow, NamedRow, Table, column, driver
 from engine.store.reference import content_key
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class LocationBlockRow(Table):
     """The documents among the `BLOCK_IDS` ids from `block * BLOCK_IDS` on."""
 
     __tablename__ = "location_blocks"
-    block: Mapped[int] = mapped_column(primary_key=True)
+    block: Mapped[int] = column(primary_key=True)
     n_documents: Mapped[int]
     arrays: Mapped[bytes]  # columns of 64 bits, least byte first, one after another
-    check: Mapped[int] = mapped_column("checksum")  # of `arrays`
+    check: Mapped[int] = column("checksum")  # of `arrays`
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,11 @@ def name_key(doc_id: str) -> int:
 
 def write_blocks(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the blocks of documents whose rows were written or deleted in this transaction; all by default."""
+    from sqlalchemy import delete, insert
+
     if document_ids is None:
         connection.execute(delete(LocationBlockRow))
-        (last,) = _driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+        (last,) = driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         blocks: Sequence[int] = range(last // BLOCK_IDS + 1)
     else:
         blocks = sorted({int(document_id) // BLOCK_IDS for document_id in document_ids})
@@ -98,11 +102,11 @@ def write_blocks(connection: Connection, document_ids: Iterable[int] | None = No
         connection.execute(delete(LocationBlockRow).where(LocationBlockRow.block == block))
         if table.shape[1]:
             arrays = table.astype("<i8").tobytes()
-            values = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "check": _checksum(arrays)}
+            values = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "checksum": _checksum(arrays)}
             connection.execute(insert(LocationBlockRow).values(values))
 
 
-def read_blocks(connection: Connection, place: str) -> Listed:
+def read_blocks(connection: AnyConnection, place: str) -> Listed:
     """All documents by their blocks, as the open transaction sees them.
 
     Args:
@@ -113,14 +117,14 @@ def read_blocks(connection: Connection, place: str) -> Listed:
     """
     statement = "SELECT n_documents, arrays, checksum FROM location_blocks ORDER BY block"
     tables = [np.empty((_N_COLUMNS, 0), np.int64)]
-    for n_documents, arrays, check in _driver(connection).execute(statement):
+    for n_documents, arrays, check in driver(connection).execute(statement):
         if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * _N_COLUMNS * 8:
             raise IndexDamaged(_DAMAGED.format(place=place))
         tables.append(np.frombuffer(arrays, "<i8").reshape(_N_COLUMNS, -1))
     return _listed(np.concatenate(tables, axis=1))
 
 
-def check_blocks(connection: Connection, place: str) -> None:
+def check_blocks(connection: AnyConnection, place: str) -> None:
     """Compare the blocks with the rows of all documents.
 
     Raises:
@@ -132,8 +136,8 @@ def check_blocks(connection: Connection, place: str) -> None:
 
 
 def _arrays(listed: Listed) -> Iterator[NDArray[Any]]:
-    for column in fields(Locations):
-        yield getattr(listed.locations, column.name)
+    for field in fields(Locations):
+        yield getattr(listed.locations, field.name)
     yield from (listed.tokens, listed.contents, listed.names)
 
 
@@ -142,10 +146,10 @@ def _listed(table: NDArray[np.int64]) -> Listed:
     return Listed(Locations(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
 
 
-def _table(connection: Connection, where: str = "") -> NDArray[np.int64]:
+def _table(connection: AnyConnection, where: str = "") -> NDArray[np.int64]:
     """The columns (`_N_COLUMNS`, N) of documents, by their rows."""
     statement = f"SELECT {_PLACES}, tokens_total, content_hash, doc_id FROM {DocumentRow.__tablename__} {where}"
-    rows = _driver(connection).execute(f"{statement} ORDER BY id").fetchall()
+    rows = driver(connection).execute(f"{statement} ORDER BY id").fetchall()
     table = np.empty((_N_COLUMNS, len(rows)), np.int64)
     if rows:
         *numbers, contents, names = zip(*rows, strict=True)
@@ -166,13 +170,7 @@ def _checksum(arrays: bytes) -> int:
     return int(np.uint64(xxhash.xxh3_64_intdigest(arrays)).astype(np.int64))
 
 
-def _driver(connection: Connection) -> Any:  # noqa: ANN401
-    driver = connection.connection.driver_connection
-    assert driver is not None
-    return driver
-
-
-def check_locations(locations: Locations, shards: Mapping[int, Row[Any]], place: str) -> None:
+def check_locations(locations: Locations, shards: Mapping[int, NamedRow], place: str) -> None:
     """Refuse documents whose vectors would lie outside of their shard.
 
     Args:

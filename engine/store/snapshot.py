@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +21,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
-from sqlalchemy.exc import DatabaseError
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named
@@ -32,13 +31,13 @@ from engine.store.catalog import (
     PostingsRow,
     ReferenceRow,
     ShardRow,
-    SharedConnection,
     StoredRows,
     WordPostingsRow,
+    catalog_faults,
     check_file_names,
-    connect,
     named_rows,
     newest,
+    open_reader,
     read_opened,
 )
 from engine.store.checks import check_catalog, check_commits, check_opened, committed_state, read_meta, reported_commits
@@ -84,8 +83,7 @@ class OpenGeneration:
 
 
 def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
-    reason = getattr(error, "orig", error)
-    return IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch upkeep verify INDEX")
+    return IndexDamaged(f"{catalog} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
 
 
 class Documents(Gathering, ABC):
@@ -264,11 +262,11 @@ class IndexSnapshot(Listing, Documents):
     def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map the files that the catalog names."""
         reported = reported_commits(self.folder)
-        self._connection: Connection = SharedConnection(connect(catalog, read_only=True))
+        self._connection = open_reader(catalog)
         try:
             self._read_shared(catalog)
             check_commits(self.meta, reported, str(catalog))
-        except (DatabaseError, sqlite3.DatabaseError) as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self._connection.close()
             raise _unreadable(catalog, error) from error
         except EngineError:
@@ -338,14 +336,8 @@ class IndexSnapshot(Listing, Documents):
         Raises:
             EngineError: the index can no longer be opened.
         """
-        engine = connect(self.folder / CATALOG_FILE, read_only=True)
-        try:
-            with engine.connect() as connection:
-                return committed_state(connection) == committed_state(self._connection)
-        except (DatabaseError, sqlite3.DatabaseError) as error:
-            raise _unreadable(self.folder / CATALOG_FILE, error) from error
-        finally:
-            engine.dispose()
+        with catalog_faults(self.folder / CATALOG_FILE), closing(open_reader(self.folder / CATALOG_FILE)) as now:
+            return committed_state(now) == committed_state(self._connection)
 
     @property
     def parts(self) -> Sequence[IndexSnapshot]:
@@ -456,5 +448,5 @@ class IndexSnapshot(Listing, Documents):
         return Postings.parse(self._word_postings_file, self.folder / row.file, written)
 
     def _is_superseded(self, generation: int) -> bool:
-        with connect(self.folder / CATALOG_FILE, read_only=True).connect() as now:
-            return now.execute(select(GenerationRow.id).where(GenerationRow.id == generation)).first() is None
+        with catalog_faults(self.folder / CATALOG_FILE), closing(open_reader(self.folder / CATALOG_FILE)) as now:
+            return now.execute("SELECT 1 FROM generations WHERE id = ?", [generation]).fetchone() is None

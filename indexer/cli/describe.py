@@ -13,7 +13,6 @@ from engine.citing import Citation, cited_by
 from engine.errors import QueryError
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
-from engine.store.lookup import stored_fields
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from engine.text.outside import json_text
 from engine.text.spans import Span
@@ -139,6 +138,8 @@ def list_documents(index: Index, as_json: bool) -> list[Line]:
 
 def list_fields(index: Index, as_json: bool) -> list[Line]:
     """The metadata fields of all documents: type, how many documents have them, and examples."""
+    from engine.store.lookup import stored_fields  # loads SQLAlchemy
+
     fields = stored_fields(index.snapshot.folder)
     if as_json:
         return _json([asdict(field) for field in fields])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, event
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.result import Status
@@ -20,7 +19,7 @@ from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.ann import AnnIndex
-from engine.store.catalog import connect, has_log
+from engine.store.catalog import has_log, open_reader
 from engine.store.durable import Checksum
 from engine.store.gathering import ranges
 from engine.store.partitioned import open_snapshot
@@ -258,16 +257,12 @@ def read_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tables that statements name from now on."""
     names: list[str] = []
 
-    def traced(path: Path, *, read_only: bool) -> Engine:
-        engine = connect(path, read_only=read_only)
+    def traced(path: Path) -> sqlite3.Connection:
+        connection = open_reader(path)
+        connection.set_trace_callback(lambda statement: names.extend(re.findall(r"FROM (\w+)", statement)))
+        return connection
 
-        @event.listens_for(engine, "connect")
-        def _trace(connection: sqlite3.Connection, _record: object) -> None:
-            connection.set_trace_callback(lambda statement: names.extend(re.findall(r"FROM (\w+)", statement)))
-
-        return engine
-
-    monkeypatch.setattr("engine.store.snapshot.connect", traced)
+    monkeypatch.setattr("engine.store.snapshot.open_reader", traced)
     return names
 
 
