@@ -112,6 +112,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "has_vectors": True,
         "components": {"chunks": 0.35, "words": 0.1, "word_pairs": 0.0},
         "words": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
+        "references": {"n_shared": 0, "shared": [], "query_cites": [], "target_cites": []},
         "n_pairs": 2,
         "by_section": {
             "n_sections": 1,

@@ -7,6 +7,7 @@ results) use the same dictionary. Within a version of the schema, fields are add
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.explanation import ModelExplanation
+from engine.references.extraction import common_references
 from engine.report.quotes import Quote, Quotes
 from engine.report.shares import SectionShares, kinds_of, section_shares
 from engine.result import N_MATCHES
@@ -36,6 +38,7 @@ JOINT_VERSION = "longmatch-joint/1"
 _SCHEMA_FILE = "result.schema.json"
 SIDES = ("query", "target")
 _LISTED_BYTES = 2_000  # of memory, for a section pair, or a section of the query, that is listed
+_N_REFERENCES = 20  # of those that both documents cite
 _NO_FILE = ("", "stdin")  # sources that are not files
 _COMPONENTS = {"chunks": "chunks", "words": "words", "pairs": "word_pairs"}
 
@@ -168,11 +171,48 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionK
             {"term": term.term, "contribution": term.contribution}
             for term in islice(quotes.listed(hit.breakdown.terms), N_TERMS)
         ],
+        "references": _references(query, hit.document),
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
         "by_section": _by_section(hit, shares, [*listed], parts, n_listed),
     }
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
+
+
+def _references(query: Document, target: Document) -> dict[str, Any]:
+    """What both documents cite, and where they cite each other; no part of the score."""
+    common = common_references(query, target)
+    return {
+        "n_shared": len(common.shared),
+        "shared": [
+            {
+                "name": reference.name,
+                "kind": reference.kind.value,
+                "query": _mentions(query, reference.query),
+                "target": _mentions(target, reference.target),
+            }
+            for reference in common.shared[:_N_REFERENCES]
+        ],
+        "query_cites": _mentions(query, common.to_target),
+        "target_cites": _mentions(target, common.to_query),
+    }
+
+
+def _mentions(document: Document, spans: Iterable[Span]) -> list[dict[str, Any]]:
+    """The sections with mentions: how many, and the place of the first."""
+    sections: dict[int, list[Span]] = {}
+    for span in spans:
+        at = bisect_right(document.sections, span.start, key=lambda section: section.start) - 1
+        sections.setdefault(max(0, at), []).append(span)
+    return [
+        {
+            "section": index,
+            "label": section_label(document, index),
+            "n": len(mentions),
+            **place_of(document, mentions[0]),
+        }
+        for index, mentions in sections.items()
+    ]
 
 
 def _model(model: ModelExplanation, query: Document, target: Document) -> dict[str, Any]:

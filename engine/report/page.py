@@ -18,7 +18,7 @@ from engine.report.evidence import HitView, SectionText, hit_views, marked_runs,
 from engine.report.lines import pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
-from engine.report.shares import percent, rest_note, summary
+from engine.report.shares import percent, reference_notes, rest_note, summary
 from engine.report.table import (
     NO_FLOOR_OF_SECTIONS,
     coverage_note,
@@ -104,6 +104,7 @@ def _environment() -> Environment:
         "encoding_lines": encoding_lines,
         "rest_note": rest_note,
         "summary": summary,
+        "reference_notes": reference_notes,
         "no_hits": no_hits,
         "floor_note": floor_note,
         "stock_note": stock_note,

@@ -28,6 +28,7 @@ STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with an u
 _LEAST_CHARACTERS = 40  # of a section that is counted; a shorter one is hardly more than its heading
 _LEAST_STOCK = 0.5  # of the characters of a section
 _N_NAMED = 2
+_N_REFERENCES = 4  # that both texts cite, named in a sentence
 _LEAST_NAMED = 0.05  # share of the score
 
 
@@ -166,6 +167,24 @@ def summary(hit: Mapping[str, Any]) -> str:
     above = hit.get("above")
     place = "" if above is None else f"above {above} % of unrelated pairs" if above else "like unrelated documents"
     return "; ".join(filter(None, (counts, names and f"strongest in {names}", place)))
+
+
+def reference_notes(hit: Mapping[str, Any]) -> list[str]:
+    """What both documents cite, and whether one cites the other, in a sentence each.
+
+    Args:
+        hit: from `Result.to_dict`.
+    """
+    values = hit["references"]
+    notes = [f"the query cites it, in {values['query_cites'][0]['label']}"] if values["query_cites"] else []
+    notes += [f"it cites the query, in {values['target_cites'][0]['label']}"] if values["target_cites"] else []
+    if values["shared"]:
+        first, *others = values["shared"][:_N_REFERENCES]
+        names = [f"{first['name']}, in {first['query'][0]['label']} and in {first['target'][0]['label']}"]
+        names += [reference["name"] for reference in others]
+        n_more = values["n_shared"] - len(names)
+        notes.append(f"both cite {'; '.join(names)}{f'; {n_more} more' if n_more else ''}")
+    return notes
 
 
 def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:

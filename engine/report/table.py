@@ -27,7 +27,7 @@ from engine.report.lines import (
     table,
 )
 from engine.report.quotes import marked_runs, window
-from engine.report.shares import percent, rest_note, summary
+from engine.report.shares import percent, reference_notes, rest_note, summary
 from engine.result import Encoding, Result, SectionMatrix
 from engine.scoring.floor import LEVELS, Floor
 from engine.text.document import Document, section_label
@@ -168,7 +168,9 @@ def title_line(hit: Mapping[str, Any], width: int) -> list[Line]:
 
 
 def _summary(hit: Mapping[str, Any], width: int) -> list[Line]:
-    return [line(" " * _INDENT, text) for text in textwrap.wrap(safe(summary(hit)), max(_LEAST_TITLE, width - _INDENT))]
+    room = max(_LEAST_TITLE, width - _INDENT)
+    notes = [summary(hit), *reference_notes(hit)]
+    return [line(" " * _INDENT, text) for note in notes for text in textwrap.wrap(safe(note), room)]
 
 
 def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:

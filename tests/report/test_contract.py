@@ -14,6 +14,7 @@ from jsonschema_rs import meta
 
 from engine.index import Index
 from engine.report.contract import VERSION, envelope, result_schema, spans
+from engine.report.shares import reference_notes
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document
@@ -213,3 +214,26 @@ def test_values_that_the_schema_does_not_allow_are_found(
     change(result)
     assert any(problem in error.message for error in VALIDATOR.iter_errors(result))
     assert any(problem in error.message for error in VALIDATOR.iter_errors(envelope([result])))
+
+
+def test_references_of_both_texts_come_with_their_sections(tmp_path: Path) -> None:
+    opinion = [("Facts", "A bus stops in the sun."), ("Argument", "See 347 U. S. 483, 42 USC 1983 and RFC 2119.")]
+    other = [
+        ("I", "Brown, 347 U.S. 483, again 347 U.S. at 495."),
+        ("II.A", "A bus under 347 U.S. 483."),
+        ("III", "Cats."),
+    ]
+    documents = [make_document("other", other), make_document("rfc2119.txt", "A bus that is cited in the sun.")]
+    result = check(result_of(tmp_path / "x.lm", documents, make_document("q", opinion)))
+    values = {hit["id"]: hit["references"] for hit in result["hits"]}
+    (shared,) = values["other"]["shared"]
+    places = [[(place["label"], place["n"]) for place in shared[side]] for side in ("query", "target")]
+    assert (shared["name"], shared["kind"], places) == (
+        "347 U.S. 483",
+        "case",
+        [[("Argument", 1)], [("I", 2), ("II.A", 1)]],
+    )
+    assert [place["label"] for place in values["rfc2119.txt"]["query_cites"]] == ["Argument"]
+    notes = {hit["id"]: reference_notes(hit) for hit in result["hits"]}
+    assert notes["other"] == ["both cite 347 U.S. 483, in Argument and in I"]
+    assert notes["rfc2119.txt"] == ["the query cites it, in Argument"]

@@ -1,0 +1,161 @@
+"""References are found in sentences of opinions and papers, in one form for all spellings, in linear time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from engine.references.extraction import common_references, own_references, references
+from engine.references.reference import Kind
+from engine.text.document import Document
+from tests.fakes import make_document
+
+LETTERS = dict(zip("CSRPANTM", Kind, strict=True))
+FILES = [Path(__file__).with_name(f"{name}.txt") for name in ("gold", "held_out")]
+
+
+def gold(file: Path) -> list[tuple[str, set[str]]]:
+    """Sentences, and the names of the works that each cites, with the letters of their kinds."""
+    lines = (line.partition(" =>") for line in file.read_text("utf-8").splitlines() if "=>" in line)
+    return [(sentence, {name for name in names.strip().split(" | ") if name}) for sentence, _, names in lines]
+
+
+def names(text: str) -> list[str]:
+    return [reference.name for reference in references(text)]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_references_of_sentences_are_found(file: Path) -> None:
+    letters = {kind: letter for letter, kind in LETTERS.items()}
+    counts: Counter[tuple[str, str]] = Counter()
+    for sentence, expected in gold(file):
+        found = {f"{letters[reference.kind]} {reference.name}" for reference in references(sentence)}
+        counts.update((name[0], "right") for name in expected & found)
+        counts.update((name[0], "false") for name in found - expected)
+        counts.update((name[0], "missed") for name in expected - found)
+    for letter in {letter for letter, _ in counts}:
+        right, false, missed = (counts[letter, part] for part in ("right", "false", "missed"))
+        assert right / (right + false) >= 0.98, (letter, counts)
+        assert right / (right + missed) >= 0.95, (letter, counts)
+
+
+def test_the_span_of_a_reference_is_its_text() -> None:
+    text = "See 42 U.S.C. §§ 1983, 1985(3); 347 U. S. 483, and [RFC2119]. It is doi:10.1000/ABC."
+    assert [(reference.name, text[reference.span.start : reference.span.stop]) for reference in references(text)] == [
+        ("42 U.S.C. § 1983", "42 U.S.C. §§ 1983"),
+        ("42 U.S.C. § 1985", "1985"),
+        ("347 U.S. 483", "347 U. S. 483"),
+        ("RFC 2119", "RFC2119"),
+        ("doi:10.1000/abc", "10.1000/ABC"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("347 U.S. 483 (1954), and again 347 U.S. at 495.", ["347 U.S. 483", "347 U.S. 483"]),
+        ("347 U.S. at 495 alone.", []),
+        ("A § 1983 claim, that is, under 42 U.S.C. § 1983.", ["42 U.S.C. § 1983", "42 U.S.C. § 1983"]),
+        ("§ 5 of 15 U.S.C. § 5 and of 18 U.S.C. § 5", ["15 U.S.C. § 5", "18 U.S.C. § 5"]),
+        ("§ 1985 and nothing else", []),
+        ("Id. § 1985 without a law before it", []),
+    ],
+)
+def test_short_forms_stand_for_what_the_text_cites(text: str, expected: list[str]) -> None:
+    assert [name for name in names(text) if not name.endswith("U.S.C. §")] == expected
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "1 ",
+            "§",
+            "§ 1, ",
+            "§§ 1, 2, ",
+            "A.",
+            "1 A. ",
+            "1 U.S. 1, ",
+            "Id. § 1 ",
+            "10.1000/",
+            "10.1000/((((",
+            "Cal. ",
+            "U.S.C. ",
+        ),
+        *(
+            "42 U.S.C. §§ 1, ",
+            "sections 1, 2 of title ",
+            "(a)",
+            "1-1",
+            "RFC 1, ",
+            "RFCs 1 and ",
+            "US 1,000,",
+            "ISO/IEC ",
+            "[1990] ",
+        ),
+        *(
+            "1 F.2d 1, ",
+            "1-",
+            "§ 1-1-1-",
+            "tit. 8, ",
+            "Cal. Penal Code ",
+            "arXiv:",
+            "hep-th/",
+            "U.S. Const. ",
+            "U.S. Pat. No. ",
+        ),
+    ],
+)
+def test_the_time_grows_with_the_length(unit: str) -> None:
+    def seconds(n_characters: int) -> float:
+        text = unit * (n_characters // len(unit))
+        start = time.process_time()
+        references.__wrapped__(text)
+        return time.process_time() - start
+
+    short = min(seconds(25_000) for _ in range(2))
+    assert min(seconds(100_000) for _ in range(2)) < 4 * 2 * short + 0.05
+
+
+def document(doc_id: str, *texts: str, **metadata: str) -> Document:
+    return make_document(doc_id, [(f"Part {number}", text) for number, text in enumerate(texts)], metadata=metadata)
+
+
+def test_what_both_texts_cite_comes_with_all_mentions() -> None:
+    query = document("q", "347 U.S. 483, 74 S. Ct. 686 (1954); RFC 2119.", "See RFC 8174 and RFC 2119.")
+    target = document("t", "We follow 74 S. Ct. 686 and 42 U.S.C. § 1983.", "RFC 2119, and RFC2119 again.")
+    common = common_references(query, target)
+    assert [(reference.name, len(reference.query), len(reference.target)) for reference in common.shared] == [
+        ("RFC 2119", 2, 2),
+        ("347 U.S. 483", 2, 1),
+    ]
+    assert (common.to_target, common.to_query) == ((), ())
+
+
+def test_the_documents_themselves_are_no_shared_reference() -> None:
+    query = document("rfc8174.txt", "RFC 8174 updates RFC 2119 and cites RFC 2026.")
+    target = document("rfc2119.txt", "This is RFC 2119; it cites RFC 2026.")
+    common = common_references(query, target)
+    assert [reference.name for reference in common.shared] == ["RFC 2026"]
+    assert [query.text[span.start : span.stop] for span in common.to_target] == ["RFC 2119"]
+    assert common.to_query == ()
+    assert len(common_references(target, query).to_query) == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (document("x/rfc2119.txt", "T"), {"RFC 2119"}),
+        (document("x", "T", doi="https://doi.org/10.1000/XYZ.12"), {"doi:10.1000/xyz.12"}),
+        (document("1706.03762v5.pdf", "T"), {"arXiv:1706.03762"}),
+        (document("US-10000000-B2.xml", "T"), {"US10000000"}),
+        (document("x", "T", citation="347 U.S. 483 (1954)"), {"347 U.S. 483"}),
+        (document("notes-on-rfc-2119", "T"), set()),
+    ],
+    ids=lambda value: value.doc_id if isinstance(value, Document) else "",
+)
+def test_a_document_is_known_by_its_identifiers(known: Document, expected: set[str]) -> None:
+    assert set(own_references(known)) == expected
