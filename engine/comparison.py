@@ -17,7 +17,7 @@ from engine.encoders.encoder import Encoder
 from engine.result import Hit, Provenance, Result, SectionMatrix, Status, encoder_state, provenance
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine
-from engine.scoring.similarity import Matches, best_matches, no_matches, products
+from engine.scoring.similarity import Matches, best_matches, no_matches
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.request import Request
 from engine.search.section_weights import with_section_weights
@@ -98,7 +98,7 @@ def compare(
     """
     started = time.perf_counter()
     scoring = scoring or Scoring()
-    prepared = prepare(query, background, scoring, products)
+    prepared = prepare(query, background, scoring)
     scored, score = _scored(prepared, target, background, scoring)
     spans = np.array(
         [[chunk.section, chunk.start, chunk.stop, chunk.n_tokens] for chunk in target.vectors.chunk_spans], np.int32
@@ -155,7 +155,7 @@ def _matches(prepared: Prepared, target: Query) -> Matches:
     if not prepared.weights["chunks"] or not len(left):
         return no_matches(len(chunks), 1)
     targets = target.vectors.chunks[left]
-    matches = best_matches(chunks, targets, np.zeros(1, np.int64), prepared.limits.chunks, products)
+    matches = best_matches(chunks, targets, np.zeros(1, np.int64), prepared.limits.chunks)
     return Matches(matches.similarities, np.where(matches.chunks < 0, -1, left[matches.chunks]))
 
 

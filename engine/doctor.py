@@ -9,15 +9,11 @@ import os
 import platform
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from engine.environment import installed_faiss, installed_version, require_one_faiss
 from engine.errors import EngineError
-
-if TYPE_CHECKING:
-    from engine.gpu.gpus import Gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,37 +103,42 @@ def _torch() -> str:
 
 def _gpu_search() -> str:
     """Search a few vectors on each GPU, as `--device cuda` would, and compare the results with those of the CPU."""
+    import torch
+
     from engine.environment import gpu_numbers
-    from engine.gpu.gpus import FaissGpus, why_none
 
     numbers = gpu_numbers("cuda")
-    reason = why_none(numbers) if numbers else "torch sees no GPU"
-    return f"none, {reason}; indexes are searched on the CPU" if reason else try_search(FaissGpus(numbers))
+    if not numbers:
+        return "none, torch sees no GPU; indexes are searched on the CPU"
+    room = ", ".join(
+        f"{torch.cuda.get_device_name(number)} {number}, {torch.cuda.mem_get_info(number)[0] / 2**30:,.1f} GiB free"
+        for number in numbers
+    )
+    return f"{try_search([f'cuda:{number}' for number in numbers])}; {room}"
 
 
-def try_search(gpus: Gpus) -> str:
-    """Search a few vectors on GPUs, and report the difference from the CPU.
+def try_search(devices: Sequence[str]) -> str:
+    """Search a few vectors on devices, and report the difference from the CPU.
 
     Raises:
-        EngineError: the GPUs found other vectors or similarities than the CPU.
+        EngineError: a device computed other similarities than the CPU.
     """
     import numpy as np
 
-    from engine.gpu.index_types import flat_parts
-    from engine.store.replica import Replica
+    from engine.gpu.scan import DeviceScan
+    from engine.scoring.evidence import Thresholds
 
-    rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float16).astype(np.float32)
-    ids = np.arange(len(rows))
-    blocks = [(ids[first : first + 512], rows[first : first + 512]) for first in range(0, len(rows), 512)]
-    found, similarities = Replica(flat_parts(gpus, blocks, len(rows), 64)).search(rows[:16], 1)
-    exact = (rows[:16] @ rows.T).max(axis=1)
-    error = float(np.abs(similarities[:, 0] / exact - 1).max())
-    if not np.array_equal(found[:, 0], ids[:16]) or error > 1e-3:
-        raise EngineError(f"GPUs found other vectors than the CPU, {error:.0e} apart; search there: --device cpu")
-    where = ", ".join(
-        f"{gpus.name(number)}, {gpus.free_bytes(number) / 2**30:,.1f} GiB free" for number in gpus.numbers
-    )
-    return f"as on the CPU within {error:.0e} of a similarity; {where}"
+    rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float32)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    scan = DeviceScan(np.full(512, 8), lambda some: rows.reshape(512, 8, 64)[some].reshape(-1, 64), 64, devices)
+    single = Thresholds(np.zeros(1, np.float32), np.ones(1))
+    queries = rows[:16].astype(np.float32)
+    similarities = scan.components([(query[None], single) for query in queries], 1.0)
+    exact = (queries @ rows.T.astype(np.float32)).reshape(16, 512, 8).max(axis=2).clip(0, 1)
+    error = float(np.abs(similarities - exact).max())
+    if error > 1e-5:
+        raise EngineError(f"GPUs are up to {error:.0e} of a similarity off the CPU; search there: --device cpu")
+    return f"as on the CPU within {error:.0e} of a similarity"
 
 
 def _weights() -> str:

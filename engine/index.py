@@ -179,7 +179,7 @@ class Index:
             return Searcher(self.snapshot, scoring, partitions=partitions)
         if self.acceleration is None:
             return Searcher(self.snapshot, scoring)
-        return Searcher(self.snapshot, scoring, replica=self.acceleration.replica, multiply=self.acceleration.multiply)
+        return Searcher(self.snapshot, scoring, replica=self.acceleration.replica, scan=self.acceleration.scan)
 
     @property
     def n_documents(self) -> int:

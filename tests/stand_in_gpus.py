@@ -1,7 +1,6 @@
 """FAISS on the CPU in place of FAISS on GPUs, with the same limits and results, only slower.
 
-It takes the types that GPU FAISS takes, rounds flat vectors and the queries for them to
-float16, refuses selectors, and more than `MOST` vectors or lists a query.
+It takes the types that GPU FAISS takes, refuses selectors, and more than `MOST` vectors or lists a query.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import faiss
-import numpy as np
 
 from engine.encoders.encoder import Vectors
 from engine.gpu.index_types import can_clone
@@ -42,32 +40,22 @@ class StandInGpus:
     def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
         """See `engine.gpu.gpus.Gpus`."""
         made: Any = faiss.downcast_index(index)
-        if isinstance(made, faiss.IndexFlat):
-            halves = faiss.IndexScalarQuantizer(made.d, faiss.ScalarQuantizer.QT_fp16, made.metric_type)
-            if made.ntotal:
-                halves.add(made.reconstruct_n(0, made.ntotal))
-            return CappedIndex(halves, is_half=True)
         if not isinstance(made, faiss.IndexIVF) or not can_clone(made):
             raise RuntimeError(f"{type(made).__name__} is not implemented on GPU")
-        return CappedIndex(faiss.clone_index(made), is_half=False)
+        return CappedIndex(faiss.clone_index(made))
 
 
 class CappedIndex:
     """A FAISS index with the limits of one on a GPU."""
 
-    def __init__(self, index: Any, *, is_half: bool) -> None:  # noqa: ANN401
-        """Wrap an index; `is_half` rounds queries to float16."""
+    def __init__(self, index: Any) -> None:  # noqa: ANN401
+        """Wrap an index."""
         self._index = index
-        self._is_half = is_half
 
     @property
     def ntotal(self) -> int:
         """Vectors in it."""
         return int(self._index.ntotal)
-
-    def add(self, rows: Vectors) -> None:
-        """As of FAISS."""
-        self._index.add(rows)
 
     def add_with_ids(self, rows: Vectors, ids: Ids) -> None:
         """As of FAISS."""
@@ -84,7 +72,5 @@ class CappedIndex:
             raise RuntimeError(f"k {k} or nprobe {nprobe} is above {MOST}")
         if getattr(params, "sel", None) is not None:
             raise RuntimeError("a selector is ignored by GPU indexes")
-        if self._is_half:
-            queries = queries.astype(np.float16).astype(np.float32)
-        D, I = self._index.search(queries, k, params=params)  # noqa: E741
-        return D, I
+        D, ids = self._index.search(queries, k, params=params)
+        return D, ids

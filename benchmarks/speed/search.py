@@ -50,7 +50,7 @@ def search_all(path: str, device: str, queries: Sequence[str], k: int, threads: 
             open_seconds = time.perf_counter() - started
             acceleration = index.acceleration
             summary = acceleration.summary if acceleration else ""
-            if is_gpu(device) and (acceleration is None or acceleration.replica is None):
+            if is_gpu(device) and (acceleration is None or not acceleration.is_on_gpu):
                 raise EngineError(f"{device} cannot be measured; {summary}")
             times_ms: dict[str, list[float]] = {}
             scores: dict[str, list[dict[str, float]]] = {}

@@ -1,40 +1,50 @@
-"""Chooses how an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason."""
+"""Chooses how an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason.
+
+All chunk vectors are compared on the GPU if they fit into its memory. Else lists of FAISS are copied there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
 
 import torch
 
-from engine.encoders.encoder import Vectors
 from engine.environment import gpu_numbers
 from engine.errors import BudgetExceeded
 from engine.gpu.gpus import FaissGpus, Gpus, why_none
 from engine.gpu.replication import replicate
-from engine.gpu.self_test import Probe, probe
-from engine.scoring.similarity import Multiply, products
+from engine.gpu.scan import BYTES_AT_ONCE, DeviceScan
+from engine.gpu.self_test import probe, probe_scan
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import IndexSnapshot
+
+RESERVED_BYTES = BYTES_AT_ONCE + (2 << 30)  # for products, and for an encoder and its batches
 
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """What a GPU computes for a search; no replica if the GPU cannot be used."""
+    """What a GPU computes for a search; neither scan nor replica if the GPU cannot be used."""
 
+    scan: DeviceScan | None
     replica: OpenReplica | None
-    multiply: Multiply  # for exact scans and for rescoring
-    probe: Probe | None  # None if there was nothing to probe
     summary: str  # one line
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether the GPU computes anything."""
+        return self.scan is not None or self.replica is not None
 
     def close(self) -> None:
         """Release the GPU."""
+        if self.scan is not None:
+            self.scan.close()
         if self.replica is not None:
             self.replica.ann.close()
 
 
 def accelerate(snapshot: IndexSnapshot, device: str) -> Acceleration:
-    """Copy an index onto GPUs and probe the copy; fall back to the CPU where that fails.
+    """Copy an index onto GPUs and test the copy; fall back to the CPU where that fails.
 
     Reads all chunk vectors, unless the published generation itself is copied.
 
@@ -46,55 +56,60 @@ def accelerate(snapshot: IndexSnapshot, device: str) -> Acceleration:
         IndexDamaged: a file is not the one that was written.
     """
     numbers = gpu_numbers(device)
-    if reason := why_none(numbers):
-        return on_the_cpu(reason)
-    # Loads torch.
+    if not numbers or max(numbers) >= torch.cuda.device_count():
+        return on_the_cpu(f"torch sees {torch.cuda.device_count()} GPUs, and {device} was requested")
+    room = min(torch.cuda.mem_get_info(number)[0] for number in numbers) - RESERVED_BYTES
+    names = ", ".join(f"{torch.cuda.get_device_name(number)} {number}" for number in numbers)
+    devices = [f"cuda:{number}" for number in numbers]
+    scan, reason = scan_on(snapshot, devices, room * len(numbers))
+    if scan is not None:
+        return Acceleration(scan, None, f"searched on the GPU: {reason} on {names}")
+    if no_lists := why_none(numbers):
+        return on_the_cpu(f"{reason}; {no_lists}")
+    return lists_on(snapshot, FaissGpus(numbers), reason)
 
-    return accelerate_on(snapshot, FaissGpus(numbers), TorchProducts(f"cuda:{numbers[0]}"))
+
+def scan_on(snapshot: IndexSnapshot, devices: Sequence[str], room: int) -> tuple[DeviceScan | None, str]:
+    """All chunks on devices with a number of free bytes in total, tested, and a summary; or None, and the reason."""
+    n, width = snapshot.n_chunks, snapshot.width
+    if not n:
+        return None, "the index has no vectors to search"
+    name = f"every chunk in float16, {n:,} vectors in {2 * n * width / 2**30:,.2f} GiB"
+    if 2 * n * width > room:
+        return None, f"there is room for {max(0, room) / 2**30:,.2f} GiB, not for {name}"
+    try:
+        scan = DeviceScan(
+            snapshot.locations.n_chunks, lambda some: snapshot.chunk_rows(some)[0], width, devices, snapshot.chunk_bits
+        )
+        error = probe_scan(snapshot, scan)
+    except (RuntimeError, BudgetExceeded) as failure:
+        return None, f"{name} failed ({str(failure).splitlines()[-1].strip()[-160:]})"
+    if error > scan.error:
+        scan.close()
+        return None, f"the test of {name} failed: similarities are up to {error:.0e} off, {scan.error:.0e} is allowed"
+    return scan, f"{name}, similarities within {error:.0e} of the CPU's"
 
 
-def accelerate_on(snapshot: IndexSnapshot, gpus: Gpus, multiply: Multiply = products) -> Acceleration:
-    """Do the work of `accelerate` on given GPUs."""
+def lists_on(snapshot: IndexSnapshot, gpus: Gpus, reason: str) -> Acceleration:
+    """Lists of FAISS on GPUs, tested; `reason` says why not all chunks are compared."""
     replica, summary = replicate(snapshot, gpus)
     if replica is None:
-        return on_the_cpu(summary)
+        return on_the_cpu(f"{reason}; {summary}")
     try:
-        found = probe(snapshot, replica, multiply)
+        found = probe(snapshot, replica)
     except BudgetExceeded as error:
         replica.ann.close()
         return on_the_cpu(str(error))
     if found.faults:
         replica.ann.close()
-        return on_the_cpu(f"the probe of {summary} failed: {'; '.join(found.faults)}", found)
+        return on_the_cpu(f"the probe of {summary} failed: {'; '.join(found.faults)}")
     beyond = (
         f"the CPU answers beyond {replica.ann.most_k:,} chunks a query, and where a filter leaves little; "
         f"--exact scans the shards"
     )
-    return Acceleration(replica, multiply, found, f"searched on the GPU: {summary}; probe: {found.summary}; {beyond}")
+    return Acceleration(None, replica, f"searched on the GPU: {summary}; probe: {found.summary}; {beyond}; {reason}")
 
 
-def on_the_cpu(reason: str, found: Probe | None = None) -> Acceleration:
+def on_the_cpu(reason: str) -> Acceleration:
     """No acceleration, with the reason."""
-    return Acceleration(None, products, found, f"searched on the CPU: {reason}")
-
-
-class TorchProducts:
-    """A `Multiply` by torch, in float32 so that hits are the same as on the CPU."""
-
-    def __init__(self, device: str) -> None:
-        """Multiply on a device, for example `cuda:0`."""
-        self._device = device
-        self._lock = Lock()
-
-    def __call__(self, queries: Vectors, vectors: Vectors) -> Vectors:
-        """See `engine.scoring.similarity.products`."""
-        with self._lock:
-            # Encoders let torch round the factors of products on a GPU to 10 bits; that changes similarities by 1e-3.
-            usual = torch.get_float32_matmul_precision()
-            torch.set_float32_matmul_precision("highest")
-            try:
-                one, other = (torch.tensor(rows, device=self._device) for rows in (queries, vectors))
-                found: Vectors = (one @ other.T).cpu().numpy()
-            finally:
-                torch.set_float32_matmul_precision(usual)
-        return found
+    return Acceleration(None, None, f"searched on the CPU: {reason}")

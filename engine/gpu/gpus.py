@@ -34,7 +34,7 @@ class Gpus(Protocol):
         """Free memory of a GPU."""
 
     def place(self, index: Any, number: int) -> Any:  # noqa: ANN401
-        """Copy a FAISS index onto a GPU, flat vectors in float16.
+        """Copy a FAISS index onto a GPU.
 
         Raises:
             RuntimeError: GPU FAISS has no such type, or the memory is too small.
@@ -66,7 +66,7 @@ class FaissGpus:
     def place(self, index: Any, number: int) -> Any:  # noqa: ANN401
         """See `Gpus`."""
         options = faiss.GpuClonerOptions()
-        options.useFloat16 = True  # for flat vectors, and for the tables of product codes
+        options.useFloat16 = True  # for the tables of product codes
         return faiss.index_cpu_to_gpu(self._resources[number], number, index, options)
 
 

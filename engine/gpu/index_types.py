@@ -1,6 +1,6 @@
 """FAISS index types that a GPU can hold, filled from blocks of vectors. No files, no catalog.
 
-Besides flat vectors, GPU FAISS 1.15 has inverted lists over a flat quantizer: of float32, of scalar
+GPU FAISS 1.15 has flat vectors, and inverted lists over a flat quantizer: of float32, of scalar
 codes of 4, 8 or 16 bits, and of product codes of 8 bits. It has no fast-scan codes, no RaBitQ, no
 graphs. An index with lists of such codes keeps its centroids, and its codes are recomputed from the shards.
 
@@ -25,9 +25,6 @@ import faiss  # noqa: E402
 
 Blocks = Iterable[tuple[Ids, Vectors]]
 
-# FAISS reallocates a flat index on a GPU whenever it grows, and holds the old and the new copy meanwhile: parts keep
-# that small. A part also has fewer than 2**32 numbers.
-PART_NUMBERS = 1 << 30
 _CODES = ("QT_4bit", "QT_8bit", "QT_8bit_direct", "QT_4bit_uniform", "QT_8bit_uniform", "QT_fp16")
 
 
@@ -56,29 +53,6 @@ def centroids(lists: Any) -> Vectors:  # noqa: ANN401
     return found
 
 
-def flat_parts(gpus: Gpus, blocks: Blocks, n_vectors: int, width: int) -> list[Part]:
-    """Flat vectors in float16, in parts of about equal size that are assigned to the GPUs in turn.
-
-    Args:
-        gpus: hold the parts.
-        blocks: ids (B,) and rows (B, D) float32; a block is never split.
-    """
-    n_gpus = len(gpus.numbers)
-    n_parts = n_gpus * -(-n_vectors * width // (PART_NUMBERS * n_gpus))
-    limit = -(-n_vectors // n_parts)
-    made: list[tuple[Any, int, list[Ids]]] = []
-    n_held = limit
-    for ids, rows in blocks:
-        if n_held >= limit:
-            number = gpus.numbers[len(made) % n_gpus]
-            made.append((gpus.place(faiss.IndexFlatIP(width), number), number, []))
-            n_held = 0
-        made[-1][0].add(np.ascontiguousarray(rows, np.float32))
-        made[-1][2].append(ids)
-        n_held += len(ids)
-    return [Part(index, number, np.concatenate(ids)) for index, number, ids in made]
-
-
 def list_parts(gpus: Gpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Part]:
     """Inverted lists around given centroids, one part per GPU; blocks are assigned to the GPUs in turn.
 
@@ -102,7 +76,7 @@ def list_parts(gpus: Gpus, quantizer: Vectors, code: str, sample: Vectors, block
     for index in placed:
         if hasattr(index, "reclaimMemory"):
             index.reclaimMemory()  # lists that grew have spare capacity
-    return [Part(index, number, None) for index, number in zip(placed, gpus.numbers, strict=True)]
+    return [Part(index, number) for index, number in zip(placed, gpus.numbers, strict=True) if index.ntotal]
 
 
 def _in_turn(placed: list[Any]) -> Iterator[Any]:

@@ -1,13 +1,9 @@
-"""Copies the searchable vectors of a snapshot onto GPUs: chooses the index type that fits, and fills it.
+"""Copies lists of a snapshot onto GPUs, where its vectors do not fit: chooses the type that does, and fills it.
 
 It uses the first of these types that fits into memory and that GPU FAISS accepts:
 
-1. All chunk vectors in float16, as the shards hold them: exact. It holds no removed documents, and
-   all documents of the snapshot, however new.
-2. The published generation itself, if a GPU can hold its type; one GPU only.
-3. The lists of the generation with codes of 16, then of 8 bits, computed from the shards.
-
-Above `FLAT_VECTORS` vectors per GPU, comparing all of them is slow, and type 1 is tried last.
+1. The published generation itself, if a GPU can hold its type; one GPU only.
+2. The lists of the generation with codes of 16, then of 8 bits, computed from the shards.
 """
 
 from __future__ import annotations
@@ -20,13 +16,12 @@ import numpy as np
 
 from engine.encoders.encoder import Vectors
 from engine.gpu.gpus import RESERVED_BYTES, Gpus
-from engine.gpu.index_types import PART_NUMBERS, can_clone, centroids, flat_parts, list_parts, lists_of
+from engine.gpu.index_types import can_clone, centroids, list_parts, lists_of
 from engine.store.ann import Ids
 from engine.store.gathering import ranges
 from engine.store.replica import MOST, OpenReplica, Part, Replica
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
-FLAT_VECTORS = 20_000_000  # per GPU; above it, comparing all is tried last; an estimate, not measured on a GPU yet
 BLOCK_CHUNKS = 65_536
 SAMPLE_CHUNKS = 65_536
 _HALVES, _BYTES = "QT_fp16", "QT_8bit"
@@ -51,8 +46,6 @@ def replicate(snapshot: IndexSnapshot, gpus: Gpus) -> tuple[OpenReplica | None, 
     Raises:
         IndexDamaged: a file is not the one that was written.
     """
-    if not snapshot.n_chunks:
-        return None, "the index has no vectors to search"
     room = len(gpus.numbers) * (min(map(gpus.free_bytes, gpus.numbers)) - RESERVED_BYTES)
     refused: list[str] = []
     for option in options(snapshot, gpus):
@@ -65,18 +58,18 @@ def replicate(snapshot: IndexSnapshot, gpus: Gpus) -> tuple[OpenReplica | None, 
             refused.append(f"{option.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
             continue
         return made, made.summary
+    if not refused:
+        return None, "the index has no lists that a GPU can hold"
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
 def options(snapshot: IndexSnapshot, gpus: Gpus) -> list[IndexOption]:
     """The possible types of replica, best first."""
     n, width = snapshot.n_chunks, snapshot.width
-    flat_bytes = n * (2 * width + 4) + len(gpus.numbers) * min(2 * PART_NUMBERS, 2 * n * width)
-    flat = IndexOption("every chunk in float16", flat_bytes, partial(_flat, snapshot, gpus))
     generation = snapshot.generation
     lists = None if generation is None else lists_of(generation.ann.inner, width)
     if generation is None or lists is None or generation.ann.nprobe > MOST:
-        return [flat]
+        return []
     of_lists = []
     if can_clone(lists) and len(gpus.numbers) == 1:
         row = snapshot.generation_row
@@ -87,24 +80,17 @@ def options(snapshot: IndexSnapshot, gpus: Gpus) -> list[IndexOption]:
         size = int(_LIST_GROWTH * n * (code_bytes + 8)) + len(gpus.numbers) * 4 * width * generation.ann.n_lists
         name = f"its lists with {8 * code_bytes // width} bits a number"
         of_lists.append(IndexOption(name, size, partial(_lists, snapshot, generation, gpus, code)))
-    is_slow = n > FLAT_VECTORS * len(gpus.numbers)
-    return [*of_lists, flat] if is_slow else [flat, *of_lists]
-
-
-def _flat(snapshot: IndexSnapshot, gpus: Gpus) -> OpenReplica:
-    parts = flat_parts(gpus, _blocks(snapshot), snapshot.n_chunks, snapshot.width)
-    size = snapshot.n_chunks * 2 * snapshot.width
-    return _opened(Replica(parts), _last_chunk(snapshot), gpus, "every chunk in float16", size, is_exact=True)
+    return of_lists
 
 
 def _clone(generation: OpenGeneration, gpus: Gpus) -> OpenReplica:
     (number,) = gpus.numbers
     ann = generation.ann
     before = gpus.free_bytes(number)
-    part = Part(gpus.place(ann.inner, number), number, None)
+    part = Part(gpus.place(ann.inner, number), number)
     size = max(0, before - gpus.free_bytes(number))
     replica = Replica([part], nprobe=ann.nprobe, n_lists=ann.n_lists)
-    return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size, is_exact=False)
+    return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size)
 
 
 def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: Gpus, code: str) -> OpenReplica:
@@ -114,15 +100,13 @@ def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: Gpus, code
     bits = 16 if code == _HALVES else 8
     size = snapshot.n_chunks * (snapshot.width * bits // 8 + 8)
     name = f"the lists of the generation with {bits} bits a number"
-    return _opened(replica, _last_chunk(snapshot), gpus, name, size, is_exact=False)
+    return _opened(replica, _last_chunk(snapshot), gpus, name, size)
 
 
-def _opened(
-    replica: Replica, through_chunk: int, gpus: Gpus, name: str, size_bytes: int, *, is_exact: bool
-) -> OpenReplica:
+def _opened(replica: Replica, through_chunk: int, gpus: Gpus, name: str, size_bytes: int) -> OpenReplica:
     where = ", ".join(map(gpus.name, gpus.numbers))
     summary = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
-    return OpenReplica(replica, through_chunk, is_exact, summary)
+    return OpenReplica(replica, through_chunk, summary)
 
 
 def _last_chunk(snapshot: IndexSnapshot) -> int:

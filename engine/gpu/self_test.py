@@ -1,11 +1,11 @@
 """Self-test of a GPU copy of an index: searches a few stored chunks and compares the results with the CPU's.
 
-It checks four things:
+Of lists it checks four things:
 
 - similarities: those of found chunks that are also in a sample differ by at most `TOLERANCE` from
   products computed on the CPU;
-- recall: of the chunks of the sample that are nearer than the last chunk found, an exact replica
-  finds all, any other replica about as many as the CPU's index;
+- recall: of the chunks of the sample that are nearer than the last chunk found, it finds about as many as the CPU's
+  index;
 - the largest k: a search returns that number of vectors, and none twice;
 - filters: with every second document left out, lists of documents are compared with the CPU's.
 """
@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.gpu.replication import spread_documents
-from engine.scoring.similarity import Multiply, products
+from engine.gpu.scan import DeviceScan
+from engine.scoring.evidence import ROUNDING, Thresholds
+from engine.scoring.similarity import best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import Ids
 from engine.store.gathering import ranges
@@ -27,7 +29,7 @@ from engine.store.replica import OpenReplica, Replica
 from engine.store.snapshot import IndexSnapshot
 
 TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
-MAY_LACK = 0.05  # share of near chunks by which a replica that is not exact may fall below the CPU's index
+MAY_LACK = 0.05  # share of near chunks by which a replica may fall below the CPU's index
 SAMPLE_CHUNKS = 20_000
 _QUERIES = 8
 _LIST = 11
@@ -43,7 +45,6 @@ class Probe:
     found: float  # share of the near chunks
     found_on_cpu: float | None  # by the published generation; None without one
     filtered: float  # share of ranks in filtered lists that are as near as the CPU's
-    product_error: float  # largest error of `Multiply`
     faults: tuple[str, ...]  # empty if the replica can be used
 
     @property
@@ -63,13 +64,13 @@ class _Sample:
     table: Vectors  # (I, C) their similarities
 
 
-def probe(snapshot: IndexSnapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
+def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> Probe:
     """Test a replica before it is used.
 
     Raises:
         BudgetExceeded: the GPU failed.
     """
-    sample, rows = _drawn(snapshot)
+    sample = _drawn(snapshot)
     faults: list[str] = []
     known = sample.ids <= replica.through_chunk
     ids, similarities = replica.ann.search(sample.queries, FIRST_DEPTH)
@@ -80,28 +81,38 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica, multiply: Multiply = pr
     if not (ids >= 0).all() or ids.shape[1] == replica.ann.n_vectors:
         near = np.broadcast_to(known, near.shape)
     found, on_cpu = _share_found(sample, near, ids), _cpu_share(snapshot, sample, near)
-    wanted = 1.0 if replica.is_exact else (on_cpu if on_cpu is not None else 1.0) - MAY_LACK
+    wanted = (1.0 if on_cpu is None else on_cpu) - MAY_LACK
     if found < wanted:
         faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are required")
     faults += _faults_at_most(replica.ann, sample.queries)
     filtered = _filtered_share(snapshot, replica, sample.queries)
-    if filtered < (1.0 if replica.is_exact else 1.0 - MAY_LACK):
+    if filtered < 1.0 - MAY_LACK:
         faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
-    product_error = float(np.abs(multiply(sample.queries, rows) - sample.table).max())
-    if product_error > TOLERANCE:
-        faults.append(f"products are up to {product_error:.3f} off")
     n_near = int(near.sum())
-    return Probe(len(sample.queries), n_near, error, found, on_cpu, filtered, product_error, tuple(faults))
+    return Probe(len(sample.queries), n_near, error, found, on_cpu, filtered, tuple(faults))
 
 
-def _drawn(snapshot: IndexSnapshot) -> tuple[_Sample, Vectors]:
+def probe_scan(snapshot: IndexSnapshot, scan: DeviceScan) -> float:
+    """The largest error of a similarity of stored chunks to a sample of documents."""
+    positions = spread_documents(snapshot, SAMPLE_CHUNKS)
+    positions = positions[snapshot.has_vectors[positions]]
+    rows, starts = snapshot.chunk_vectors(positions)
+    queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
+    exact = best_matches(queries, rows, starts, np.full(len(queries), -1.0)).similarities
+    # With one chunk and the threshold 0, the component is the similarity.
+    whole = Thresholds(np.zeros(1, np.float32), np.ones(1))
+    there = scan.components([(queries[[row]], whole) for row in range(len(queries))], 1.0)
+    return max(0.0, float(np.abs(there[:, scan.places[positions]] - exact.clip(0, 1)).max()) - ROUNDING)
+
+
+def _drawn(snapshot: IndexSnapshot) -> _Sample:
     positions = spread_documents(snapshot, SAMPLE_CHUNKS)
     rows, _ = snapshot.chunk_vectors(positions)
     ids = ranges(snapshot.locations.first_chunk[positions], snapshot.locations.n_chunks[positions])
     order = np.argsort(ids)
     rows, ids = rows[order], ids[order]
     queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
-    return _Sample(ids, queries, queries @ rows.T), rows
+    return _Sample(ids, queries, queries @ rows.T)
 
 
 def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

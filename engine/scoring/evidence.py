@@ -164,6 +164,20 @@ def chunk_component(similarities: Vectors, limits: Thresholds, scoring: Scoring)
     return np.asarray(limits.weights @ margin(similarities, limits.chunks[:, None], scoring.power))
 
 
+def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float:
+    """The most by which chunks^r changes where each similarity changes by at most `error`.
+
+    Each margin changes by at most `shift`, the jump to 0 at `ROUNDING` included. For p r = 1 and p >= 1, chunks^r is a
+    norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
+    """
+    shift = (error + ROUNDING) / np.maximum(1 - limits.chunks.astype(np.float64), 1e-9)
+    p, r = scoring.power, scoring.root
+    if p * r == 1 and p >= 1:
+        return float((limits.weights @ shift**p) ** r)
+    change = float(limits.weights @ np.minimum(max(p, 1.0) * shift ** min(p, 1.0), 1.0))
+    return float(max(r, 1.0) * change ** min(r, 1.0))
+
+
 def combine(components: Components, weights: dict[str, float], root: float) -> NDArray[np.float64]:
     """The scores (N,) in [0, 1].
 

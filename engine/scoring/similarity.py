@@ -18,14 +18,6 @@ QUERY_BLOCK = 256  # query chunks multiplied at once
 NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
 _PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 
-Multiply = Callable[[Vectors, Vectors], Vectors]  # (I, D), (J, D) -> (I, J) inner products, on any device
-
-
-def products(queries: Vectors, vectors: Vectors) -> Vectors:
-    """All inner products (I, J) of the rows of two arrays, by numpy; float32 stays float32."""
-    found: Vectors = queries @ vectors.T
-    return found
-
 
 @dataclass(frozen=True, slots=True)
 class Matches:
@@ -48,9 +40,7 @@ def no_matches(n_queries: int, n_targets: int) -> Matches:
     return Matches(np.zeros((n_queries, n_targets), np.float32), np.full((n_queries, n_targets), -1, np.int64))
 
 
-def best_chunks(
-    queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], multiply: Multiply = products
-) -> Vectors:
+def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> Vectors:
     """s_i(t) = max_j <q_i, t_j> of every document, (I, R) float32; its last digits depend on the shapes.
 
     Memory is that of `QUERY_BLOCK` query chunks, whatever their number.
@@ -59,9 +49,8 @@ def best_chunks(
         queries: (I, D).
         vectors: (J, D) chunks of the documents, one document after another.
         starts: (R,) first row of each document, rising; no document is empty.
-        multiply: computes the inner products.
     """
-    return np.concatenate([segment_max(multiply(queries[block], vectors), starts) for block in _blocks(queries)])
+    return np.concatenate([segment_max(queries[block] @ vectors.T, starts) for block in _blocks(queries)])
 
 
 def best_matches(
@@ -69,7 +58,6 @@ def best_matches(
     vectors: Vectors,
     starts: NDArray[np.int64],
     floor: NDArray[np.floating] | Callable[[Vectors], NDArray[np.floating]],
-    multiply: Multiply = products,
 ) -> Matches:
     """The best chunk of every document, with its place, to float32 precision whatever the shapes.
 
@@ -83,11 +71,10 @@ def best_matches(
         starts: (R,), as for `best_chunks`.
         floor: (I,) similarity from which on exact similarities are computed; or a function that returns it for some of
             the query chunks, given the products (., R) of their best chunks.
-        multiply: computes the first products.
     """
     best, places = [], []
     for block in _blocks(queries):
-        similarities = multiply(queries[block], vectors)
+        similarities: Vectors = queries[block] @ vectors.T
         found = segment_max(similarities, starts)
         at = np.full(found.shape, -1, np.int64)
         least = floor(found) if callable(floor) else floor[block]

@@ -158,9 +158,9 @@ class _Filtered:
             self.first_depth = FIRST_DEPTH
         self.is_within_reach = self.first_depth <= self._ann.most_k and nprobe <= self._ann.most_nprobe
         n_vectors = min(self._ann.n_vectors, self._ann.most_k)
-        self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
         # A GPU rounds differently from the CPU, so without exact similarities its hits would differ.
-        self.is_coded = not generation.is_exact or not isinstance(generation, OpenGeneration)
+        self.is_coded = not (isinstance(generation, OpenGeneration) and generation.is_exact)
+        self.last_depth = min(n_vectors, LAST_DEPTH) if self.is_coded else n_vectors
         self.is_bounded = self._ann.n_lists > 0
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from engine.scoring.evidence import Components, Scoring, Thresholds, margin
 from engine.scoring.lists import RankedLists
-from engine.scoring.similarity import Multiply, products
 from engine.search.candidates import CandidateLists
 from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
-from engine.search.scorer import Exact, Pool, Scorer, join_exact, without_positions
+from engine.search.scorer import Exact, Pool, Scan, Scorer, join_exact, without_positions
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
@@ -57,7 +56,7 @@ class LocalPartition:
         generation: OpenGeneration | None = None,
         scan_chunks: int | None = None,
         replica: OpenReplica | None = None,
-        multiply: Multiply = products,
+        scan: Scan | None = None,
     ) -> None:
         """Search a snapshot.
 
@@ -67,7 +66,8 @@ class LocalPartition:
         self.snapshot = snapshot
         self.scoring = scoring
         self._neighbours = CandidateLists(snapshot, generation, replica)
-        self._scorer = Scorer(snapshot, scoring, multiply, scan_chunks)
+        self._scan = scan
+        self._scorer = Scorer(snapshot, scoring, scan_chunks, scan)
         self._matching: tuple[str | None, NDArray[np.bool_] | None] = (None, None)  # the last filter and its mask
 
     @property
@@ -164,12 +164,14 @@ class LocalPartition:
     def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
         """All documents that may be found, with lower bounds of their components from lists and postings."""
         vectors, limits = prepared.vectors, prepared.limits
-        n = len(allowed)
-        lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
-        chunks = _by_lists(lists, limits, self.scoring.power, n)
-        words, pairs = self._estimated_words(prepared, allowed)
         positions = np.flatnonzero(allowed)
-        components = Components(chunks, words, pairs).of(positions)
+        if self._scan is None:
+            lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
+            chunks = _by_lists(lists, limits, self.scoring.power, len(allowed))[positions]
+        else:
+            chunks = self._scorer.chunk_components([prepared], positions)[0]
+        words, pairs = self._estimated_words(prepared, allowed)
+        components = Components(chunks, words[positions], pairs[positions])
         return Pool(positions, components).rate(prepared, self.scoring.root)
 
     def _estimated_words(

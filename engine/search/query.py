@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
-from engine.scoring.similarity import Multiply, best_matches
+from engine.scoring.similarity import best_matches
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import Document
@@ -94,7 +94,7 @@ class Background(Protocol):
         """The language by which words are segmented; None without words."""
 
 
-def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
+def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
     """Compute thresholds and weights of a query from a reference; for thresholds, copies of the query are left out.
 
     Sentences that many documents have and sections that the query skips are left out of its evidence; the sentences
@@ -122,7 +122,7 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     if of_sections is not None:
         given = given * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
     limits = thresholds(
-        _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
+        _chunk_thresholds(vectors.chunks, reference, key, scoring),
         given,
         scoring,
     )
@@ -171,7 +171,7 @@ def _attainable(
     return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}
 
 
-def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:
+def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring) -> Vectors:
     is_other = reference.hashes != key
     if not is_other.any() or not len(chunks):
         return np.zeros(len(chunks), np.float32)
@@ -179,7 +179,7 @@ def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: 
     def theta(best: Vectors) -> Vectors:
         return reference_threshold(best[:, is_other], _exceeding(reference, scoring))
 
-    return theta(best_matches(chunks, reference.vectors, reference.starts, theta, multiply).similarities)
+    return theta(best_matches(chunks, reference.vectors, reference.starts, theta).similarities)
 
 
 def _exceeding(reference: Reference, scoring: Scoring) -> int:

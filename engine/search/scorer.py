@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine
-from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, no_matches, products
+from engine.encoders.encoder import Vectors
+from engine.scoring.evidence import (
+    COMPONENTS,
+    Components,
+    Scoring,
+    Thresholds,
+    chunk_component,
+    combine,
+    most_difference,
+)
+from engine.scoring.similarity import Matches, best_chunks, best_matches, no_matches
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot
@@ -20,8 +30,7 @@ from engine.store.snapshot import Positions
 from engine.words.inverted import scores_of_many
 from engine.work import step
 
-SCAN_BLOCK_CHUNKS = 32_768  # most target chunks gathered at once
-_CACHED_CHUNKS = 2_048  # on a processor, whose cache holds these in float32 until they are multiplied
+SCAN_CHUNKS = 2_048  # target chunks gathered at once; the cache holds these in float32 until they are multiplied
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
 _EXACT_AT_ONCE = 2  # up to this multiple of the documents requested, all are scored exactly at once
 _SAME = 2e-5  # scores from products of different shapes differ by less
@@ -69,6 +78,7 @@ class Pool:
 
     positions: Positions  # (R,)
     components: Components
+    error: float = _SAME  # of a score
     scores: NDArray[np.float64] = field(init=False)
 
     def rate(self, prepared: Prepared, root: float) -> Pool:
@@ -79,7 +89,7 @@ class Pool:
 
 def chosen(pool: Pool, at: NDArray[np.int64]) -> Pool:
     """Some documents of a pool."""
-    chosen = Pool(pool.positions[at], pool.components.of(at))
+    chosen = Pool(pool.positions[at], pool.components.of(at), pool.error)
     chosen.scores = pool.scores[at]
     return chosen
 
@@ -89,21 +99,32 @@ def without_positions(pool: Pool, positions: Positions) -> Pool:
     return chosen(pool, np.flatnonzero(~np.isin(pool.positions, positions)))
 
 
+class Scan(Protocol):
+    """Chunk vectors of a snapshot on a device, where all are compared with queries in one pass."""
+
+    places: NDArray[np.int64]  # (N,) of each document of the snapshot among those on the device; -1 if it is not there
+    error: float  # of a similarity there, at most
+
+    def components(self, queries: Sequence[tuple[Vectors, Thresholds]], power: float, skip: int) -> NDArray[np.float64]:
+        """The chunk components of all documents on the device for each query, see `engine.gpu.scan`."""
+
+
 class Scorer:
     """Scores documents of one snapshot."""
 
     def __init__(
-        self, snapshot: Snapshot, scoring: Scoring, multiply: Multiply, scan_chunks: int | None = None
+        self, snapshot: Snapshot, scoring: Scoring, scan_chunks: int | None = None, scan: Scan | None = None
     ) -> None:
         """Score documents of a snapshot.
 
         Args:
-            scan_chunks: target chunks in memory at one time; by default as many as the processor, or GPU, takes best.
+            scan_chunks: target chunks in memory at one time.
+            scan: compares the documents that it holds, up to its error.
         """
         self._snapshot = snapshot
         self._scoring = scoring
-        self._multiply = multiply
-        self._scan_chunks = scan_chunks or (_CACHED_CHUNKS if multiply is products else SCAN_BLOCK_CHUNKS)
+        self._scan_chunks = scan_chunks or SCAN_CHUNKS
+        self._scan = scan
 
     def pool(self, prepared: Prepared, positions: Positions) -> Pool:
         """Documents with all components, whose last digits depend on the shapes of products."""
@@ -111,19 +132,42 @@ class Scorer:
 
     def pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
         """The pools of several queries, which share the pass over the vectors."""
+        chunks = self.chunk_components(queries, positions)
+        words, pairs = self._words(queries, positions)
+        return [
+            Pool(positions, Components(chunks[row], words[row], pairs[row]), self._error(one)).rate(
+                one, self._scoring.root
+            )
+            for row, one in enumerate(queries)
+        ]
+
+    def _error(self, prepared: Prepared) -> float:
+        """The most by which a score is off that has products of any shape, or of the device."""
+        if self._scan is None or not prepared.weights["chunks"]:
+            return _SAME
+        return max(
+            _SAME, 2 * prepared.weights["chunks"] * most_difference(self._scan.error, prepared.limits, self._scoring)
+        )
+
+    def chunk_components(self, queries: Sequence[Prepared], positions: Positions) -> NDArray[np.float64]:
+        """The components of chunks of several queries, a row each; they share the pass over the vectors."""
         chunks = np.zeros((len(queries), len(positions)))
         compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
         for skip in {queries[row].skip for row in compared}:
-            for at, targets in self._targets(positions, skip):
-                for row in (row for row in compared if queries[row].skip == skip):
-                    one = queries[row]
-                    best = best_chunks(one.vectors.chunks, targets.vectors, targets.starts, self._multiply)
-                    chunks[row, at] = chunk_component(best, one.limits, self._scoring)
-        words, pairs = self._words(queries, positions)
-        return [
-            Pool(positions, Components(chunks[row], words[row], pairs[row])).rate(one, self._scoring.root)
-            for row, one in enumerate(queries)
-        ]
+            rows = [row for row in compared if queries[row].skip == skip]
+            left = np.arange(len(positions))
+            if self._scan is not None:
+                places = self._scan.places[positions]
+                there, left = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+                sides = [(queries[row].vectors.chunks, queries[row].limits) for row in rows]
+                chunks[np.ix_(np.array(rows), there)] = self._scan.components(sides, self._scoring.power, skip)[
+                    :, places[there]
+                ]
+            for at, targets in self._targets(positions[left], skip):
+                for row in rows:
+                    best = best_chunks(queries[row].vectors.chunks, targets.vectors, targets.starts)
+                    chunks[row, left[at]] = chunk_component(best, queries[row].limits, self._scoring)
+        return chunks
 
     def word_components(
         self, prepared: Prepared, positions: Positions
@@ -180,7 +224,7 @@ class Scorer:
             return self.exact(prepared, np.empty(0, np.int64))
         # Only the best documents, and those that the last digits of a product could move there, are scored exactly.
         last = _nth_best(pool.scores[found], n_most)
-        near = chosen(pool, found[pool.scores[found] >= last - _SAME])
+        near = chosen(pool, found[pool.scores[found] >= last - pool.error])
         return self.ranked(self.exact(prepared, near.positions, near.components), n_most)
 
     def ranked(self, exact: Exact, n_most: int) -> Exact:
@@ -211,7 +255,7 @@ class Scorer:
         chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
         found = no_matches(len(chunks), len(positions))
         for at, targets in self._targets(positions, prepared.skip) if prepared.weights["chunks"] else ():
-            best = best_matches(chunks, targets.vectors, targets.starts, floor, self._multiply)
+            best = best_matches(chunks, targets.vectors, targets.starts, floor)
             found.put(at, targets.numbered(best))
         return found
 

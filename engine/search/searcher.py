@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
-from engine.scoring.similarity import Multiply, products
 from engine.search.local_partition import LocalPartition, allowed_documents
 from engine.search.partition import (
     Partition,
@@ -38,7 +37,7 @@ from engine.search.partition import (
 )
 from engine.search.query import Prepared, Query, prepare
 from engine.search.request import AUTO, Request
-from engine.search.scorer import Exact, join_exact
+from engine.search.scorer import Exact, Scan, join_exact
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import OpenGeneration, Positions
 
@@ -63,25 +62,26 @@ class Searcher:
         generation: OpenGeneration | None = None,
         scan_chunks: int | None = None,
         replica: OpenReplica | None = None,
-        multiply: Multiply = products,
+        scan: Scan | None = None,
         partitions: Sequence[Partition] | None = None,
     ) -> None:
         """Search a snapshot.
 
         Args:
             scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
+            replica: lists on a GPU, in place of those of the generation.
+            scan: compares all chunks on a GPU, in place of lists.
             partitions: of the snapshot, by number; by default they are searched in this process.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
-        self._multiply = multiply
         local = partial(
             LocalPartition,
             scoring=self.scoring,
             generation=generation,
             scan_chunks=scan_chunks,
             replica=replica,
-            multiply=multiply,
+            scan=scan,
         )
         self._partitions = [local(part) for part in snapshot.parts] if partitions is None else partitions
 
@@ -234,7 +234,7 @@ class Searcher:
 
     def prepare(self, query: Query) -> Prepared:
         """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""
-        return prepare(query, self.snapshot, self.scoring, self._multiply)
+        return prepare(query, self.snapshot, self.scoring)
 
     def allowed(self, request: Request) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass the metadata filter and are not to be left out."""

@@ -27,9 +27,8 @@ MOST = 2_048  # limit of GPU FAISS on the vectors of a query, and on the lists t
 class Part:
     """Some of the vectors, on one GPU."""
 
-    index: Any  # of FAISS
+    index: Any  # of FAISS, with our ids
     gpu: int
-    ids: Ids | None  # ids of its rows, if it counts rows from 0; None if it holds our ids
 
 
 class Replica:
@@ -108,13 +107,11 @@ class OpenReplica:
 
     ann: Replica
     through_chunk: int
-    is_exact: bool  # all vectors are compared, as the shards hold them
     summary: str  # type, vectors, bytes and GPUs
 
 
 def _ask(part: Part, queries: Vectors, k: int, parameters: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401
-    D, I = part.index.search(queries, min(k, int(part.index.ntotal)), params=parameters)  # noqa: E741
-    ids = I if part.ids is None else np.where(I >= 0, part.ids[I], -1)
+    D, ids = part.index.search(queries, min(k, int(part.index.ntotal)), params=parameters)
     return ids, np.where(ids >= 0, D, -np.inf).astype(np.float32)
 
 

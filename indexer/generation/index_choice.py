@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from engine.errors import BudgetExceeded
 from engine.scoring.similarity import QUERY_BLOCK
-from engine.search.scorer import SCAN_BLOCK_CHUNKS
 from engine.search.searcher import PASS_CHUNKS
 from engine.store.factory import (
     AUTO,
@@ -42,7 +41,7 @@ class BuildSizes:
 
     points_per_list: int = TRAINING_POINTS_PER_LIST  # training vectors
     block_chunks: int = 16_384  # vectors added at once
-    scan_chunks: int = SCAN_BLOCK_CHUNKS  # compared at once, when the recall is measured
+    scan_chunks: int = 32_768  # compared at once, when the recall is measured
 
 
 SMALL = BuildSizes(MIN_POINTS_PER_LIST, 2_048, 2_048)

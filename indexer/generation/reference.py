@@ -13,7 +13,6 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, QueryError, named_faults
 from engine.scoring.evidence import Scoring
 from engine.scoring.floor import LEVELS, FloorTable
-from engine.scoring.similarity import products
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Scorer
 from engine.store.partition_writers import PartitionWriters, open_writers
@@ -129,7 +128,7 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
     sample = order[: min(reference.n_documents or FLOOR_TARGETS, FLOOR_TARGETS)]
     if len(sample) < FEWEST_TARGETS:
         return None
-    background, scorer = _Background(reference, snapshot.language), Scorer(snapshot, Scoring(), products)
+    background, scorer = _Background(reference, snapshot.language), Scorer(snapshot, Scoring())
     queries = _stored_queries(snapshot, sample[:FLOOR_QUERIES], with_vectors=reference.width > 0)
     near = np.zeros((len(queries), len(sample)), bool)
     rows = list[tuple[int, NDArray[np.float64]]]()
@@ -193,6 +192,6 @@ def _prepared(query: Query | None, background: _Background) -> Prepared | None:
     if query is None:
         return None
     try:
-        return prepare(query, background, Scoring(), products)
+        return prepare(query, background, Scoring())
     except QueryError:
         return None

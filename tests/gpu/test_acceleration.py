@@ -1,8 +1,9 @@
-"""A search on GPUs gives the hits of a search on the CPU; FAISS on the CPU stands in for the GPUs."""
+"""A search on GPUs gives the hits of a search on the CPU; the CPU stands in for the GPUs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ import torch
 import engine.search.candidates as neighbours_module
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded, EncoderError
-from engine.gpu.acceleration import Acceleration, accelerate, accelerate_on
+from engine.gpu.acceleration import Acceleration, accelerate, lists_on, scan_on
 from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.lists import top_documents
-from engine.scoring.similarity import best_chunks, products
+from engine.scoring.similarity import best_chunks
 from engine.search.request import Request
 from engine.store.ann import Ids
 from engine.store.snapshot import IndexSnapshot
@@ -50,38 +51,45 @@ def assert_same(there: Result, here: Result) -> None:
     np.testing.assert_allclose([hit.score for hit in there.hits], [hit.score for hit in here.hits], atol=1e-6)
 
 
-def results(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[tuple[Result, Result]]:
-    """Each result by the GPUs, and by an exact scan."""
-    with Index.open(folder) as exact, IndexSnapshot(folder) as snapshot:
-        index = Index(snapshot, acceleration=accelerate_on(snapshot, gpus))
-        assert index.acceleration is not None and index.acceleration.replica is not None, index.acceleration
-        return [
-            (index.search(name, Request(where=where)), exact.search(name, Request(where=where, exact=True)))
-            for name in QUERY_IDS
-        ]
+def scanned(snapshot: IndexSnapshot, n: int = 1) -> Acceleration:
+    scan, summary = scan_on(snapshot, ["cpu"] * n, 1 << 30)
+    assert scan is not None, summary
+    return Acceleration(scan, None, summary)
+
+
+def listed(snapshot: IndexSnapshot, n: int = 1) -> Acceleration:
+    acceleration = lists_on(snapshot, StandInGpus(n), "too large")
+    assert acceleration.replica is not None, acceleration.summary
+    return acceleration
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("accelerated", [scanned, listed])
 @pytest.mark.parametrize("n_gpus", [1, 2])
 @pytest.mark.parametrize("where", [None, "third = 1", "number < 30", "number = 7"])
-def test_hits_are_those_of_an_exact_scan(folder: Path, n_gpus: int, where: str | None) -> None:
-    for there, here in results(folder, StandInGpus(n_gpus), where):
-        assert_same(there, here)
-        assert there.status is Status.ESTIMATED  # lists chose the candidates
+def test_hits_are_those_of_an_exact_scan(
+    folder: Path, accelerated: Callable[[IndexSnapshot, int], Acceleration], n_gpus: int, where: str | None
+) -> None:
+    with Index.open(folder) as exact, IndexSnapshot(folder) as snapshot:
+        index = Index(snapshot, acceleration=accelerated(snapshot, n_gpus))
+        for name in QUERY_IDS:
+            there, here = index.search(name, Request(where=where)), exact.search(name, Request(where=where, exact=True))
+            assert_same(there, here)
+            assert there.status is Status.ESTIMATED  # postings or lists chose the candidates
 
 
-@pytest.mark.slow
-def test_an_index_without_a_generation_is_searched_on_the_gpu(tmp_path: Path) -> None:
-    for there, here in results(write_index(tmp_path / "x.lm", SIZES, factory=None), StandInGpus()):
-        assert_same(there, here)
+def test_without_a_generation_all_documents_are_compared_and_the_result_is_certified(tmp_path: Path) -> None:
+    folder = write_index(tmp_path / "x.lm", SIZES[:60], factory=None)
+    with Index.open(folder) as exact, IndexSnapshot(folder) as snapshot:
+        there, here = (index.search("doc0007") for index in (Index(snapshot, acceleration=scanned(snapshot)), exact))
+    assert there.hits == here.hits and there.status is Status.CERTIFIED
 
 
-def test_the_cpu_searches_query_chunks_for_which_the_gpu_finds_too_few_documents(tmp_path: Path) -> None:
+def test_the_cpu_searches_query_chunks_for_which_lists_on_the_gpu_find_too_few_documents(tmp_path: Path) -> None:
     """One long document fills the 2,048 places of each list of neighbours."""
-    write_index(tmp_path / "x.lm", [6, 2100, 6, *SIZES[:40]], factory="Flat")
+    write_index(tmp_path / "x.lm", [6, 2100, 6, *SIZES[:40]], factory="IVF1,SQfp16")
     with Index.open(tmp_path / "x.lm") as exact, IndexSnapshot(tmp_path / "x.lm") as snapshot:
-        acceleration = accelerate_on(snapshot, StandInGpus())
-        replica = acceleration.replica
+        replica = listed(snapshot).replica
         assert replica is not None
         query = exact.stored_query("doc0001").vectors.chunks[::300]
         allowed = np.ones(snapshot.n_documents, bool)
@@ -92,37 +100,64 @@ def test_the_cpu_searches_query_chunks_for_which_the_gpu_finds_too_few_documents
     assert np.array_equal(lists.documents, top_documents(best, np.arange(len(allowed)), 30).documents)
 
 
-def test_the_summary_names_the_replica_and_the_result_of_the_probe(folder: Path) -> None:
+def test_the_summary_names_the_copy_and_the_result_of_the_test(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
-        acceleration = accelerate_on(snapshot, StandInGpus())
-    assert acceleration.probe is not None and acceleration.probe.found == 1.0
-    assert acceleration.summary.startswith("searched on the GPU: every chunk in float16, ")
-    assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.summary
+        assert re.fullmatch(
+            r"every chunk in float16, 3,\d{3} vectors in 0.00 GiB, similarities within [0-9]e[+-]\d\d of the CPU's",
+            scanned(snapshot).summary,
+        )
+        assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in listed(snapshot).summary
 
 
 def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_sizes(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
-        acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
-        assert acceleration.replica is None
+        scan, reason = scan_on(snapshot, ["cpu"], -5)
+        assert scan is None and reason.startswith("there is room for 0.00 GiB, not for every chunk in float16, 3,")
+        acceleration = lists_on(snapshot, StandInGpus(free_bytes=1 << 30), reason)
+        assert not acceleration.is_on_gpu
         result = Index(snapshot, acceleration=acceleration).search("doc0107")
     assert acceleration.summary.startswith(
-        "searched on the CPU: there is room for 0.00 GiB; every chunk in float16 wants 0.00 GiB, its lists with 16 "
+        f"searched on the CPU: {reason}; there is room for 0.00 GiB; its lists with 16 "
     )
     assert result.hits
+
+
+@pytest.mark.parametrize(
+    ("fault", "summary"),
+    [
+        (lambda rows, halves: 0.99 * (rows.float() @ halves.float()), "the test of every chunk .* failed: .*1e-02 off"),
+        (lambda rows, halves: (rows.float() @ halves.float()).roll(1, 0), "the test of every chunk .* failed"),
+        (lambda *_: raise_out_of_memory(), r"every chunk .* failed \(the GPU failed .*out of memory"),
+    ],
+    ids=["numbers", "vectors", "memory"],
+)
+def test_a_scan_that_fails_its_test_is_not_used(
+    folder: Path, fault: Callable[..., object], summary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.gpu.scan._products", fault)
+    with IndexSnapshot(folder) as snapshot:
+        scan, reason = scan_on(snapshot, ["cpu"], 1 << 30)
+    assert scan is None and re.search(summary, reason), reason
+
+
+def raise_out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory")
 
 
 class Wrong(CappedIndex):
     """Returns wrong similarities or wrong vectors, or has no memory to search."""
 
     def __init__(self, of: CappedIndex, fault: str) -> None:
-        super().__init__(of._index, is_half=True)
+        super().__init__(of._index)
         self._fault = fault
 
     def search(self, queries: Vectors, k: int, *, params: object = None) -> tuple[Vectors, Ids]:
         if self._fault == "out of memory":
             raise RuntimeError("Error in allocMemory: cudaMalloc error out of memory [2]")
-        D, I = super().search(queries, k, params=params)  # noqa: E741
-        return {"numbers": (D * 0.99, I), "vectors": (D, (I + 1) % self.ntotal), "twice": (D, I // 2)}[self._fault]
+        D, ids = super().search(queries, k, params=params)
+        return {"numbers": (D * 0.99, ids), "vectors": (D, (ids + 1) % self.ntotal), "twice": (D, ids // 2)}[
+            self._fault
+        ]
 
 
 class WrongGpus(StandInGpus):
@@ -137,45 +172,22 @@ class WrongGpus(StandInGpus):
 @pytest.mark.parametrize(
     ("fault", "summary"),
     [
-        ("numbers", r"probe of every chunk in float16.*failed: similarities are up to 0\.01\d? off, 0\.001 is allowed"),
-        ("vectors", r"similarities are up to .*% of near chunks were found, 100\.0% are required"),
+        ("numbers", r"probe of the lists .*failed: similarities are up to 0\.01\d? off, 0\.001 is allowed"),
+        ("vectors", r"similarities are up to .*% of near chunks were found, .*% are required"),
         ("twice", r"similarities are up to .*; a vector was found twice; filtered lists agree"),
         ("out of memory", r"the GPU failed in a search of 8 chunks for 128 each \(.*out of memory \[2\]\)"),
     ],
 )
-def test_a_gpu_that_fails_the_probe_is_not_used(folder: Path, fault: str, summary: str) -> None:
+def test_lists_that_fail_the_probe_are_not_used(folder: Path, fault: str, summary: str) -> None:
     with IndexSnapshot(folder) as snapshot:
-        acceleration = accelerate_on(snapshot, WrongGpus(fault))
-    assert acceleration.replica is None
-    assert acceleration.multiply is products
+        acceleration = lists_on(snapshot, WrongGpus(fault), "too large")
+    assert not acceleration.is_on_gpu
     assert re.search(summary, acceleration.summary)
 
 
-def test_a_gpu_that_computes_wrong_products_is_not_used(folder: Path) -> None:
+def test_lists_that_fail_after_the_probe_raise_an_error_with_the_next_step(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
-        acceleration = accelerate_on(snapshot, StandInGpus(), lambda one, other: 0.99 * (one @ other.T))
-    assert acceleration.replica is None
-    assert "products are up to 0.01" in acceleration.summary
-
-
-def test_thresholds_use_the_products_of_the_gpu(folder: Path) -> None:
-    rows: list[int] = []
-
-    def counted(one: Vectors, other: Vectors) -> Vectors:
-        rows.append(len(other))
-        return products(one, other)
-
-    with IndexSnapshot(folder) as snapshot:
-        found = accelerate_on(snapshot, StandInGpus())
-        acceleration = Acceleration(found.replica, counted, found.probe, found.summary)
-        there, here = (Index(snapshot, acceleration=one).search("doc0107") for one in (acceleration, found))
-        assert len(snapshot.reference.rows) in rows
-    assert_same(there, here)
-
-
-def test_a_gpu_that_fails_after_the_probe_raises_an_error_with_the_next_step(folder: Path) -> None:
-    with IndexSnapshot(folder) as snapshot:
-        acceleration = accelerate_on(snapshot, StandInGpus())
+        acceleration = listed(snapshot)
         assert acceleration.replica is not None
         broken = Wrong(acceleration.replica.ann.parts[0].index, "out of memory")
         object.__setattr__(acceleration.replica.ann.parts[0], "index", broken)
@@ -197,19 +209,19 @@ def test_without_a_named_gpu_there_is_no_acceleration(folder: Path, device: str 
         assert index.search("doc0107").hits
 
 
-def test_the_summary_reports_a_faiss_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
+def test_the_summary_reports_a_torch_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.gpu.acceleration.gpu_numbers", lambda _: [99])
     with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate(snapshot, "cuda")
-    assert acceleration.replica is None
-    assert re.match(r"searched on the CPU: faiss-\S+ \S+ (was built without GPU|sees \d GPUs)", acceleration.summary)
+    assert acceleration.summary == "searched on the CPU: torch sees 0 GPUs, and cuda was requested"
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 def test_a_real_gpu_gives_the_hits_of_the_cpu(folder: Path) -> None:
     with Index.open(folder, device="cuda") as there, Index.open(folder, device="cpu") as here:
-        assert there.acceleration is not None and there.acceleration.replica is not None, there.acceleration
+        assert there.acceleration is not None and there.acceleration.scan is not None, there.acceleration
         for name in QUERY_IDS:
             for where in (None, "third = 1", "number < 30"):
                 assert_same(

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import engine.gpu.replication as replication_module
 from engine.gpu.gpus import RESERVED_BYTES
 from engine.gpu.replication import options, replicate, spread_documents
 from engine.store.replica import OpenReplica
@@ -17,7 +16,7 @@ from tests.gpu_index import write_index
 from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 SIZES = [5 + number % 9 for number in range(120)]
-FLAT, CLONE = "every chunk in float16", "the generation as it is"
+CLONE = "the generation as it is"
 HALVES, BYTES = "its lists with 16 bits a number", "its lists with 8 bits a number"
 
 
@@ -33,13 +32,11 @@ def write(folder: Path, factory: str | None) -> Path:
 @pytest.mark.parametrize(
     ("factory", "n_gpus", "names"),
     [
-        (None, 1, [FLAT]),
-        ("Flat", 1, [FLAT]),
-        ("SQ8", 1, [FLAT]),
-        ("HNSW8", 1, [FLAT]),
-        ("IVF8,PQ8x4fs", 1, [FLAT, HALVES, BYTES]),
-        ("IVF8,SQ8", 1, [FLAT, CLONE, HALVES, BYTES]),
-        ("IVF8,SQ8", 2, [FLAT, HALVES, BYTES]),
+        (None, 1, []),
+        ("HNSW8", 1, []),
+        ("IVF8,PQ8x4fs", 1, [HALVES, BYTES]),
+        ("IVF8,SQ8", 1, [CLONE, HALVES, BYTES]),
+        ("IVF8,SQ8", 2, [HALVES, BYTES]),
     ],
 )
 def test_types_are_tried_in_order(factory: str | None, n_gpus: int, names: list[str], tmp_path: Path) -> None:
@@ -73,15 +70,11 @@ class Picky(StandInGpus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("refused", "is_exact", "covers_all"), [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]
-)
-def test_each_type_holds_every_chunk_that_it_covers(
-    refused: int, is_exact: bool, covers_all: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("refused", "covers_all"), [(0, False), (1, True), (2, True)])
+def test_each_type_holds_every_chunk_that_it_covers(refused: int, covers_all: bool, tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
         replica, _ = replicate(snapshot, Picky(refused))
-        assert replica is not None and replica.is_exact is is_exact
+        assert replica is not None
         found = snapshot.documents_of_chunks(np.array(chunks_of(replica, snapshot)))
         live = found[found >= 0]
         assert len(live) == snapshot.n_chunks - fresh_chunks(snapshot, replica)
@@ -91,10 +84,10 @@ def test_each_type_holds_every_chunk_that_it_covers(
 @pytest.mark.slow
 def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
-        replica, summary = replicate(snapshot, Picky(4))
+        replica, summary = replicate(snapshot, Picky(3))
     assert replica is None
     assert summary.endswith(
-        f"{FLAT} was refused (not on this GPU), {CLONE} was refused (not on this GPU), "
+        f"{CLONE} was refused (not on this GPU), "
         f"{HALVES} was refused (not on this GPU), {BYTES} was refused (not on this GPU)"
     )
 
@@ -103,18 +96,11 @@ def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> No
 def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         sizes = {option.name: option.size_bytes for option in options(snapshot, StandInGpus())}
-        assert sizes[FLAT] > sizes[HALVES] > sizes[BYTES]
-        for size, name in zip((sizes[FLAT], sizes[HALVES], sizes[BYTES]), (FLAT, "16 bits", "8 bits"), strict=True):
+        assert sizes[HALVES] > sizes[BYTES]
+        for size, name in ((sizes[HALVES], "16 bits"), (sizes[BYTES], "8 bits")):
             replica, summary = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
             assert replica is not None and name in summary
         assert replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + sizes[BYTES] - 1))[0] is None
-
-
-@pytest.mark.slow
-def test_the_flat_type_comes_last_for_many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
-    with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
-        assert [option.name for option in options(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
 
 
 @pytest.mark.slow

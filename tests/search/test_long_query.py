@@ -16,7 +16,6 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.scoring.evidence import Scoring
-from engine.scoring.similarity import products
 from engine.search.query import MOST_CHUNKS, Query, left_out_sections, pool_long, prepare, query_stretches
 from engine.search.request import Request
 from engine.store.reference import Reference
@@ -159,7 +158,7 @@ def test_words_are_no_neighbours_across_a_skipped_section() -> None:
     counts = count_documents(segmenter_of("english"), [paper])
     background = TwoDocuments(Reference(0, 1, *nothing, collect([counts])), "english")
     query = Query(paper, EncodedDocument.unencoded(0), skip=frozenset([SectionKind.REFERENCES]))
-    prepared = prepare(query, background, Scoring(), products)
+    prepared = prepare(query, background, Scoring())
     expected = segmenter_of("english").segment("moving water . upper basin")
     assert prepared.words is not None and prepared.pairs is not None
     assert set(prepared.words.terms.tolist()) == set(expected.words.tolist())

@@ -13,7 +13,6 @@ import pytest
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
 from engine.scoring.evidence import COMPONENTS, CONTAINMENT, Scoring
-from engine.scoring.similarity import products
 from engine.search.local_partition import LocalPartition
 from engine.search.partition import Partition, Ranks, Selection
 from engine.search.query import Prepared, Query, as_stored, prepare
@@ -57,7 +56,7 @@ class Case:
             (query,) = (one for one in documents() if one.doc_id == query)
         has_vectors = self.snapshot.width > 0
         vectors = as_stored(FakeEncoder().encode([query])[0]) if has_vectors else EncodedDocument.unencoded(0)
-        return prepare(Query(query, vectors), self.snapshot, self.scoring, products)
+        return prepare(Query(query, vectors), self.snapshot, self.scoring)
 
     def expected(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         return LocalPartition(self.snapshot, self.scoring).rank(prepared, selection, n_most)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from engine.scoring.similarity import products
 from engine.search.request import Request
 from engine.search.scorer import Scorer
 from engine.store.snapshot import IndexSnapshot
@@ -78,7 +77,7 @@ def test_each_candidate_is_read_once(
 
 def test_scoring_all_at_once_and_narrowing_down_give_the_same_ranking(folder: Path) -> None:
     with Index.open(folder, encoder=FakeEncoder()) as index:
-        scorer = Scorer(index.snapshot, Scoring(), products)
+        scorer = Scorer(index.snapshot, Scoring())
         prepared = index.searcher().prepare(index.stored_query("doc003"))
         everything = np.arange(N)
         narrowed = scorer.best_of(prepared, scorer.pool(prepared, everything), 10)

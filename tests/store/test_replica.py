@@ -6,10 +6,9 @@ import faiss
 import numpy as np
 import pytest
 
-import engine.gpu.index_types as gpu_types_module
 from engine.encoders.encoder import Vectors
-from engine.gpu.index_types import can_clone, centroids, flat_parts, list_parts, lists_of
-from engine.store.replica import MOST, Replica
+from engine.gpu.index_types import can_clone, centroids, list_parts, lists_of
+from engine.store.replica import Replica
 from tests.gpu_index import WIDTH, drawn_rows
 from tests.stand_in_gpus import StandInGpus
 
@@ -23,25 +22,6 @@ def by_hand(k: int) -> tuple[np.ndarray, Vectors]:
     table = QUERIES @ ROWS.T
     order = np.argsort(-table, axis=1)[:, :k]
     return IDS[order], np.take_along_axis(table, order, axis=1)
-
-
-@pytest.mark.parametrize(
-    ("n_gpus", "numbers", "n_parts"), [(1, 1 << 30, 1), (1, 30_000, 4), (2, 1 << 30, 2), (3, 30_000, 4)]
-)
-@pytest.mark.parametrize("k", [1, 10, MOST, 10_000])
-def test_flat_parts_find_what_a_matrix_product_finds(
-    n_gpus: int, numbers: int, n_parts: int, k: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu_types_module, "PART_NUMBERS", numbers)
-    replica = Replica(flat_parts(StandInGpus(n_gpus), BLOCKS, 3000, WIDTH))
-    assert len(replica.parts) == n_parts and {part.gpu for part in replica.parts} == set(range(n_gpus))
-    ids, similarities = replica.search(QUERIES, k)
-    # Sums of one row in another order may differ in the last digit, and so may the order of rows that are as near.
-    np.testing.assert_allclose(similarities, by_hand(min(k, MOST))[1], atol=1e-6)
-    own = np.take_along_axis(QUERIES @ ROWS.T, np.searchsorted(IDS, ids), axis=1)
-    np.testing.assert_allclose(similarities, own, atol=1e-6)
-    assert all(len(np.unique(row)) == len(row) for row in ids)
-    replica.close()
 
 
 @pytest.mark.slow
