@@ -369,7 +369,7 @@ class Index:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts, encoder, reference and generations as plain values, as `longmatch show --json` prints them."""
+        """Counts, encoder, reference and generations as plain values, as in `longmatch show --json`."""
         return index_facts(self.snapshot)
 
     def _completed(

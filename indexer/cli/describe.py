@@ -25,10 +25,10 @@ _MAX_HEADING_COLUMNS = 60
 
 
 def describe_index(index: Index, as_json: bool) -> list[Line]:
-    """Counts, coverage, encoder, generation."""
+    """Counts, coverage, encoder, generation; as JSON, the documents by name and title too."""
     facts = index.facts
     if as_json:
-        return _json(facts)
+        return _json(facts | {"n_documents": facts["documents"], "documents": _named_documents(index)})
     encoder, sections = facts["encoder"], counted(facts["sections"], "section")
     rows = [
         ("documents", f"{facts['documents']:,} in {sections} and {counted(facts['chunks'], 'chunk')}"),
@@ -130,10 +130,11 @@ def _citation(citation: Citation) -> dict[str, Any]:
 
 def list_documents(index: Index, as_json: bool) -> list[Line]:
     """Names and titles of all documents."""
-    rows = index.snapshot.titles()
-    if as_json:
-        return _json([{"doc_id": doc_id, "title": title} for doc_id, title in rows])
-    return table(rows)
+    return _json(_named_documents(index)) if as_json else table(index.snapshot.titles())
+
+
+def _named_documents(index: Index) -> list[dict[str, str]]:
+    return [{"doc_id": doc_id, "title": title} for doc_id, title in index.snapshot.titles()]
 
 
 def list_fields(index: Index, as_json: bool) -> list[Line]:

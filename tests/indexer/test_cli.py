@@ -361,7 +361,8 @@ def test_show_prints_the_exact_text(built: Path, papers: Path) -> None:
 
 def test_info_counts_documents_failures_and_tokens(built: Path) -> None:
     facts = json.loads(run("show", built, "--json").stdout)
-    assert (facts["documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
+    assert (facts["n_documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
+    assert (facts["documents"][0]["doc_id"], len(facts["documents"])) == ("dog/0.md", 16)
     assert facts["tokens_read"] == facts["tokens_total"] > 0
     assert "exact" in run("show", built).stdout
 
