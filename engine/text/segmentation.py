@@ -128,6 +128,13 @@ _ABBREVIATIONS = frozenset(
 _ABBREVIATIONS_ABROAD = frozenset(
     "abb bzw hrsg nr usw vgl z.b d.h u.a mme mlle p.ex sra dra p.ej см рис стр гл".split()
 )
+# Within a citation these capitalised words are abbreviations: "Ser. No. 5", "Fed. R. Civ. P. 26", "J. Biol. Chem. 12".
+_CITED = frozenset(
+    "acad admin amer ann app appl assoc astron bankr biol bull bus cal chem cir civ comm const crim ct evid fed inst "
+    "int lab lett math mech med nat natl pat phil phys prac proc psychol pub publ reg regs res sci ser soc stat surg "
+    "tech trans univ".split()
+)
+_CITATION_GOES_ON = re.compile(r"\d|§|Nos?\b|Code\b|[A-Z][a-z]{0,6}\.")
 _OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
 _SIGNS = "؟۔।॥።፧։។៕။"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
 # Begins with one set of signs, to which a regular expression skips quickly.
@@ -156,7 +163,7 @@ def sentence_starts(text: str) -> list[int]:
         if following is not None and not _opens_sentence(following):
             if _PARAGRAPH_END.search(match.group()) is None:
                 continue
-        elif text[match.start()] == "." and _is_abbreviation(text, match.start()):
+        elif text[match.start()] == "." and _is_abbreviation(text, match.start(), match.end()):
             continue
         if match.end() < len(text):
             starts.append(match.end())
@@ -168,13 +175,16 @@ def _opens_sentence(char: str) -> bool:
     return char.isdecimal() or (char.isalpha() and not char.islower()) or ord(char) in _GEORGIAN
 
 
-def _is_abbreviation(text: str, dot: int) -> bool:
+def _is_abbreviation(text: str, dot: int, stop: int) -> bool:
+    """Whether the full stop at `dot` belongs to an abbreviation; the text goes on at `stop`."""
     word = _LAST_WORD.search(text, max(0, dot - 12), dot)
     if word is None:
         return False
     name = word.group().lower()
     if len(name) == 1:
         return name.isalpha() and unicodedata.category(name) != "Lo"  # an initial; a whole word in other scripts
+    if name in _CITED and word.group()[0].isupper() and _CITATION_GOES_ON.match(text, stop):
+        return True
     return name in _ABBREVIATIONS or (name in _ABBREVIATIONS_ABROAD and not word.group().isupper())
 
 
