@@ -24,6 +24,10 @@ from engine.text.spans import Span
 from engine.words.languages import UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]|(?P<paragraph>\n\s*\n)")
+_MARKUP = re.compile(  # of headings, rules below heads of tables, and borders of tables
+    r"^[ \t]*(?:#{1,6}[ \t]+|\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$|\|[ \t]*)|[ \t]*\|[ \t]*$", re.MULTILINE
+)
+_EMPHASIS = re.compile(r"\*\*(?=\w)|(?<=\w)\*\*")
 _WITH_SPACE = re.compile(r"\s*\S+\s*")
 _LEAST_COMMON = 0.5  # of the words of a section that has moved
 _ISLAND, _LEAST_AROUND = 2, 3  # so few equal words between two changes of so many words count as changed
@@ -254,7 +258,7 @@ def runs_of(changes: Changes, section: int, own: Sequence[Change]) -> Iterator[R
             (Style.INSERTED, changes.target, change.target),
         ):
             if span.start < span.stop:
-                yield Run(" ".join(document.text[span.start : span.stop].split()), style)
+                yield Run(" ".join(_prose(document.text[span.start : span.stop]).split()), style)
         if (
             change.target.start == change.target.stop
             and changes.query.text[change.query.stop : change.query.stop + 1].isspace()
@@ -264,9 +268,15 @@ def runs_of(changes: Changes, section: int, own: Sequence[Change]) -> Iterator[R
     yield Run(_around(text[last : whole.stop], is_first=False, is_last=True))
 
 
+def _prose(text: str) -> str:
+    """A text without signs of Markdown for headings, tables and emphasis; a text of signs alone stays."""
+    prose = _EMPHASIS.sub("", _MARKUP.sub("", text))
+    return prose if prose.strip() else text
+
+
 def _around(text: str, *, is_first: bool, is_last: bool) -> str:
     """Unchanged text as its words that are next to a change."""
-    words = text.split()
+    words = _prose(text).split()
     head, tail = [] if is_first else words[:_CONTEXT], [] if is_last else words[-_CONTEXT:]
     is_whole = len(words) <= len(head) + len(tail)
     shown = " ".join(words) if is_whole else " … ".join((" ".join(head), " ".join(tail))).strip()

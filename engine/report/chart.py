@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from engine.report.contract import place_of, result_dict
@@ -162,7 +161,7 @@ def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, lowest: _Lowes
         section_label(hit.document, best.target_section),
         pages_label(place_of(hit.document, quote.span)),
         quote,
-        tuple(part.term for part in islice(quotes.listed(best.terms), N_WORDS)),
+        tuple(part.term for part in quotes.listed(best.terms)[:N_WORDS]),
         best.parts[0].similarity if best.parts else None,
     )
 

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from engine.references.extraction import common_references
 from engine.report.quotes import Quote, Quotes
 from engine.report.shares import SectionShares, kinds_of, section_shares
 from engine.result import N_MATCHES
-from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
+from engine.scoring.breakdown import ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind
@@ -168,8 +167,7 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionK
         "has_vectors": hit.has_vectors,
         "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},
         "words": [
-            {"term": term.term, "contribution": term.contribution}
-            for term in islice(quotes.listed(hit.breakdown.terms), N_TERMS)
+            {"term": term.term, "contribution": term.contribution} for term in quotes.listed(hit.breakdown.terms)
         ],
         "references": _references(query, hit.document),
         "n_pairs": hit.breakdown.n_pairs,
@@ -334,7 +332,7 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best:
         similarity=None if strongest is None else strongest.similarity,
         threshold=None if strongest is None else strongest.threshold,
     )
-    terms = list(quotes.listed(pair.terms))
+    terms = quotes.listed(pair.terms)
     return part | {
         "query_section": _section(query, pair.query_section),
         "target_section": _section(hit.document, pair.target_section),

@@ -12,27 +12,29 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.result import Hit, shown_spans
-from engine.scoring.breakdown import SectionPair, TermPart, term_columns
+from engine.scoring.breakdown import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.common_sentences import StockSentence
-from engine.words.function_words import content_of, is_listed
+from engine.words.function_words import content_of, content_words, has_number, is_listed
 from engine.words.places import Sentences, TermPlaces
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _OF_STOCK = 0.1  # what a stock sentence is worth
+_SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+)\s+)+")
 _LEAD = 24  # characters before the first mark of a line that is cut
 
 
@@ -85,7 +87,7 @@ def window(text: str, marks: Sequence[Span], most: int) -> tuple[str, tuple[Span
     best = max(fits, key=lambda own: sum(mark.stop - mark.start for mark in own), default=[])
     start, first, last = 0, best[0].start if best else 0, best[-1].stop if best else 0
     if last > room:
-        earliest = max(0, first - _LEAD, last - room)
+        earliest = max(0, min(first - _LEAD, len(text) - room), last - room)
         blank = text.find(" ", max(0, earliest - 1), first)
         start = blank + 1 if blank >= 0 else first
     stop = start + room
@@ -159,9 +161,24 @@ class Quotes:
         mine, theirs = (section.places_of(terms) for section in self._sections(pair))
         return mine, theirs
 
-    def listed(self, terms: Iterable[TermPart]) -> Iterator[TermPart]:
-        """The terms that show by themselves why two texts match."""
-        return (term for term in terms if is_listed(term.term, self._language))
+    def listed(self, terms: Iterable[TermPart]) -> list[TermPart]:
+        """The strongest terms that show by themselves why two texts match, at most `N_TERMS`.
+
+        Of a word and a pair with it, one is listed: the pair if it adds at least half as much. Terms with a bare
+        number, as of a drawing or a citation, are last, and only with a word that no other has.
+        """
+        readable = (term for term in terms if is_listed(term.term, self._language))
+        found = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
+        chosen: list[TermPart] = []
+        seen: set[str | int] = set()
+        for term, words in sorted(found, key=lambda one: has_number(one[0].term)):
+            in_pair = any(
+                words < both and 2 * pair.contribution >= term.contribution and not both & seen for pair, both in found
+            )
+            if not words & seen and not in_pair:
+                chosen.append(term)
+                seen |= words
+        return chosen[:N_TERMS]
 
     def _sections(self, pair: SectionPair) -> tuple[_Section, _Section]:
         mine, theirs = self._sides
@@ -174,7 +191,7 @@ class Quotes:
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])
-        return _on_one_line(text, _shortened(text, side.span(at), marks), marks)
+        return _on_one_line(text, _without_signs(text, _shortened(text, side.span(at), marks)), marks)
 
     def _marks(self, text: str, places: NDArray[np.int32]) -> list[list[int]]:
         """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
@@ -338,6 +355,12 @@ def _shortened(text: str, sentence: Span, marks: Sequence[Sequence[int]]) -> Spa
     while stop < sentence.stop and stop > max([start + 1, *fits]) and not text[stop].isspace():
         stop -= 1
     return Span(start, stop)
+
+
+def _without_signs(text: str, span: Span) -> Span:
+    """A span without signs of headings, lists and quotations of Markdown at its begin."""
+    signs = _SIGNS.match(text, span.start, span.stop)
+    return Span(signs.end(), span.stop) if signs and signs.end() < span.stop else span
 
 
 def _on_one_line(text: str, span: Span, marks: Sequence[Sequence[int]]) -> Quote:

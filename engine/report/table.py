@@ -43,8 +43,8 @@ _LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its
 _NOTHING = "nothing to compare: the section has no content words"
 NO_FLOOR_OF_SECTIONS = "what unrelated documents contain of a section is not known"
 _NO_BACKGROUND = (
-    "without an index there are no thresholds: the score is high for any two",
-    "texts, and serves to order the parts below; --index INDEX takes some",
+    "without an index there are no thresholds: the score is high for any two texts, and serves to order the parts "
+    "below; --index INDEX takes some"
 )
 
 
@@ -91,8 +91,19 @@ def _head(result: Result, width: int) -> list[Line]:
     notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts, floor_note(result)]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
+    return _title_and_notes(result, notes, width)
+
+
+def _title_and_notes(result: Result, notes: Sequence[str], width: int) -> list[Line]:
     title = line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE))
-    return [cut(title, width), *(cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes)]
+    return [cut(title, width), *(part for note in notes for part in _note(note, width, 7))]
+
+
+def _note(text: str, width: int, indent: int = _INDENT, style: Style = Style.FAINT) -> list[Line]:
+    """A note on as many lines as it needs."""
+    return [
+        line(Run(" " * indent + part, style)) for part in textwrap.wrap(safe(text), max(_LEAST_TITLE, width - indent))
+    ]
 
 
 def undated_note(result: Result) -> str:
@@ -168,9 +179,8 @@ def title_line(hit: Mapping[str, Any], width: int) -> list[Line]:
 
 
 def _summary(hit: Mapping[str, Any], width: int) -> list[Line]:
-    room = max(_LEAST_TITLE, width - _INDENT)
     notes = [summary(hit), *reference_notes(hit)]
-    return [line(" " * _INDENT, text) for note in notes for text in textwrap.wrap(safe(note), room)]
+    return [part for note in notes for part in _note(note, width, style=Style.PLAIN)]
 
 
 def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:
@@ -191,9 +201,9 @@ def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand:
     coverage = Coverage(hit["coverage"]["tokens_read"], hit["coverage"]["tokens_total"])
     if not hit["has_vectors"]:
         if is_on_demand:
-            lines.append(cut(line(margin, "scored by words alone: it has no vectors yet"), width))
+            lines += _note("scored by words alone: it has no vectors yet", width, style=Style.PLAIN)
     elif coverage.tokens_read != coverage.tokens_total:
-        lines.append(cut(line(margin, f"of the document {coverage_note(coverage)}"), width))
+        lines += _note(f"of the document {coverage_note(coverage)}", width, style=Style.PLAIN)
     return [*lines, *_model_lines(hit, n_pairs, width)]
 
 
@@ -203,7 +213,7 @@ def _model_lines(hit: Mapping[str, Any], n_pairs: int, width: int) -> list[Line]
         return []
     margin = " " * _INDENT
     note = f"by the model alone ({model['encoder']}): {model['total']:.4f} over all section pairs"
-    lines = [cut(line(margin, Run(note, Style.FAINT)), width)]
+    lines = _note(note, width)
     sections = model["query_sections"], model["target_sections"]
     for pair in strongest(np.array(model["pairs"]), n_pairs):
         head = line(margin, Run(f"{pair.value:.4f}", Style.NUMBER), "  ")
@@ -269,9 +279,9 @@ def _comparison(result: Result, n_pairs: int, width: int) -> list[Line]:
         note = f", with thresholds and word statistics of {result.background}"
         lines.append((*score, Run(note, Style.FAINT)))
         reach = "are not known" if result.floor is None else f"reach {result.floor.p99:.2f}"
-        lines.append(line(Run(f"     scores of unrelated documents {reach}", Style.FAINT)))
+        lines += _note(f"scores of unrelated documents {reach}", width)
     else:
-        lines += [score, *(line(Run(f"     {note}", Style.FAINT)) for note in _NO_BACKGROUND)]
+        lines += [score, *_note(_NO_BACKGROUND, width)]
     if not hit.pairs:
         lines.append(line("     no passage and no word matches"))
     (values,) = hit_dicts(result, n_pairs=n_pairs)
@@ -296,8 +306,7 @@ def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
     notes.append(NO_FLOOR_OF_SECTIONS)
-    lines = [cut(line(Run("query  ", Style.FAINT), Run(result.query.title, Style.TITLE)), width)]
-    lines += [cut(line(Run(f"       {note}", Style.FAINT)), width) for note in notes]
+    lines = _title_and_notes(result, notes, width)
     is_on_demand = result.encoding is not None
     for number, values in enumerate(sections, start=1):
         lines += [(), *_novelty_section(number, values, n_pairs, width, is_on_demand=is_on_demand)]
@@ -315,9 +324,9 @@ def _novelty_section(
     )
     lines = [cut(head, width)]
     if values["novelty"] is None:
-        return [*lines, cut(line(Run(f"     {_NOTHING}", Style.FAINT)), width)]
+        return [*lines, *_note(_NOTHING, width)]
     if hit is None:
-        return [*lines, cut(line(Run("     no document shares anything with it", Style.FAINT)), width)]
+        return [*lines, *_note("no document shares anything with it", width)]
     best = line("     ", Run(f"{hit['score']:.4f}", Style.NUMBER), "  is in ", Run(hit["title"], Style.TITLE))
     lines.append(cut((*best, *line(Run(f"  {hit['id']}", Style.FAINT))), width))
     return [*lines, *hit_lines(hit, n_pairs, width, is_on_demand=is_on_demand)]

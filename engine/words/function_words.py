@@ -14,6 +14,7 @@ import stop_words
 
 from engine.text.spans import Span
 from engine.words.languages import UNSPACED, normal_form, stop_words_of
+from engine.words.segmenter import segmenter_of
 
 _ENGLISH = """
 about above according accordingly across after afterwards again against ago al all almost along already also although
@@ -93,7 +94,7 @@ def is_function_word(word: str, language: str) -> bool:
 
 def is_content_word(word: str, language: str) -> bool:
     """Whether a word can show why two texts match: no word of grammar, and no bare number but a year."""
-    if _BARE_NUMBER.fullmatch(word) and not _FIRST_YEAR <= int(word) <= _LAST_YEAR:
+    if _is_bare_number(word):
         return False
     if len(word) < _FEWEST_SYLLABIC and _SYLLABIC_WORD.fullmatch(word):
         return False
@@ -112,11 +113,31 @@ def content_of(text: str, language: str) -> Span | None:
 
 @lru_cache(maxsize=1 << 16)
 def is_listed(term: str, language: str) -> bool:
-    """Whether a term can be read by itself: it has a content word, and is not a half of one in an unspaced script."""
+    """Whether a term can be read by itself: with a content word, without words of grammar, and no half of a word."""
     content = content_of(term, language)
     if content is None or _SYLLABIC_WORD.search(term):
         return False
-    return content.stop - content.start > 1 or not _UNSPACED_CHARACTER.search(term)
+    if _UNSPACED_CHARACTER.search(term):
+        return content.stop - content.start > 1
+    return not any(is_function_word(word, language) for word in _WORD.findall(term))
+
+
+@lru_cache(maxsize=1 << 16)
+def content_words(term: str, language: str) -> frozenset[str | int]:
+    """Keys of the content words of a term, the same for all forms of a word; in a script without spaces, the term."""
+    if _UNSPACED_CHARACTER.search(term):
+        return frozenset([term])
+    words = (word for word in _WORD.findall(term) if is_content_word(word, language))
+    return frozenset(segmenter_of(language).segment(" ".join(words)).words.tolist())
+
+
+def has_number(term: str) -> bool:
+    """Whether a bare number that is no year is a word of a term."""
+    return any(_is_bare_number(word) for word in _WORD.findall(term))
+
+
+def _is_bare_number(word: str) -> bool:
+    return _BARE_NUMBER.fullmatch(word) is not None and not _FIRST_YEAR <= int(word) <= _LAST_YEAR
 
 
 def _core(word: re.Match[str]) -> Span:

@@ -90,6 +90,20 @@ def test_the_table_shows_each_change_with_signs_and_styles(width: int) -> None:
     assert {Style.DELETED, Style.INSERTED} <= styles.keys()
 
 
+@pytest.mark.parametrize(
+    ("deleted", "shown"),
+    [
+        ("## Head\n\nThe **only** court is here.", "[-Head The only court is here.-]"),
+        ("| Name | Sum |\n| :--- | ---: |\n| rent | 20 |", "[-Name | Sum rent | 20-]"),
+        ("####", "[-####-]"),
+        ("a ** b || c # d", "[-a ** b || c # d-]"),
+    ],
+)
+def test_changes_are_shown_without_signs_of_markdown(deleted: str, shown: str) -> None:
+    old, new = (make_document(name, f"{PRICE}\n\n{body}{LAW}") for name, body in (("a", f"{deleted}\n\n"), ("b", "")))
+    assert shown in " ".join(plain(changes_lines(changes(old, new), width=200)).split())
+
+
 def test_the_page_has_deletions_and_insertions() -> None:
     old, new = (
         make_document(name, [("Price", PRICE + last)]) for name, last in (("a", "It <b>ends</b>."), ("b", "It stops."))

@@ -13,8 +13,10 @@ import pytest
 
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
+from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
 from engine.scoring.floor import Floor
 from engine.text.document import Document
+from engine.text.spans import Span
 from engine.text.units import Unit, divide_by
 from indexer.building.builder import build
 from tests.fakes import make_document
@@ -64,6 +66,18 @@ def test_a_cell_that_does_not_stand_out_from_unrelated_documents_is_empty(chart:
         floor = Floor(0.0, 0.0, share * at_the_floor)
         found = claim_chart(replace(chart.result, floor=floor), (0,))
         assert (found.rows[0].cells[0] is not None) == is_shown
+
+
+@pytest.mark.parametrize(("share", "has_passage", "is_shown"), [(0.26, 0, True), (0.24, 0, False), (0.01, 1, True)])
+def test_without_a_floor_a_cell_has_a_passage_or_half_of_an_even_share(
+    chart: Chart, share: float, has_passage: int, is_shown: bool
+) -> None:
+    passage = ChunkPart(Span(0, 10), Span(0, 10), 0.9, 0.8, 1.0, 0.01)
+    pairs = (SectionPair(0, 0, 1 - share, ()), SectionPair(1, 0, share, (passage,) * has_passage))
+    hit = replace(chart.result.hits[0], score=1.0, breakdown=Breakdown(pairs, (), {}))
+    found = claim_chart(replace(chart.result, hits=(hit,)), (0, 1))
+    assert [row.cells[0] is not None for row in found.rows] == [True, is_shown]
+    assert chart.result.floor is None and "half of an even share" in found.rule
 
 
 def test_a_row_has_the_whole_claim_and_a_cancelled_one_is_empty(chart: Chart) -> None:

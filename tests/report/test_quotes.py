@@ -18,6 +18,7 @@ from engine.report.page import result_html, result_page
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
 from engine.report.table import result_table
 from engine.result import Hit
+from engine.scoring.breakdown import TermPart
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span
@@ -175,7 +176,31 @@ def test_bare_numbers_and_function_words_are_not_listed() -> None:
     result = compare_alone(make_document("q", text), make_document("t", text), FakeEncoder())
     (values,) = result_dict(result)["hits"]
     terms = {word["term"] for part in [values, *values["parts"]] for word in part["words"]}
-    assert {"pump", "1998", "pump 602"} <= terms and not terms & {"602", "604", "602 see", "see", "see 604"}
+    assert {"pump", "1998"} <= terms and not terms & {"602", "604", "602 see", "see", "see 604", "pump 602"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "listed"),
+    [
+        ({"clients": 3, "other client": 2, "clients may": 1}, ["clients"]),
+        ({"disk": 3, "hard": 3, "hard disk": 2, "disks spin": 1}, ["hard disk"]),
+        ({"heron": 9, "herons hunt": 1, "trout": 1}, ["heron", "trout"]),
+        ({"section 302": 9, "pump 12": 8, "pump": 2, "1998": 1}, ["pump", "1998", "section 302"]),
+        ({"业主": 3, "业主大会": 2}, ["业主", "业主大会"]),
+    ],
+)
+def test_of_terms_with_a_common_word_one_is_listed_and_none_with_a_numeral_leads(
+    terms: dict[str, float], listed: list[str]
+) -> None:
+    document, hit, _ = compared("Herons hunt.", "Herons hunt.")
+    parts = [TermPart(term, value) for term, value in terms.items()]
+    assert [part.term for part in Quotes(document, hit, "english").listed(parts)] == listed
+
+
+@pytest.mark.parametrize("signs", ["## ", "- ", "> * ", "• "])
+def test_signs_of_headings_and_lists_are_no_part_of_a_quote(signs: str) -> None:
+    ((query, _),) = quotes_of(f"{signs}The heron waits at the weir.", "A heron waits at a weir.", "english")
+    assert query.marked("[", "]") == "The [heron waits] at the [weir]."
 
 
 def test_without_shared_words_the_sentences_behind_the_headings_are_shown() -> None:
@@ -195,6 +220,7 @@ def test_a_line_is_cut_around_its_marks(first: int, n_words: int, most: int) -> 
     assert len(line) <= most
     assert line[kept.start : kept.stop] == text[mark.start : mark.stop]
     assert squeezed(line.strip("…")) in squeezed(text)
+    assert len(line) > most - len("word word ")  # no room is left where there is text
 
 
 def test_a_long_claim_is_quoted_by_clause() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from engine.comparison import compare_alone
 from engine.report.lines import SHADES, columns
-from engine.report.table import coverage_note, encoding_lines, matrix_lines, matrix_table, shade_bounds
+from engine.report.table import coverage_note, encoding_lines, matrix_lines, matrix_table, result_table, shade_bounds
 from engine.result import Encoding
+from engine.scoring.floor import Floor
 from engine.text.spans import Coverage
 from engine.views import SectionMatrix
-from tests.fakes import make_document
+from tests.fakes import FakeEncoder, make_document
 
 NOW = Encoding(
     n_missing=0,
@@ -104,3 +108,21 @@ def test_shades_are_equal_steps_and_cells_have_their_style() -> None:
 def test_documents_without_vectors_have_no_cosines() -> None:
     matrix = SectionMatrix(make_document("q", "fox"), make_document("t", "dog"), np.zeros((0, 0), np.float32))
     assert matrix_table(matrix, width=80) == "no cosines of sections: the documents have no vectors"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
+    compared = compare_alone(make_document("q", "A heron waits."), make_document("t", "A heron hunts."), FakeEncoder())
+    found = replace(compared, background=None, floor=Floor(0.1, 0.2, 0.3), encoding=NOW)
+    notes = [
+        (
+            compared,
+            "the score is high for any two texts, and serves to order the parts below; --index INDEX takes some",
+        ),
+        (found, "1 searched, certified"),
+        (found, "unrelated documents of this index reach 0.30; 1 of 1 hits shown are above"),
+        (found, "5 of 5 candidates encoded, 2 of them now"),
+    ]
+    for result, note in notes:
+        table = result_table(result, width=width)
+        assert note in " ".join(table.split()) and max(map(columns, table.splitlines())) <= width
