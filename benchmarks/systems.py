@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.files import resolve_backbone
+from engine.encoders.files import CARD_FILE, resolve_backbone
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer.training.record import CARD_FILE
 
 if TYPE_CHECKING:
     from engine.index import Index

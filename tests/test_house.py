@@ -81,7 +81,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     ("benchmarks", "max_lines"),
     [
         (False, 44_000),
-        (True, 6_540),
+        (True, 6_550),
     ],
     ids=["product", "benchmarks"],
 )

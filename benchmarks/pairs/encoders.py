@@ -22,7 +22,7 @@ from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings, encoder_label
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.encoders.files import parse_json, resolve_backbone, weights_sha256
+from engine.encoders.files import CARD_FILE, parse_json, resolve_backbone, weights_sha256
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
@@ -37,7 +37,6 @@ from engine.training.selection import RandomRuns, spread_chunks
 from engine.training.task import Task
 from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, LabelledPair, TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
-from indexer.training.record import CARD_FILE
 from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, starting_encoder
 
 Objectives: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings

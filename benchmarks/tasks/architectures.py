@@ -16,9 +16,8 @@ from benchmarks.quick import sized_part
 from benchmarks.runs import Run
 from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, WORDS, ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.retrieval import measure, open_trial, prepared_systems
-from engine.encoders.files import MINILM_NAME
+from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import load_trainable
-from indexer.training.record import CARD_FILE
 
 SYSTEMS = (DOCUMENT, EVIDENCE, WORDS, *LEXICAL)
 N_DOCUMENTS, N_WORDS = 240, 1000  # of a part

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 CONFIG_FILE = "longmatch.json"
-_CARD_FILE = "README.md"
+CARD_FILE = "README.md"
 _LARGEST_FILE = 64 << 20
 _LARGEST_NUMBER = 1_000_000  # far above any size of a model, and small enough to be multiplied
 
@@ -37,7 +37,7 @@ def write_description(folder: Path, values: Mapping[str, str | int | float | boo
         card: its text, without front matter.
     """
     (folder / CONFIG_FILE).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    (folder / _CARD_FILE).write_text(_FRONT_MATTER + card, encoding="utf-8")
+    (folder / CARD_FILE).write_text(_FRONT_MATTER + card, encoding="utf-8")
 
 
 _FRONT_MATTER = """---

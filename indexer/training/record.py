@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.encoders.files import MINILM_NAME
+from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.errors import TrainingError
 from engine.store.durable import write_durably
 from engine.training.corpus import TrainingCorpus
@@ -18,7 +18,6 @@ from indexer.origin import Machine, describe_origin
 from indexer.training.recipe import Recipe, Setting, settings_of, shown
 from indexer.training.start import StartingEncoder
 
-CARD_FILE = "README.md"
 CHANGES = "changed on the way"  # the setting that lists the settings changed when a run was resumed
 
 

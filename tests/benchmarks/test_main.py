@@ -36,6 +36,14 @@ def test_help_has_a_line_for_each_program_and_imports_none() -> None:
     assert set(STUDIES.modules) <= {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
 
 
+def test_records_are_written_and_drawn_without_the_store() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('faiss', 'openvino', 'sqlalchemy'))); "
+        "import benchmarks.program, benchmarks.tables.pivot"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_quick_part_of_every_program_is_run_by_its_tests() -> None:
     texts = [path.read_text() for path in Path(__file__).parent.rglob("test_*.py")]
     for group in (TASKS, STUDIES):

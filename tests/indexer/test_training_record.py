@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import metadata_load
 
+from engine.encoders.files import CARD_FILE
 from engine.errors import TrainingError
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.history import History, Row, rows_of, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, TrainerSettings
 from indexer.training.recipe import Negatives, PairsObjective, Recipe, SectionsObjective, settings_of, shown
 from indexer.training.record import (
-    CARD_FILE,
     CHANGES,
     RECIPE_FILE,
     CorpusSummary,
