@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.errors import DocumentError
 from engine.readers import jsonl
+from engine.readers.fields import Fields
 from engine.text.document import Document, text_id, text_title
 from engine.text.segmentation import divide
 
@@ -33,9 +34,9 @@ class Columns:
     title: str | None = None  # usually "title"
 
     @property
-    def fields(self) -> jsonl.Fields:
+    def fields(self) -> Fields:
         """The same names for the records of files."""
-        return jsonl.Fields(self.text, self.title, self.id)
+        return Fields(self.text, self.title, self.id)
 
     def missing(self, names: list[str]) -> str | None:
         """The problem of a record or table with these field names; None if no needed field is missing."""

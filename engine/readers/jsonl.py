@@ -25,12 +25,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.fields import USUAL, Fields
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import IDS, TEXT_FIELDS, id_of, text_of, texts_of, title_of, usual_names
 from engine.readers.running_text import running_text
@@ -51,35 +51,6 @@ _BUFFER_BYTES = 2**20
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
 _MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
 _LARGEST_INT = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of a record that hold text, title and id; None is the usual name."""
-
-    text: str | None = None
-    title: str | None = None
-    id: str | None = None
-
-    def named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The record with these fields under the usual names.
-
-        Raises:
-            DocumentError: it has no such field.
-        """
-        names = {"text": self.text, "title": self.title, "id": self.id}
-        for usual, name in names.items():
-            if name is None:
-                continue
-            if name not in record:
-                found = ", ".join(map(str, [*record][:20])) or "none"
-                raise DocumentError(f'it has no field "{name}"; its fields are {found}')
-            others = ("sections",) if usual == "text" else ("_id",) if usual == "id" else ()
-            record = {key: value for key, value in record.items() if key not in (name, *others)} | {usual: record[name]}
-        return record
-
-
-USUAL = Fields()
 
 
 def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Document | Iterator[Document | Unreadable]:

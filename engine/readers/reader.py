@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.errors import DocumentError
-from engine.readers import jsonl, text
 from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
+from engine.readers.fields import USUAL, Fields
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, Unreadable, without_gz
 
@@ -37,20 +37,20 @@ class Format:
 def _named(module: str, function: str = "read") -> Callable[..., Any]:
     """A function of a format's module, which is imported when the function is first called."""
 
-    def call(*arguments: Any) -> Any:  # noqa: ANN401
-        return getattr(import_module(f"engine.readers.{module}"), function)(*arguments)
+    def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        return getattr(import_module(f"engine.readers.{module}"), function)(*arguments, **options)
 
     return call
 
 
-_TEXT = Format("plain text", text.read)
+_TEXT = Format("plain text", _named("text"))
 _MARKDOWN = Format("Markdown", _named("markdown"))
 _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
 _SOURCE = Format("LaTeX source", _named("latex_archive"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
-_JSON = Format("JSON", jsonl.read)
+_JSON = Format("JSON", _named("jsonl"))
 _LINES = Format("JSON lines", None)
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -98,7 +98,7 @@ def holds_document(path: Path) -> bool:
     return form is not None and (form is not _SOURCE or _named("latex_archive", "holds_source")(path))
 
 
-def read_file(path: Path, doc_id: str | None = None, fields: jsonl.Fields = jsonl.USUAL) -> Results:
+def read_file(path: Path, doc_id: str | None = None, fields: Fields = USUAL) -> Results:
     """Read the document, or the documents, of a file.
 
     Never raises for a bad or missing file: it yields `Unreadable` for a document that cannot be read.
@@ -130,7 +130,7 @@ def read_document(path: str | Path, doc_id: str | None = None) -> Document:
 
 def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
     """Like `read_file`, for bytes in memory; the suffix of `name` determines the format ("stdin.txt")."""
-    yield from _read(io.BytesIO(data), name, doc_id, jsonl.USUAL)
+    yield from _read(io.BytesIO(data), name, doc_id, USUAL)
 
 
 def included_files(path: Path) -> Iterable[Path]:
@@ -142,9 +142,7 @@ def included_files(path: Path) -> Iterable[Path]:
     return form.includes(path) if form is not None and form.includes is not None else ()
 
 
-def _read(
-    stream: BinaryIO, source: str, doc_id: str | None, fields: jsonl.Fields, *, is_in_folder: bool = False
-) -> Results:
+def _read(stream: BinaryIO, source: str, doc_id: str | None, fields: Fields, *, is_in_folder: bool = False) -> Results:
     doc_id = doc_id or _default_id(source)
     form = _format_of(source)
     if form is None:
@@ -161,14 +159,12 @@ def _read(
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", doc_id)
 
 
-def _read_as(
-    form: Format, stream: BinaryIO, source: str, doc_id: str, fields: jsonl.Fields, is_in_folder: bool
-) -> Results:
+def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, fields: Fields, is_in_folder: bool) -> Results:
     read = form.read_in_folder if is_in_folder and form.read_in_folder is not None else form.read
     if read is None:
-        yield from jsonl.stream(stream, source, fields)
+        yield from _named("jsonl", "stream")(stream, source, fields)
     elif form is _JSON:
-        yield from _read_one(form, partial(jsonl.read, fields=fields), stream, source, doc_id)
+        yield from _read_one(form, partial(_named("jsonl"), fields=fields), stream, source, doc_id)
     else:
         yield from _read_one(form, read, stream, source, doc_id)
 

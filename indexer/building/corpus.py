@@ -16,6 +16,7 @@ from pathlib import Path
 
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, holds_document, jsonl
+from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.text.document import Document
@@ -70,7 +71,7 @@ class CorpusFiles:
     unsupported: Mapping[str, int]  # other files of the folders by suffix, the most frequent suffix first
     latex_parts: Sequence[Path] = ()  # parts, figures and drafts in the folders of LaTeX documents
     reads_stdin: bool = False
-    fields: jsonl.Fields = jsonl.USUAL  # of records
+    fields: Fields = USUAL  # of records
 
     def named(self, ids: FileIds | None = None) -> list[tuple[Path, str]]:
         """Absolute path and doc_id of each readable file, sorted by doc_id; see `indexer.building.doc_ids`.
@@ -87,7 +88,7 @@ class CorpusFiles:
         return len(self.roots) if is_counted else None
 
 
-def list_corpus(paths: Sequence[str], fields: jsonl.Fields = jsonl.USUAL) -> CorpusFiles:
+def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     """Find the files of a corpus.
 
     Args:

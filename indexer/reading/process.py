@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
-from engine.readers import Unreadable
+from engine.readers import Unreadable, jsonl, text  # noqa: F401 - most documents need them; loaded before limits apply
 from engine.text.document import Document
 from indexer.reading.reader import ALL_SENT, END, FAILED, FILE_END, OUT_OF_MEMORY, READY, RETIRED
 from indexer.reading.requests import Batch, pack, results_of, unpack_requests

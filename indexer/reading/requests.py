@@ -14,7 +14,8 @@ from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from engine.readers import FORMATS, Unreadable, jsonl, read_file
+from engine.readers import FORMATS, Unreadable, read_file
+from engine.readers.fields import USUAL, Fields
 from engine.text.document import Document, without_gz
 from engine.text.spans import Section
 
@@ -31,7 +32,7 @@ class Request:
     line: bytes | None = None  # read instead of the file
     n_skipped: int = 0  # results of a file of JSON lines that are not wanted again
     is_unbatched: bool = False  # whether each result is sent alone
-    fields: jsonl.Fields = jsonl.USUAL  # of records
+    fields: Fields = USUAL  # of records
 
 
 def is_json_lines(source: str) -> bool:
@@ -55,6 +56,8 @@ def results_of(
         before_long_line: called before a long line of a file of JSON lines is parsed.
     """
     if request.line is not None:
+        from engine.readers import jsonl
+
         yield from jsonl.stream(io.BytesIO(request.line), request.source, request.fields)
     elif is_json_lines(request.source):
         yield from _results_of_lines(request, before_long_line)
@@ -78,6 +81,8 @@ class _Lines(io.BufferedReader):
 
 
 def _results_of_lines(request: Request, before_long_line: Callable[[], None]) -> Iterator[Document | Unreadable | int]:
+    from engine.readers import jsonl
+
     source, n_lines = request.source, 0
     try:
         with ExitStack() as files:
@@ -180,7 +185,7 @@ def unpack_requests(message: bytes) -> list[Request]:
             None if line is None else line.encode(_ONE_TO_ONE),
             n_skipped,
             is_unbatched,
-            jsonl.Fields(*names),
+            Fields(*names),
         )
         for source, doc_id, line, n_skipped, is_unbatched, names in json.loads(message)
     ]

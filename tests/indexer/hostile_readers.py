@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.readers import Unreadable, jsonl, reader, text
+from engine.readers.fields import Fields
 from engine.text.document import Document
 from indexer.reading import process as reading_process
 
@@ -112,7 +113,7 @@ FORMATS = MappingProxyType(dict(reader.FORMATS) | {suffix: reader.Format(suffix,
 _read_line = jsonl._read_line
 
 
-def _read_harmful_line(line: bytes, place: str, fields: jsonl.Fields) -> Document | Unreadable:
+def _read_harmful_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable:
     for suffix, harm in HARM.items():
         if (MARK + suffix).encode() in line:
             harm()

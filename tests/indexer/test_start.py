@@ -22,7 +22,9 @@ watched -= {name for name, module in sys.modules.items() if module is None}
 for arguments in map(ast.literal_eval, sys.argv[1:]):
     main(arguments, standalone_mode=False)
     print("imported:", *sorted(watched & set(sys.modules)))
+print("modules:", sum(name.partition(".")[0] in ("engine", "indexer", "longmatch") for name in sys.modules))
 """
+MOST_MODULES = 90  # of this project, loaded by a query by words
 SEARCHING = {"numpy", "openvino", "engine.search", "engine.index"}
 
 
@@ -71,6 +73,8 @@ def test_an_index_of_words_alone_is_built_and_searched_without_faiss_and_torch(t
     commands = ["index", "fox.lm", "fox.txt", "--encode", "none"], ["query", "fox.lm", "--text", "dog"]
     _, (_, imported) = run(tmp_path, *commands, absent=("faiss", "torch"))
     assert {"ray", "engine.gpu", "scipy"}.isdisjoint(imported)
+    lines, _ = run(tmp_path, ["query", "fox.lm", "fox.txt"], absent=("faiss", "torch"))
+    assert int(lines[-1].removeprefix("modules:")) <= MOST_MODULES
 
 
 @pytest.mark.slow
