@@ -19,7 +19,8 @@ _SERIES = ("rfc", "pep", "eip", "erc", "bip")
 _OF_SERIES = re.compile(rf"(?:^|/)((?:{'|'.join(_SERIES)})[\s_-]*\d+)(?!\d)", re.IGNORECASE)
 _ARXIV_STEM = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?(?![\d.]*\d)")
 _ARXIV_IDS = ("arxiv", "arxiv_id", "arxivid")
-_AS_WRITTEN = ("doi", "number", "patent_number", "publication_number", "citation", "citations", "cite", "cites")
+_AS_WRITTEN = ("doi", "number", "patent_number", "publication_number")
+_OF_CASES = ("citation", "citations", "cite", "cites")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ def own_references(document: Document) -> dict[str, Kind]:
     texts += [f"arXiv:{value.lower().removeprefix('arxiv:')}" for key in _ARXIV_IDS for value in values.get(key, ())]
     texts += [f"arXiv:{match[0]}" for match in _ARXIV_STEM.finditer(stem)]
     texts += [value for key in _AS_WRITTEN for value in values.get(key, ())]
+    texts += [f"Case, {value}" for key in _OF_CASES for value in values.get(key, ())]  # "23 Or. 12" alone is unclear
     texts.append(stem if stem[:2] in ("US", "EP", "WO") else "")
     return {reference.name: reference.kind for text in texts for reference in _references(text, _EVERY_KIND)}
 

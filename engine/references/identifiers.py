@@ -41,7 +41,10 @@ _SERIES_FORM = re.compile(
 
 def _series(match: re.Match[str]) -> list[str]:
     series = match["series"].upper()
-    if series == "STD" and match[0][3:4] not in (" ", "-"):
+    is_military = match.string[match.start() - 1 : match.start()] == "-"  # or federal: "MIL-STD-498"
+    if series == "STD" and (match[0][3:4] not in (" ", "-") or is_military):
+        return []
+    if series == "PEP" and match[0][3:4].isdigit() and int(match["number"]) < 8:  # parts of a network
         return []
     is_many = match[0][3:4] == "s"
     numbers = [match["number"]]

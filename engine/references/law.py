@@ -21,6 +21,15 @@ _CASE = re.compile(
     r"(?=(?P<reporter>[A-Z][A-Za-z.'’&]{0,12}(?:[23](?:d|nd|rd)|[4-9]th)?(?:\s{1,2}(?:[A-Z&][A-Za-z.'’]{0,9}(?:[23]d|[4-9]th)?|[23](?:d|nd|rd)|[4-9]th)){0,4}?)"
     r"(?P<gap>,?\s{1,2}(?:\(\d{1,2}\s[A-Z][a-z]{2,6}\.?\)\s)?)(?P<at>at\s{1,2})?(?P<page>[1-9]\d{0,2},\d{3}|[1-9]\d{0,4})(?!\w))"
 )
+_PARTIES = re.compile(
+    r"(?:\bv\.?\s{1,2}[A-Z][^;()\[\]]{0,70}|\b(?:In re|Ex parte|Matter of)\s[^;()\[\]]{1,70}"
+    r"|\bCases?|\b(?:Act|Law|Treaty)\b[^;\[\]]{0,40}|\bPub\.\s?L\.[^;()\[\]]{1,20}|\bch\.\s\d{1,4})(?:,|\(|\(\d{4}\)|,?\")\s{0,2}$"
+)
+_YEAR = re.compile(r"(?:,\s{1,2}[^,;()\[\]]{1,25}){0,4}\s{0,2}[(\[](?:[^()\[\]]{0,40}\s)?(?:1[6-9]|20)\d\d[)\]]")
+_SIGNAL = re.compile(
+    r"\b(?:[Ss]ee(?:,? also|,? e\.g\.,)?|[Cc]f\.|[Aa]ccord|[Cc]iting|[Qq]uoting|[Cc]ompare|[Cc]ontra)\s{1,2}$"
+)
+_PIN = re.compile(r",\s{1,2}\d{1,5}(?!\w|[.,]?\d)")
 _FEDERAL_CODE = re.compile(
     r"\d(?<![\w.§$]\d)\d?\s{0,2}"
     r"(?:(?P<statute>U\.?\s?S\.?\s?C\.?(?:\s?[AS]\.?)?(?![a-z])|United States Code(?: Annotated)?)"
@@ -28,7 +37,7 @@ _FEDERAL_CODE = re.compile(
 )
 _SIGN = re.compile(r"§")
 _SHORT_CODE = re.compile(
-    r"(?:RCW|NRS|ORS|MCLA?|KRS|RSMo|HRS|ILCS|CPLR|SDCL|R\.C\.W\.|N\.R\.S\.|M\.C\.L\.|N\.J\.S\.A\.|K\.S\.A\.|A\.R\.S\."
+    r"(?:(?:RCW|NRS|ORS|MCLA?|KRS|RSMo|HRS|SDCL)(?=\s{1,2}\d{1,3}[A-Za-z]?[-–.:/]\d)|CPLR|ILCS|R\.C\.W\.|N\.R\.S\.|M\.C\.L\.|N\.J\.S\.A\.|K\.S\.A\.|A\.R\.S\."
     r"|C\.R\.S\.|O\.C\.G\.A\.|O\.R\.S\.|C\.P\.L\.R\.|U\.S\.S\.G\.|USSG|[A-Z][a-z]{1,4}\.\s?Stat\.)\s{1,2}(?=\d)"
 )
 _OF_TITLE = re.compile(
@@ -117,33 +126,53 @@ class _Code:
 
 def cases(text: str) -> Iterator[Reference]:
     """Places of cases in reporters, in the order of the text."""
+    places = [
+        (match, name)
+        for match in _CASE.finditer(text)
+        if (name := REPORTERS.get(normal(match["reporter"]))) is not None and 0 < int(match[0]) <= _MOST_VOLUMES
+    ]
+    is_of_law = any(_is_clear(match, name) for match, name in places)
     full: dict[tuple[str, str], set[str]] = {}
     before = None
-    for match in _CASE.finditer(text):
-        name = REPORTERS.get(normal(match["reporter"]))
-        if name is None or ("." not in match["reporter"] and len(match["reporter"]) == 1):
-            continue
-        volume, page, span = int(match[0]), match["page"].replace(",", ""), Span(match.start(), match.end("page"))
-        if volume > _MOST_VOLUMES:
-            continue
+    for match, name in places:
+        page, span = match["page"].replace(",", ""), Span(match.start(), match.end("page"))
         kind = Kind.STATUTE if name == "Stat." else Kind.REGULATION if name == "Fed. Reg." else Kind.CASE
+        known = full.setdefault((match[0].strip(), name), set())
         if match["at"]:
-            if len(names := full.get((match[0].strip(), name), set())) == 1:
-                yield Reference(kind, next(iter(names)), span)
+            if len(known) == 1:
+                yield Reference(kind, next(iter(known)), span)
             continue
         if match["gap"].startswith(","):
             continue
-        found = Reference(kind, place_in_reporter(volume, name, page), span)
-        full.setdefault((match[0].strip(), name), set()).add(found.name)
-        if (
-            before is not None
-            and _is_parallel(text[before.span.stop : span.start])
-            and before.kind is kind is Kind.CASE
-        ):
-            found = Reference(kind, found.name, span, parallel=before.name)
-        before = found
-        yield found
+        place = place_in_reporter(int(match[0]), name, page)
+        beside = before if before is not None and _is_parallel(text[before.span.stop : span.start]) else None
+        if not (_is_clear(match, name) or place in known or beside or _has_context(match, name, is_of_law)):
+            continue
+        known.add(place)
+        is_parallel = beside is not None and beside.kind is kind is Kind.CASE
+        before = Reference(kind, place, span, beside.name if beside is not None and is_parallel else "")
+        yield before
     yield from _by_year(text)
+
+
+def _is_clear(place: re.Match[str], name: str) -> bool:
+    """Whether a place can be nothing else; "2 OR 3", "14 VA 1" and "1 P. 48" stand in tables and formulas too."""
+    written = place["reporter"]
+    if written in ("US", "FR"):
+        return len(place["page"]) > 2
+    has_series = re.search(r"\d", written) is not None
+    return (has_series or written.count(".") > 1) and name != "A.D."
+
+
+def _has_context(place: re.Match[str], name: str, is_of_law: bool) -> bool:
+    """Whether parties, an act or a signal stand before a place, or a year or a page behind it."""
+    before = place.string[max(0, place.start() - _BEFORE) : place.start()]
+    if _PARTIES.search(before) or _YEAR.match(place.string, place.end("page")):
+        return True
+    is_usual = "." in name and re.sub(r"\s", "", place["reporter"]) == name.replace(" ", "")
+    return is_usual and (
+        is_of_law or _SIGNAL.search(before) is not None or bool(_PIN.match(place.string, place.end("page")))
+    )
 
 
 def _is_parallel(between: str) -> bool:

@@ -69,6 +69,26 @@ def test_short_forms_stand_for_what_the_text_cites(text: str, expected: list[str
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the value shown is stored as 01 23 OR 12 30, and (0 OR 1) AND (2 OR 3)", []),
+        ("SYST 500, 501, 502, 421 STAT 211, 212, 213", []),
+        ("3 14 VA 1 2 1 4 NB; COL=2 NEB 11.00%; MJ-1 VT 94.1; 1 P E T 70 .2; 1 P. 48.7", []),
+        ("(PT) 20 LA 5 vs PIT 2; 90 NJ 38 35; 8 NC 9 NC; 1029 NW 15 St., Miami; in 90 A.D. 60 years", []),
+        ("an Alfa Romeo 33 SC 12, 200 US 90 mm guns (2 Pet 1:19), and KRS 349 of 1999", []),
+        ("FED-STD-1016 and PEP2 PIN PEP2", []),
+        ("ORS 163.095; 225 ILCS 210", ["Or. Rev. Stat. § 163.095", "225 Ill. Comp. Stat. § 210"]),
+        ("Poe v. Doe, 23 Or. 12; later 23 Or 12", ["23 Or. 12", "23 Or. 12"]),
+        ("see 23 Or. 12; 24 Or. 12, 15; 25 OR 12 (1893)", ["23 Or. 12", "24 Or. 12", "25 Or. 12"]),
+        ("In 23 Or. 12 one reads 347 U.S. 483.", ["23 Or. 12", "347 U.S. 483"]),
+        ("the Treaty of Tripoli (8 Stat 154, Treaty Series 358)", ["8 Stat. 154"]),
+    ],
+)
+def test_a_word_between_numbers_is_a_case_where_the_text_speaks_of_law(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+@pytest.mark.parametrize(
     "unit",
     [
         *(
@@ -153,6 +173,7 @@ def test_the_documents_themselves_are_no_shared_reference() -> None:
         (document("1706.03762v5.pdf", "T"), {"arXiv:1706.03762"}),
         (document("US-10000000-B2.xml", "T"), {"US10000000"}),
         (document("x", "T", citation="347 U.S. 483 (1954)"), {"347 U.S. 483"}),
+        (document("x", "T", citation="23 Or. 12"), {"23 Or. 12"}),
         (document("notes-on-rfc-2119", "T"), set()),
     ],
     ids=lambda value: value.doc_id if isinstance(value, Document) else "",
