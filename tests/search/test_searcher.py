@@ -274,7 +274,7 @@ def test_a_query_of_many_blocks_scores_the_same(
     any_index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(similarity_module, "QUERY_BLOCK", 3)
-    monkeypatch.setattr("engine.search.scorer._CACHED_CHUNKS", 20)
+    monkeypatch.setattr("engine.search.scorer.SCAN_CHUNKS", 20)
     monkeypatch.setattr("engine.search.scorer.SCAN_BLOCK_DOCUMENTS", 7)
     expected = scores_by_hand(QUERY, corpus, corpus, SMALL)
     assert_is(any_index.search(QUERY, Request(scoring=SMALL)), expected)
