@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
+from engine.encoders.backbone.hardware import tokens_at_once
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import BudgetExceeded
 from engine.text.document import Document
@@ -74,6 +75,36 @@ def test_a_batch_that_does_not_fit_is_read_in_halves_and_so_are_all_later_ones()
     assert gpu.read_batches == [[1], [3, 2], [0, 4]]
     read(gpu, reader)
     assert gpu.n_refused == 1
+
+
+@pytest.mark.parametrize(("device", "batches"), [("cpu", [[1], [3, 2], [0, 4]]), ("cuda:0", [[1, 3, 2, 0, 4]])])
+def test_a_gpu_reads_larger_batches_unless_gradients_hold_them(
+    device: str, batches: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_gpu_of(8 << 30, monkeypatch)
+    gpu, small = SmallGpu(room=1000), SmallGpu(room=1000)
+    read(gpu, BatchReader(device), 16)
+    assert gpu.read_batches == batches
+    BatchReader(device).read(5, 16, group_by_length(LENGTHS), small.read)
+    assert small.read_batches == [[1], [3, 2], [0, 4]]
+
+
+@pytest.mark.parametrize(("gib", "tokens"), [(1, 1 << 16), (4, 1 << 17), (80, 1 << 18)])
+def test_tokens_of_a_batch_on_a_gpu_follow_its_free_memory(
+    gib: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_gpu_of(gib << 30, monkeypatch)
+    assert (tokens_at_once("cuda", 4096), tokens_at_once("cpu", 4096)) == (tokens, 4096)
+
+
+def use_gpu_of(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of its memory is held and unused."""
+    for name, value in {
+        "mem_get_info": (n_bytes // 2, 0),
+        "memory_reserved": n_bytes,
+        "memory_allocated": n_bytes // 2,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, lambda _, value=value: value)
 
 
 def test_batches_read_before_one_that_does_not_fit_are_not_read_again() -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.encoders.backbone.batching import BatchReader, token_budget_batches
-from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
+from engine.encoders.backbone.hardware import copy_to, default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.long_attention import attention_of
 from engine.encoders.backbone.model_folder import LAYER, load_model, quiet_transformers
 from engine.encoders.backbone.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ class Backbone:
         self.dtype = dtype or default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
         self.tokenizer = Tokenizer(folder)
-        self.reader = BatchReader()
+        self.reader = BatchReader(self.device)
         model, _ = load_model(folder, self.dtype)
         self.model = model.to(self.device).eval()
         self._attention = attention_of(self.model)
@@ -94,7 +94,7 @@ class Backbone:
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
-            token_budget: most tokens of one forward pass, padding counted; fewer where a GPU lacks the memory.
+            token_budget: most tokens of one forward pass, padding counted; see `BatchReader.read` for GPUs.
 
         Returns:
             (N, D) float32, unit rows, in the order given.
@@ -152,7 +152,7 @@ class Backbone:
         Returns:
             (B, L, H) in the precision of the parameters, on `device`.
         """
-        return self._attention.hidden_states(ids.to(self.device), mask)
+        return self._attention.hidden_states(copy_to(self.device, ids), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
         """Convert the parameters to another precision; buffers such as rotary frequencies stay, as in transformers."""
@@ -216,7 +216,7 @@ class Backbone:
     def _pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
         if self.pooling is Pooling.CLS:
             return hidden[:, 0]
-        weights = mask.to(self.device).unsqueeze(-1).float()  # (B, L, 1)
+        weights = copy_to(self.device, mask).unsqueeze(-1).float()  # (B, L, 1)
         return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from engine.encoders.backbone.hardware import tokens_at_once
 from engine.errors import BudgetExceeded
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class BatchReader:
     This works only without gradients: they hold the memory of all batches of a step, so smaller batches do not help.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         """Begin without a limit."""
+        self._device = device
         self.limit: int | None = None  # most tokens of a batch, once one did not fit
         self.n_read = 0  # sequences read so far; counted while `read` runs
 
@@ -66,8 +68,8 @@ class BatchReader:
 
         Args:
             n: sequences, at least one.
-            token_budget: most tokens of a batch, padding counted; halved, and remembered, each time that one
-                does not fit.
+            token_budget: most tokens of a batch, padding counted, on a CPU or with gradients; for a GPU see
+                `tokens_at_once`. Halved, and remembered, each time that a batch does not fit.
             group: from positions and a token budget to batches, each position in one.
             read: from the positions of a batch to their rows (B, H).
 
@@ -81,7 +83,8 @@ class BatchReader:
 
         order: list[int] = []
         parts: list[Tensor] = []
-        budget = min(token_budget, self.limit or token_budget)
+        budget = token_budget if torch.is_grad_enabled() else tokens_at_once(self._device, token_budget)
+        budget = min(budget, self.limit or budget)
         while len(order) < n:
             done = set(order)
             for batch in group([position for position in range(n) if position not in done], budget):

@@ -28,6 +28,27 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+_FEWEST_TOKENS, _MOST_TOKENS = 1 << 16, 1 << 18  # of a batch on a GPU
+_BYTES_OF_A_TOKEN = 1 << 15  # more than the passes of a BERT-base hold at once for a token
+
+
+def tokens_at_once(device: str, on_cpu: int) -> int:
+    """Tokens of a batch without gradients: as many as are given, and on a GPU 64k to 256k, by its free memory."""
+    if not device.startswith("cuda"):
+        return on_cpu
+    import torch
+
+    free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return min(max(free // _BYTES_OF_A_TOKEN, _FEWEST_TOKENS), _MOST_TOKENS)
+
+
+def copy_to(device: str | torch.device, values: torch.Tensor) -> torch.Tensor:
+    """Values on a device; a GPU copies them from pinned memory while the processor goes on."""
+    if str(device).startswith("cuda") and not values.is_cuda:
+        return values.pin_memory().to(device, non_blocking=True)
+    return values.to(device)
+
+
 def default_dtype(device: str) -> torch.dtype:
     """bfloat16 where the hardware multiplies it natively, else float32."""
     import torch

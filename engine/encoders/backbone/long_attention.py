@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from engine.encoders.backbone.batching import next_multiple
+from engine.encoders.backbone.hardware import copy_to
 
 
 class Attention(Protocol):
@@ -81,7 +82,7 @@ class PlainAttention:
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """See `Attention.hidden_states`."""
         # Without padding no mask is passed: attention then takes its faster path.
-        attention_mask = None if mask.all() else mask.to(ids.device, torch.int64)
+        attention_mask = None if mask.all() else copy_to(ids.device, mask).long()
         hidden: Tensor = self.model(input_ids=ids, attention_mask=attention_mask)[0]
         return hidden
 

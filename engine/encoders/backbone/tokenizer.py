@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -134,12 +135,10 @@ class Tokenizer:
             (N, L) ids, and (N, L) mask, True where a token is real.
         """
         full = [[*self.prefix, *sequence, *self.suffix] for sequence in sequences]
-        longest = max(length, *(len(sequence) for sequence in full))
-        ids = np.full((len(full), longest), self.pad_id, np.int64)
-        mask = np.zeros((len(full), longest), np.bool_)
-        for row, sequence in enumerate(full):
-            ids[row, : len(sequence)] = sequence
-            mask[row, : len(sequence)] = True
+        lengths = np.array([len(sequence) for sequence in full])
+        mask = np.arange(max(length, *lengths)) < lengths[:, None]
+        ids = np.full(mask.shape, self.pad_id, np.int64)
+        ids[mask] = np.fromiter(chain.from_iterable(full), np.int64, int(lengths.sum()))
         return ids, mask
 
     def save_pretrained(self, folder: Path) -> None:

@@ -81,7 +81,7 @@ class SmithEncoder(TrainableEncoder):
         self.tokenizer = tokenizer
         self.name = name
         self.device = device
-        self.reader = BatchReader()
+        self.reader = BatchReader(device)
         self.width = self.config.vector_width
         self.chunk_tokens = self.config.capacity
         self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
