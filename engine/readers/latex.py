@@ -84,6 +84,18 @@ _USUAL = {  # commands of packages, as the author would define them
 }
 
 
+_PLAIN = {  # commands of plain TeX and AMS-TeX
+    "beginsection": Macro(r"\section{#1}" "\n\n", "m", delimiters=("", "\n\n")),
+    "footnote": Macro(r" (\IfValueTF{#2}{#2}{#1}) ", "mg"),
+    "heading": Macro(r"\section{#1}" "\n\n", "m", delimiters=("", r"\endheading")),
+    "head": Macro(r"\section{#1}" "\n\n", "m", delimiters=("", r"\endhead")),
+    "subhead": Macro(r"\subsection{#1}" "\n\n", "m", delimiters=("", r"\endsubhead")),
+    "title": Macro(r"\Title{#1}", "m", delimiters=("", r"\endtitle")),
+    "author": Macro(r"\Author{#1}", "m", delimiters=("", r"\endauthor")),
+}
+_IS_PLAIN = re.compile(r"\\(?:bye|beginsection|endtitle|endhead|endheading|input[ \t{]{0,3}amstex)(?![A-Za-z])")
+
+
 class _Kept:
     """Names of macros whose definitions in a document are ignored."""
 
@@ -116,7 +128,8 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_variants = without_branches(tex)
     tex = with_shorthands(without_overlays(tex))
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
-    macros |= {name: macro for name, macro in _USUAL.items() if f"\\{name}" in text and name not in macros}
+    usual = _PLAIN | _USUAL if _IS_PLAIN.search(text) and r"\begin{document}" not in text else _USUAL
+    macros |= {name: macro for name, macro in usual.items() if f"\\{name}" in text and name not in macros}
     text, revisions = without_revisions(expanded(text, macros))
     front = _front_matter(text)
     titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]

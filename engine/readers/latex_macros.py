@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from engine.readers.latex_source import CODE_MARK
 
@@ -25,10 +26,14 @@ _PARAMETERS = re.compile(r"(?:[^{}\\\n]|\\[^{}\n]){0,200}(?=\{)")
 _PARENTHESES = re.compile(r"\([^()\n]{0,50}\)")
 _LENGTH = r"[-+]?(?:\d{1,9}\.?\d{0,9}|\.\d{1,9})[ \t]*(?:(?:true)?(?:pt|em|ex|cm|mm|in|sp|pc|bp|mu|fill?)(?![A-Za-z]))?"
 _LENGTHS = re.compile(
-    rf"[ \t]*+=?[ \t]*+(?:{_LENGTH}|-?\\[A-Za-z@]{{1,40}})(?:[ \t]*(?:plus|minus)[ \t]*{_LENGTH}){{0,2}}"
+    rf"[ \t]*+=?[ \t]*+(?:{_LENGTH}|\\magstep(?:half|\d)|-?\\[A-Za-z@]{{1,40}})"
+    rf"(?:[ \t]*(?:plus|minus)[ \t]*{_LENGTH}){{0,2}}"
 )
 _BOX_WIDTH = re.compile(rf"\s{{0,3}}(?:(?:to|spread)\s{{0,3}}(?:{_LENGTH}|[\d.]{{0,9}}\\[A-Za-z@]{{1,40}}))?")
-_PATTERNS = {"p": _PARAMETERS, "(": _PARENTHESES, "d": _LENGTHS, "t": _BOX_WIDTH}  # "t" is the width of a box
+_FONT = re.compile(
+    rf"[ \t]*=[ \t]*[A-Za-z][\w-]{{0,40}}(?:[ \t]+(?:scaled[ \t]*(?:\\magstep\w{{1,4}}|\d{{1,5}})|at[ \t]*{_LENGTH}))?"
+)
+_PATTERNS = {"p": _PARAMETERS, "(": _PARENTHESES, "d": _LENGTHS, "t": _BOX_WIDTH, "f": _FONT}  # "t" is a box's width
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
         text: LaTeX source.
         start: one past the command.
         signature: one letter for each argument: "*" a star, "o" an optional argument,
-            "m" a group or a command, "b" a group, "p" the parameters of `\\def`, "=" an equals sign, "l" a
+            "m" a group or a command, "b" or "g" a group, "p" the parameters of `\\def`, "=" an equals sign, "l" a
             command or a character, "(" text in parentheses, "d" a length that is assigned.
             A missing "m", "p", "l" or "d" ends the list; any other is empty.
         closing: the result of `closing_braces`.
@@ -97,7 +102,7 @@ def _argument(text: str, start: int, kind: str, closing: Mapping[int, int]) -> A
         return _optional(text, start, closing) if first == "[" else None
     if first == "{" and start in closing:
         return group_at(text, start, closing)
-    if kind == "b":
+    if kind in "bg":
         return None
     command = _ARGUMENT.match(text, start)
     if command is not None:
@@ -192,10 +197,17 @@ _DEFINITIONS = {
     **dict.fromkeys(["let", "futurelet"], "l=l"),
     **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moobb"),
     **dict.fromkeys(
-        ["NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand", "DeclareDocumentCommand"], "mmm"
+        [
+            f"{verb}{kind}DocumentCommand"
+            for verb in ("New", "Renew", "Provide", "Declare")
+            for kind in ("", "Expandable")
+        ],
+        "mmm",
     ),
     **dict.fromkeys(["NewDocumentEnvironment", "RenewDocumentEnvironment", "DeclareDocumentEnvironment"], "mmbb"),
-    **dict.fromkeys(["newtheorem", "declaretheorem"], "*omomo"),
+    **dict.fromkeys(["newtheorem", "spnewtheorem"], "*momo"),
+    **dict.fromkeys(["declaretheorem"], "omo"),
+    **dict.fromkeys(["font"], "lf"),
     **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
     **dict.fromkeys(["DeclareMathAlphabet", "SetMathAlphabet", "DeclareFontShape"], "mmmmmm"),
     **dict.fromkeys(["newif", "newdimen", "newskip", "newtoks", "newbox", "newcount", "newsavebox", "newlength"], "m"),
@@ -246,7 +258,8 @@ _SETTINGS = {
     **dict.fromkeys(["rule"], "omm"),
     **dict.fromkeys(["footnotemark", "footnotetext", "linebreak", "pagebreak"], "o"),
     **dict.fromkeys(
-        ["looseness", "parindent", "parskip", "hskip", "vskip", "kern", "mkern", "mskip", "penalty", "tolerance",
+        ["magnification", "looseness", "parindent", "parskip", "hskip", "vskip", "kern", "mkern", "mskip", "penalty",
+         "tolerance",
          "hbadness", "vbadness", "hfuzz", "vfuzz", "emergencystretch", "clubpenalty", "widowpenalty", "baselineskip",
          "hangindent", "hangafter", "textwidth", "textheight", "topmargin", "oddsidemargin", "evensidemargin",
          "columnsep", "tabcolsep", "abovedisplayskip", "belowdisplayskip", "hsize", "vsize", "pdfoutput", "voffset",
@@ -346,7 +359,9 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         if signature is None:
             continue
         found = list(arguments(text, place, signature, closing))
-        for name, macro in _environment(text, signature, found) or [_macro(text, signature, found)]:
+        is_theorem = signature in ("*momo", "omo")
+        meanings = _theorem(text, signature, found) if is_theorem else _environment(text, signature, found)
+        for name, macro in meanings or [_macro(text, signature, found)]:
             is_program = _PROGRAM.search(macro.body) is not None
             is_needed = not (is_program and (macro.signature or name.startswith(("begin{", "end{"))))
             if name and name not in kept and CODE_MARK not in macro.body and is_needed:
@@ -361,7 +376,7 @@ class Macro:
 
     body: str
     signature: str = ""
-    defaults: tuple[str, ...] = ()  # of its optional arguments, in order
+    defaults: tuple[str | None, ...] = ()  # of its optional arguments, in order
     delimiters: tuple[str, ...] = ()  # texts before its first and after each of its arguments, as `\\def` has them
 
 
@@ -383,15 +398,27 @@ def _environment(text: str, signature: str, found: list[Argument]) -> list[tuple
     return [(end, replace(one, body=f"\n\n{one.body}" if end[0] == "b" else f"{one.body}\n\n")) for end, one in ends]
 
 
+def _theorem(text: str, signature: str, found: list[Argument]) -> list[tuple[str, Macro]]:
+    """The two ends of an environment for theorems, which begins with its printed name."""
+    parts = [text[one.start : one.stop].strip() for one in found]
+    if len(parts) < len(signature):
+        return []
+    title = _TITLE_OPTION.search(f"{parts[0]},{parts[2]}") if signature == "omo" else None
+    name = parts[1]
+    shown = parts[3] if signature == "*momo" else (title[1] or title[2]) if title else name.capitalize()
+    begin = Macro(f"\n\n{shown}\\IfValueT{{#1}}{{ (#1)}}. ", "o")
+    return [(f"begin{{{name}}}", begin), (f"end{{{name}}}", Macro("\n\n"))]
+
+
 def _of_xparse(letters: str, body: str) -> Macro | None:
     """A macro whose arguments are letters; None where these are others than usual."""
     found = _XPARSE.findall(letters)
     if _XPARSE.sub("", letters).strip():
         return None
-    signature = "".join(
-        "o" if letter in "oO" else "*" if letter == "s" else "m" for letter, _ in found if letter != "+"
+    signature = "".join({"s": "*", "G": "g"}.get(letter, letter.lower()) for letter, _ in found if letter != "+")
+    return Macro(
+        body, signature, tuple(default if letter in "OG" else None for letter, default in found if letter in "oOgG")
     )
-    return Macro(body, signature, tuple(default for letter, default in found if letter in "oO"))
 
 
 def _is_optional(text: str, argument: Argument) -> bool:
@@ -424,7 +451,8 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
     return (name[1:], macro) if re.fullmatch(r"\\[A-Za-z]+", name) else ("", macro)
 
 
-_XPARSE = re.compile(r"([moOsdD+])(?:\{([^{}]*)\})?")
+_XPARSE = re.compile(r"([moOsgG+])(?:\{([^{}]*)\})?")
+_CONDITION = re.compile(r"\\If(Boolean|NoValue|Value|Blank)(TF|T|F)(?![A-Za-z])[ \t]*\{?#(\d)\}?")
 
 
 def expanded(text: str, macros: Mapping[str, Macro]) -> str:
@@ -461,22 +489,45 @@ def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
     if macro.delimiters:
         return _delimited(text, start, macro, closing)
     defaults = iter(macro.defaults)
-    values, stop = [], start
+    values: list[str | None] = []
+    stop = start
     for kind, one in zip(macro.signature, arguments(text, start, macro.signature, closing), strict=False):
         is_given = one.end > stop or kind == "m"
-        default = next(defaults, "") if kind == "o" else ""
+        default = next(defaults, None) if kind in "og" else None
         values.append(text[one.start : one.stop] if is_given else default)
         stop = max(stop, one.end)
     return _with_values(macro.body, values), stop
 
 
-def _with_values(body: str, values: Sequence[str]) -> str:
-    return _PARAMETER.sub(lambda match: values[int(match[1]) - 1] if int(match[1]) <= len(values) else "", body)
+def _with_values(body: str, values: Sequence[str | None]) -> str:
+    if "\\If" in body:
+        body = _chosen(body, tuple(None if value is None else bool(value.strip()) for value in values))
+    numbered = dict(enumerate(values, 1))
+    return _PARAMETER.sub(lambda match: numbered.get(int(match[1])) or "", body)
+
+
+@lru_cache
+def _chosen(body: str, values: tuple[bool | None, ...]) -> str:
+    """The body without the branches for other arguments; a value is None without its argument, False if blank."""
+    for _ in range(_MAX_CONDITIONS):
+        match = _CONDITION.search(body)
+        if match is None:
+            break
+        number = int(match[3])
+        value = values[number - 1] if number <= len(values) else None
+        is_true = {"Boolean": bool(value), "NoValue": value is None, "Value": value is not None, "Blank": not value}
+        branches = list(arguments(body, match.end(), "m" * len(match[2]), closing_braces(body)))
+        wanted = "T" if is_true[match[1]] else "F"
+        text = "".join(
+            body[one.start : one.stop] for one, letter in zip(branches, match[2], strict=False) if letter == wanted
+        )
+        body = body[: match.start()] + text + body[branches[-1].end if branches else match.end() :]
+    return body
 
 
 def _delimited(text: str, start: int, macro: Macro, closing: Mapping[int, int]) -> tuple[str, int]:
     """Like `_filled_in`, for arguments that end where a text follows; "" where it does not."""
-    values: list[str] = []
+    values: list[str | None] = []
     place = start + len(text[start : start + 9]) - len(text[start : start + 9].lstrip())
     if not text.startswith(macro.delimiters[0], place):
         return "", start
@@ -496,6 +547,7 @@ def _delimited(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
 
 
 _PARAMETER = re.compile(r"#([1-9])")
+_MAX_CONDITIONS = 50  # of one macro
 
 
 def without_settings(text: str, removed: list[str] | None = None) -> str:

@@ -255,6 +255,16 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"\twocolumn[\maketitle\begin{abstract}Old [or new] locks.\end{abstract}] They silt.",
          "Abstract Old [or new] locks. They silt."),
         ("", r"\begin{multicols}{2}[Over both.]Text.\end{multicols}", "Over both. Text."),
+        (r"\newtheorem{thm}{Theorem}[section]\newtheorem{lem}[thm]{Hilfssatz}\newtheorem*{obs}{Old Law}",
+         r"\begin{thm}[Vane]It falls.\end{thm}\begin{lem} Silt.\end{lem}\begin{obs}Doors.\end{obs}",
+         "Theorem (Vane). It falls. Hilfssatz. Silt. Old Law. Doors."),
+        ("\\declaretheorem[name=Rule, within=section]{r}\n\\declaretheorem{axiom}\n",
+         r"\begin{r}It falls.\end{r}\begin{axiom}Silt.\end{axiom}", "Rule. It falls. Axiom. Silt."),
+        (r"\NewDocumentCommand{\gate}{s m}{\IfBooleanTF{#1}{shut}{open} #2}"
+         r"\DeclareExpandableDocumentCommand\lock{O{old} m o g}"
+         r"{#1 #2\IfNoValueF{#3}{, #3}\IfValueT{#4}{\IfBlankF{#4}{; #4}}}",
+         r"\gate{a}, \gate*{b}: \lock{c}. \lock[new]{d}[e]{f}. \lock{g}[i]{ }.",
+         "open a, shut b: old c. new d, e; f. old g, i."),
         (r"\title{Locks\tnoteref{t1}}",
          r"\tnotetext[t]{On funds.}\ead{a@b}\cortext{By post.}\address[a]{Weir Lab}\affiliation{Quay}\par It rose.",
          "Locks On funds. By post. Weir Lab Quay It rose."),
@@ -295,6 +305,24 @@ def test_words_of_the_front_matter_are_counted_and_lost_words_too(monkeypatch: p
     assert document_in(source).left_out == {"front_matter_words": 5}
     monkeypatch.setattr(latex_reader, "plain", lambda part: part.replace("otters", ""))
     assert document_in(source).left_out["unexplained_words"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"\magnification=\magstep1\font\big=cmbx10 scaled 1440 \centerline{\big Locks}" "\n\\beginsection 1. Gates\n\n"
+         r"Of oak\footnote{$^1$}{Or elm.}.\bye", "Locks | 1. Gates Of oak (Or elm.)."),
+        (r"\input amstex\magnification=1200\topmatter\title Locks\endtitle\author Ann Vane\endauthor\endtopmatter"
+         r"\document\head Gates\endhead Of oak\footnote{Or elm.} now.\enddocument", 
+         "Locks | Gates Of oak (Or elm.) now."),
+    ],
+)  # fmt: skip
+def test_plain_tex_has_headings_and_no_residue(source: str, text: str) -> None:
+    document = document_in(source)
+    headings = [section.heading for section in document.sections if section.heading]
+    before, _, heading = text.partition(" | ")
+    assert " ".join(document.text.split()) == " ".join(f"{before} {heading}".split())
+    assert not heading or heading.startswith(headings[-1])
 
 
 @pytest.mark.parametrize("title", [r"\icmltitle{Old locks}", r"\Title{Old\\ locks}"])
