@@ -1,4 +1,4 @@
-"""JSON: one document an object; JSON lines: one object a line, read line by line.
+"""JSON: one document an object, in a list or under its id; JSON lines: one object a line, read line by line.
 
 The form is that of BEIR, with sections:
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
@@ -60,7 +60,8 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
         DocumentError: the data is not one object of the form that the module describes.
     """
     text = without_encoded(decode(data))[0]
-    records = [usual_names(fields.named(record)) for record in _records(text)]
+    known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
+    records = [usual_names(fields.named(record)) for record in _records(text, known)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)
@@ -77,16 +78,20 @@ def _one(record: dict[str, Any], doc_id: str, source: str) -> Document:
     return _document(record, doc_id, source, metadata)
 
 
-def _records(text: str) -> list[dict[str, Any]]:
-    """The object of a file, or the objects of a list or of lines."""
+def _records(text: str, known: Set[str]) -> list[dict[str, Any]]:
+    """The object of a file, or the objects of a list, of lines or under their ids; `known` fields hold text."""
     lines = text.strip().split("\n")
     if len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines if line.strip()):
         return [_parse(line) for line in lines if line.strip()]
     if not text.lstrip().startswith("["):
         record = _parse(text)
         lists = [value for value in record.values() if value and isinstance(value, list) and isinstance(value[0], dict)]
-        known = {"text", "sections", *TEXT_FIELDS}
         is_page = len(lists) == 1 and known.isdisjoint(record) and not known.isdisjoint(lists[0][0])
+        is_by_id = record and known.isdisjoint(usual_names(record)) and not any(map(_OWN_FIELDS.__contains__, record))
+        if is_by_id and all(
+            isinstance(value, dict) and not known.isdisjoint(usual_names(value)) for value in record.values()
+        ):
+            return [{"_id": key} | value for key, value in record.items()]
         return [one for one in lists[0] if isinstance(one, dict)] if is_page else [record]
     record = _parse(f'{{"records": {text}}}')["records"]
     if not record or not all(isinstance(one, dict) for one in record):

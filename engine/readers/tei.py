@@ -47,14 +47,14 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
             blocks.add_heading("Abstract", 1)
         write(abstract, _GRAMMAR, blocks)
         blocks.resume("", 1)
-    for text in root.iterfind("{*}text"):
+    texts = root.findall("{*}text") or root.findall("{*}sourceDoc/*")  # a transcription of leaves alone
+    for text in texts:
         markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
         write(text, _GRAMMAR, blocks)
     header = root.find("{*}teiHeader")
     if header is not None:
         markup.leave_outside(header, [title, *others, abstract], reasons.FRONT_MATTER, blocks, _used(header))
-    texts = [header, *root.iterfind("{*}text")]
-    markup.leave_outside(root, texts, reasons.FRONT_MATTER, blocks)
+    markup.leave_outside(root, [header, *texts], reasons.FRONT_MATTER, blocks)
     return blocks.document(doc_id, source, words(title), _metadata(root))
 
 
@@ -124,7 +124,7 @@ _BLOCKS = frozenset([
     "ab", "abstract", "argument", "back", "bibl", "body", "byline", "castList", "cit", "closer", "dateline", "div",
     "div0", "div1", "div2", "div3", "div4", "div5", "div6", "div7", "docTitle", "epigraph", "figDesc", "figure",
     "floatingText", "formula", "front", "head", "l", "lg", "list", "note", "opener", "p", "salute", "signed", "sp",
-    "docAuthor", "docDate", "entry", "etym", "form", "person", "place", "sense", "u",
+    "docAuthor", "docDate", "entry", "etym", "form", "person", "place", "sense", "surface", "u", "zone",
      "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
     "titlePart", "trailer",
 ])  # fmt: skip
@@ -133,7 +133,7 @@ _GRAMMAR = Grammar(
     items=frozenset(["item", "castItem"]),
     rows=frozenset(["row"]),
     cells=frozenset(["cell"]),
-    breaks=frozenset(["lb", "pb", "cb", "gb"]),
+    breaks=frozenset(["lb", "pb", "cb", "gb", "line"]),
     verbatim=frozenset(["eg", "egXML"]),
     heading=_heading,
     left_out=_left_out,

@@ -72,10 +72,26 @@ def _full_line(match: re.Match[str]) -> str:
     return "" if match.start() - start >= _LEAST_UNSPACED else match.group()
 
 
+_HANGING = re.compile(  # "pre- and post-war"
+    r"(?:pre|post|pro|non|anti|sub|inter|intra|mid|short|long|low|high|one|two|three|first|second|upper|lower|over|under)"
+    r"-(?:and|or|to)|[^\W\d_]+-(?:und|oder|bzw)"
+)
+_COMPOUND = re.compile(
+    r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine|first|second|third"
+    r"|(?:four|fif|six|seven|eigh|nin)th)|well-(?!ness|head|spring)\w{3,}|self-(?!ish|less|same|hood)\w{3,}|so-called"
+)
+
+
 def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
     head, tail, rest = match[1], match[2], match[3]
     compound = f"{head}-{tail}".lower()
-    if tail[0].isupper() or (compound in known and f"{head}{tail}".lower() not in known):
+    if _HANGING.fullmatch(compound):
+        return f"{head}- {tail}{rest}\n"
+    if (
+        _COMPOUND.fullmatch(compound)
+        or tail[0].isupper()
+        or (compound in known and f"{head}{tail}".lower() not in known)
+    ):
         return f"{head}-{tail}{rest}\n"
     return f"{head}{tail}{rest}\n"
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.errors import DocumentError
+from engine.readers import read_bytes
 from engine.readers.jsonl import read, stream
 from engine.text.document import Document, Unreadable
 
@@ -111,6 +112,20 @@ def test_a_json_file_is_one_document() -> None:
     assert (document.doc_id, document.text, document.metadata) == ("f.json", "Hi.", {"id": "x"})
     with pytest.raises(DocumentError, match="write one object a line"):
         read(b"[]", "f.json", "f.json")
+
+
+@pytest.mark.parametrize(
+    ("source", "ids"),
+    [
+        ('{"US1": {"title": "Gate", "claims": ["A gate."]}, "US2": {"full_text": "A pump."}}', ["US1", "US2"]),
+        ('{"a": {"_id": "own", "text": "A gate."}, "b": {"text": "A pump."}}', ["own", "b"]),
+        ('{"abstract": {"text": "A gate."}, "body": {"text": "A pump."}}', []),
+        ('{"title": "Gate", "metadata": {"text": "of oak"}, "text": "A gate."}', []),
+    ],
+)
+def test_an_object_of_records_is_several_documents(source: str, ids: list[str]) -> None:
+    documents = list(read_bytes(source.encode(), "a.json"))
+    assert [document.doc_id for document in documents] == ([f"a.json#{own_id}" for own_id in ids] or ["a.json"])
 
 
 @pytest.mark.parametrize("blank", [b"\n", b" \r\n"])

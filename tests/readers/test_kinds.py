@@ -417,6 +417,12 @@ _BEGIN, _END = r"\documentclass{article}\begin{document}", r"\end{document}"
         ("a.html", '<p><img src="o.png" alt="O">nce upon a time', "Once upon a time"),
         ("a.html", '<ol start="3"><li>Oak<ol><li>old</li></ol></li><li>Elm</li></ol>', "3. Oak 1. old 4. Elm"),
         ("a.html", "<pre>The judg-\nment of the reser-\nvoir</pre>", "The judgment of the reservoir"),
+        ("a.xml", "<TEI><teiHeader/><sourceDoc><surface><zone><line>The gate at</line><line>nine in the mor"
+         "<hi>ning</hi></line></zone></surface><surface>Leaf two.</surface></sourceDoc></TEI>",
+         "The gate at nine in the morning Leaf two."),
+        ("a.txt",
+         "The judg-\nment of pre-\nand post-war weirs, well-\nknown to twenty-\nfive self-\nless self-\ntaught men",
+         "The judgment of pre- and post-war weirs, well-known to twenty-five selfless self-taught men"),
         ("a.md", "The toll {--ten--} is due.\n\n[//]: # (a remark)\n", "The toll is due."),
         ("a.md", "The judg-\nment of the reser-\nvoir", "The judgment of the reservoir"),
         ("a.md", "---\nOn herons: they wade.\n---\nText.", "--- On herons: they wade. --- Text."),
