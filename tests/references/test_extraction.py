@@ -155,6 +155,14 @@ def test_what_both_texts_cite_comes_with_all_mentions() -> None:
     assert (common.to_target, common.to_query) == ((), ())
 
 
+def test_each_text_is_read_once_for_all_hits() -> None:
+    query, *targets = (document(str(number), f"RFC 2119 and RFC {number + 1}.") for number in range(9))
+    references.cache_clear()
+    for target in targets:
+        common_references(query, target)
+    assert references.cache_info().misses == 9
+
+
 def test_the_documents_themselves_are_no_shared_reference() -> None:
     query = document("rfc8174.txt", "RFC 8174 updates RFC 2119 and cites RFC 2026.")
     target = document("rfc2119.txt", "This is RFC 2119; it cites RFC 2026.")
