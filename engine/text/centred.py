@@ -29,6 +29,18 @@ _COURT = re.compile(
     r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b",
     re.IGNORECASE,
 )
+_NEXT = re.compile(r"\n(?P<indent>[ \t]{6,})(?P<title>\S(?:[^\n]{0,88}\S)?)[ \t]*$", re.MULTILINE)
+_TITLE_CASE = re.compile(
+    r"[A-Z](?:[\w'\u2019-]|(?:, |: | and | [/&] | )(?=[A-Z])|(?: (?:of|the|to|in|for|on|or|an?|by|at))(?= ))*"
+)
+_PART_OF_PAPER = re.compile(
+    r"\b(?:abstract|analysis|arguments?|background|claims?|conclusions?(?: of law)?|damages|discussion|disposition"
+    r"|evidence|facts?|findings(?: of fact)?|introduction|issues?|judgment|jurisdiction|liability|motion|opinion"
+    r"|procedural history|questions? presented|relief|remed(?:y|ies)|standards? of review|statement of|summary)\b",
+    re.IGNORECASE,
+)
+_MOST_LINES = 3  # of a heading
+_MOST_ASIDE = 3  # characters from the middle of the first line
 _SENTENCE_END = re.compile(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
 _WINDOW = 3_000  # characters on each side of a line that show how wide its text is
 _FULL_LINE = 50  # characters; text without longer lines is taken to be set for a page of usual width
@@ -78,21 +90,56 @@ def centred_headings(text: str) -> list[Heading]:
 
 def _candidates(text: str) -> Iterator[_Centred]:
     shouted = sum(map(str.isupper, text)) > 0.3 * len(text)
+    taken = 0
     for match in _INDENTED.finditer(text):
-        title = match["title"]
+        if match.start() < taken:
+            continue
+        title, taken = _heading_of_lines(text, match)
         number, is_part = _number(title), is_part_of_opinion(title)
-        if not (number or is_part or (not shouted and _is_in_capitals(title))):
+        is_title = _names_part(title) or (not shouted and _is_in_capitals(title))
+        if not (number or is_part or is_title):
             continue
         if not is_part and (_CAPTION.search(title) or names_court(title)):
             continue
         indent = len(match["indent"].expandtabs())
         if not _is_in_the_middle(text, match, indent, slack=10 if is_part else 5):
             continue
-        following = text[match.end() + 1 : match.end() + 1 + _WINDOW]
+        following = text[taken + 1 : taken + 1 + _WINDOW]
         before = text[: match.start()] if match.start() < _WINDOW else text[match.start() - _WINDOW : match.start()]
         above = before[:-1].rpartition("\n")[2] if text[match.start()] != "\f" else ""
         below = following.partition("\n")[0]
         yield _Centred(title, match.start("indent"), indent, above, below, following.lstrip("\n\f"), number, is_part)
+
+
+def _heading_of_lines(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """A centred line, with the lines below it up to a blank one where all are one heading, and its end."""
+    lines = [match]
+    while len(lines) < _MOST_LINES and (below := _NEXT.match(text, lines[-1].end())) is not None:
+        lines.append(below)
+    end, bare = lines[-1].end(), _BARE.fullmatch(match["title"])
+    title = " ".join(line["title"] for line in lines)
+    is_heading = _names_part(title) or (parse(title) is not None and _is_titled(lines[-1]["title"]))
+    if (
+        is_heading
+        and len(lines) > 1
+        and not text[end + 1 : end + 1 + _WINDOW].partition("\n")[0].strip()
+        and not (bare and bare["decimal"])
+        and all(abs(_middle(line) - _middle(match)) <= _MOST_ASIDE for line in lines)
+    ):
+        return title, end
+    return match["title"], match.end()
+
+
+def _middle(line: re.Match[str]) -> float:
+    return len(line["indent"].expandtabs()) + len(line["title"]) / 2
+
+
+def _is_titled(title: str) -> bool:
+    return could_be_title(title) and (_TITLE_CASE.fullmatch(title) is not None or _is_in_capitals(title))
+
+
+def _names_part(title: str) -> bool:
+    return _PART_OF_PAPER.search(title) is not None and _is_titled(title)
 
 
 def _number(title: str) -> Numbered | None:
@@ -114,7 +161,7 @@ def _is_in_capitals(title: str) -> bool:
 
 def _is_in_the_middle(text: str, match: re.Match[str], indent: int, slack: int) -> bool:
     around = text[max(0, match.start() - _WINDOW) : match.start()], text[match.end() : match.end() + _WINDOW]
-    middle = indent + len(match["title"]) / 2
+    middle = _middle(match)
     for block in around[::-1]:
         full = [
             line for line in block.split("\n")[1:] if len(line.rstrip()) >= _FULL_LINE and "   " not in line.strip()
