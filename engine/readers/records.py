@@ -18,7 +18,7 @@ TEXT_FIELDS = {
     "abstract": "Abstract", "abstract_text": "Abstract", "abstract_localized": "Abstract", "summary": "Summary",
     "background": "Background", "contents": "", "content": "", "page_content": "", "plain_text": "", "raw_text": "",
     "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "article_text": "", "document": "",
-    "passage": "", "paragraphs": "", "chapters": "", "casebody": "", "opinions": "", "sub_opinions": "",
+    "passage": "", "segment": "", "paragraphs": "", "chapters": "", "casebody": "", "opinions": "", "sub_opinions": "",
     "pdf_parse": "", "grobid_parse": "", "latex_parse": "", "back_matter": "", "description": "Description",
     "full_description": "Description", "description_localized": "Description", "claims": "Claims",
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
@@ -28,7 +28,7 @@ _TITLES = ("title", "case_name", "name", "name_abbreviation", "headline", "case_
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
-    "pmcid", "url",
+    "pmcid", "identifier", "url",
 )  # fmt: skip
 _PARTS = (
     "text",

@@ -237,11 +237,16 @@ def _repeated(
             mask = masked[page[place]]
             values = {int(value) - number for value in _NUMBER.findall(page[place]) if len(value) < 6}
             counting.update((mask, value) for value in values)
-            beside = (page[other].strip() for other in (place - 1, place + 1) if 0 <= other < len(page))
-            apart[mask] += not all(beside)
     n_full = sum(1 for edge in edges if edge)
     enough = max(_MIN_PAGES, n_full * _SHARE_COUNTING)
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
+    for page, edge in zip(pages, edges, strict=True):
+        for place in edge:
+            beside = [page[other] for other in (place - 1, place + 1) if 0 <= other < len(page)]
+            is_apart = any(
+                not line.strip() or (_PAGE_NUMBER.match(line) and _mask(line) in by_number) for line in beside
+            )
+            apart[masked[page[place]]] += is_apart
     most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
     found = {mask for mask in by_number | by_place if not (_PART.match(mask) or _CONTENT.match(mask))}

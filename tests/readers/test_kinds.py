@@ -168,6 +168,8 @@ def test_authors_in_all_spellings(name: str, data: str, authors: list[str]) -> N
         ("a.json", record(_LINES), ["regulation of hydraulic pumps", "municipality"], ["-"]),
         ("a.txt", _PAGES, ["page 3 speaks of otters"], ["Sluice Journal"]),
         ("a.json", record(_PAGES), ["page 3 speaks of otters"], ["Sluice Journal"]),
+        ("a.txt", "\f".join("The keeper wrote that it rose\n" * 9 + f"\n     - {n} -\n   Draft of May      For counsel"
+                          for n in range(1, 7)), ["it rose The keeper"], ["counsel", "- 3 -"]),
         ("a.txt", "HARBOUR v. LIME\n\nThe court [*4] held that the lease *5 was void. The judg- [*6] ment stands.\n",
          ["court held that the lease was void. The judgment stands."], ["*"]),
         *((name, text, ["noon", "evening"], ["iVBOR"]) for name, text in (

@@ -32,6 +32,7 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
          _AUTHORS),
         ({"text": None, "abstract": "An aim."}, "Abstract An aim.", {}),
         ({"text": "", "body": "Words."}, "Words.", {}),
+        ({"segment": "Words."}, "Words.", {}),
         ({"Title": "T", "Text": "Words."}, "T Words.", {}),
         ({"title_localized": [{"text": "Pump"}], "claims_localized": [{"text": "1. A pump."}]},
          "Pump Claims 1. A pump.", {}),
