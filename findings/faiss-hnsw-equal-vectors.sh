@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# FAISS: an HNSW index of 5,000 vectors with 1,000 equal ones returns some dozens of results for k = 1,000, whatever efSearch is.
+# FAISS: an HNSW index of 5,000 vectors, 1,000 of them equal, returns 50 results for k = 1,000 though efSearch is 1,200.
 #
 # Expected: with efSearch of 1,200 the search keeps 1,200 candidates, so 1,000 results come back. Equal vectors may hide one
 # another, but the remaining places are filled with other vectors of the 5,000.
