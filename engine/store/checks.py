@@ -243,8 +243,10 @@ def damaged_documents(connection: AnyConnection) -> list[str]:
     """The names of documents whose row is not what was written."""
     stored = dict(driver(connection).execute("SELECT document_id, row_check FROM document_checks"))
     wrong = [one for one, check in _row_checks(connection) if stored.pop(one, None) != check]
-    names = [driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]) for one in wrong]
-    return [str(row.fetchone()[0]) for row in names] + [f"number {one}" for one in stored]
+    rows = [driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]).fetchone() for one in wrong]
+    # A damaged page can hold a row that a search for its number does not reach.
+    names = [f"number {one}" if row is None else str(row[0]) for one, row in zip(wrong, rows, strict=True)]
+    return names + [f"number {one}" for one in stored]
 
 
 def _table_checks(connection: AnyConnection) -> Iterator[tuple[str, int, int]]:

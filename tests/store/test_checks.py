@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.store import locations
 from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.checks import damaged_documents
 from engine.store.locations import check_blocks, read_blocks
 from engine.store.lookup import stored_meta
 from engine.store.snapshot import IndexSnapshot
@@ -97,6 +100,16 @@ def test_no_flipped_bit_changes_an_answer(killed: Path, state: str, tmp_path: Pa
             except EngineError:
                 n_refused += 1
     assert n_refused > 2
+
+
+def test_zeros_in_a_catalog_are_found_or_refused(killed: Path, tmp_path: Path) -> None:
+    content = (killed.with_name("x.lm") / CATALOG_FILE).read_bytes()
+    n_found = 0
+    for start in range(0, len(content) - 512, 101):
+        (tmp_path / CATALOG_FILE).write_bytes(content[:start] + bytes(512) + content[start + 512 :])
+        with closing(sqlite3.connect(tmp_path / CATALOG_FILE)) as connection, suppress(sqlite3.DatabaseError):
+            n_found += bool(damaged_documents(connection))
+    assert n_found > 2
 
 
 @pytest.mark.parametrize(
