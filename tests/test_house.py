@@ -68,7 +68,7 @@ def module_name(file: Path) -> str:
     ("packages", "max_lines", "max_files"),
     [
         (PRODUCT, 59_750, 311),
-        (("benchmarks",), 12_000, 73),
+        (("benchmarks",), 12_330, 74),
     ],
     ids=["product", "benchmarks"],
 )
@@ -81,7 +81,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     ("benchmarks", "max_lines"),
     [
         (False, 44_150),
-        (True, 6_550),
+        (True, 6_630),
     ],
     ids=["product", "benchmarks"],
 )
