@@ -6,7 +6,7 @@
 # What happens: the ranges are those of Rust, in bytes. Every letter beyond ASCII before the match moves the slice to the right
 # by one or more. Only encode(), slice and decode() gives the word. to_html() of the same snippet marks the right word.
 # Who meets this: any page of results in another language than English that draws its own marks.
-# Versions: tantivy 0.27.0. Source: src/snippet.rs of quickwit-oss/tantivy-py.
+# Versions: tantivy 0.27.0. Source: none found; seen by running this.
 set -euo pipefail
 
 folder=$(mktemp -d)
