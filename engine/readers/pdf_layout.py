@@ -214,7 +214,9 @@ def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
 
 
 def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[_EdgePlace]:
-    """The places of outer lines in small type that are on both pages of a file of two."""
+    """The places of outer lines in small type that are on both pages of a file of two, unless a page is short."""
+    if min(map(len, pages)) < _MIN_HEADED_LINES:
+        return frozenset()
     first, second = ({_place(line) for line in _outer(page) if line.size < 0.95 * size} for page in pages)
     return frozenset(first & second)
 

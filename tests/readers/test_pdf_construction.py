@@ -320,6 +320,11 @@ def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf) -> None:
     assert document.left_out == {"running_heads": 4}
 
 
+def test_the_same_words_on_two_short_pages_stay(make_pdf: MakePdf) -> None:
+    page = [("LOCK", 72.0, 700.0, 16.0, True), ("open", 72.0, 660.0, 10.0, False)]
+    assert read(make_pdf([page, page]), "a", "a.pdf").text.split() == ["LOCK", "open"] * 2
+
+
 @pytest.mark.parametrize(
     ("caption", "title", "docket"),
     [
