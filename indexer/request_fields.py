@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from engine.search.request import Parameter, parameters
+from engine.errors import QueryError
+from engine.search.request import Parameter, Request, parameters, parse_weights
 
 MOST_NAMES = 1_000  # doc_ids, or weights
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096)]
 Filter: TypeAlias = Annotated[str, Field(max_length=65_536)] | dict[str, Any] | None
 
 
-def served_parameters(names: Collection[str] = ()) -> list[Parameter]:
-    """The fields that a client can set: some by name, by default all but the constants of the score."""
-    return [
-        parameter
-        for parameter in parameters()
-        if not parameter.about.is_constant and (not names or parameter.name in names)
-    ]
+_SERVED = {parameter.name: parameter for parameter in parameters() if not parameter.about.is_constant}
 
 
 def request_fields(names: Collection[str] = (), **settings: Mapping[str, object]) -> dict[str, tuple[Any, Any]]:
     """Type and default of each field, as `pydantic.create_model` takes them.
 
     Args:
-        names: of the fields, by default all that a client can set.
+        names: of the fields, by default all but the constants of the score.
         settings: of a field where they differ: `default` and `most`.
     """
-    return {
-        parameter.name: _field(parameter, settings.get(parameter.name, {})) for parameter in served_parameters(names)
-    }
+    return {name: _field(_SERVED[name], settings.get(name, {})) for name in names or _SERVED}
+
+
+def request_of(body: BaseModel) -> Request:
+    """The search of a body with such fields, besides others.
+
+    Raises:
+        QueryError: the filter is none, or two parameters exclude each other.
+    """
+    return Request.of(**{name: getattr(body, name) for name in type(body).model_fields if name in _SERVED})
 
 
 def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, Any]:
@@ -52,10 +55,24 @@ def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, A
     elif parameter.kind in (int, float) and not about.choices:
         kind = Annotated[kind, Field(ge=about.least, le=most)]
     elif parameter.kind is Mapping:
-        kind = dict[str, float]
+        kind = Annotated[dict[str, float], BeforeValidator(_weights)]
     if isinstance(default, StrEnum):
         default = str(default)
     if parameter.is_optional and parameter.name != "where":
         kind = kind | None
     longest = MOST_NAMES if parameter.kind in (tuple, Mapping) else None
     return Annotated[kind, Field(description=about.text, max_length=longest)], default
+
+
+def _weights(given: object) -> object:
+    """Weights of a form or of a model, as JSON or as "claims=3,abstract=0"; pydantic checks any other value."""
+    if isinstance(given, list):
+        given = ",".join(map(str, given))
+    if not isinstance(given, str):
+        return given
+    if given.lstrip().startswith("{"):
+        return json.loads(given)
+    try:
+        return parse_weights(given)
+    except QueryError as error:
+        raise ValueError(str(error)) from error

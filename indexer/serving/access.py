@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,24 +50,19 @@ class Access:
                     MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
                 await send(message)
 
-            held = _Held()
+            headers = Headers(scope=scope)
             try:
-                self._check(scope)
-                with SpooledTemporaryFile(LARGE_BODY) as file:
-                    await self._receive(Headers(scope=scope), receive, held, file)
-                    async with self._taken(held.n_bytes):
-                        body = _body(file, Headers(scope=scope))
-                        BODY_BYTES.set(len(body))
-                        await self._app(scope, _replayed(body, receive), observing)
+                self._check(scope, headers)
+                async with self._received(headers, receive) as file, self._taken(file.tell()):
+                    body = _body(file, headers)
+                    BODY_BYTES.set(len(body))
+                    await self._app(scope, _replayed(body, receive), observing)
             except Refusal as refusal:
                 refusal.headers["Connection"] = "close"  # the rest of the body stays unread
                 await refusal.response()(scope, receive, observing)
-            finally:
-                self._n_held -= held.n_bytes
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> None:
         """Check the token; without one, check that no page of another site made a browser send the request."""
-        headers = Headers(scope=scope)
         if self._settings.token is None:
             _check_local(headers)
         elif scope["path"] not in _OPEN_PATHS and not scope["path"].startswith(ASSETS):
@@ -81,8 +77,17 @@ class Access:
                     WWW_Authenticate="Bearer",
                 )
 
-    async def _receive(self, headers: Headers, receive: Receive, held: _Held, file: IO[bytes]) -> None:
-        """Receive the whole body."""
+    @asynccontextmanager
+    async def _received(self, headers: Headers, receive: Receive) -> AsyncIterator[IO[bytes]]:
+        """The whole body, in a file that is read to its end."""
+        with SpooledTemporaryFile(LARGE_BODY) as file:
+            try:
+                await self._receive(headers, receive, file)
+                yield file
+            finally:
+                self._n_held -= file.seek(0, os.SEEK_END)
+
+    async def _receive(self, headers: Headers, receive: Receive, file: IO[bytes]) -> None:
         limit, timeout = self._settings.max_bytes, self._settings.timeout
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
@@ -96,10 +101,9 @@ class Access:
                         raise Refusal(499, "disconnected", "the client closed the connection", "send it again")
                     part = message.get("body", b"")
                     file.write(part)
-                    held.n_bytes += len(part)
                     self._n_held += len(part)
                     more = message.get("more_body", False)
-                    if held.n_bytes > limit:
+                    if file.tell() > limit:
                         raise _too_large(limit)
                     if self._n_held > _HELD_BODIES * self._settings.max_bytes:
                         raise too_busy("other requests send large bodies")
@@ -135,12 +139,6 @@ def _body(file: IO[bytes], headers: Headers) -> bytes:
     if not headers.get("content-type", "").startswith("multipart/form-data"):
         _check_values(body)
     return body
-
-
-class _Held:
-    """The size of a body."""
-
-    n_bytes = 0
 
 
 def _check_values(body: bytes) -> None:

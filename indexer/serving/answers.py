@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.report.contract import envelope, head_dict, hit_dicts, listed_hits, result_dict
-from engine.result import Provenance, Result, SectionMatrix
+from engine.report.contract import envelope, head_dict, hit_dicts, result_dict
+from engine.result import SectionMatrix, recorded_encoder
 from engine.search.request import Request
-from engine.store.lookup import check_fields
+from engine.store.lookup import check_fields, stored_fields, stored_values
 from engine.text.document import Document
-from engine.text.spans import Coverage, Section, Span
+from engine.text.spans import Coverage, Span
+from engine.views import Result
 from engine.work import step
+from indexer.request_fields import request_of
 from indexer.serving.bodies import MOST_LISTED, CompareParameters, Parameters
 from indexer.serving.failures import not_found, too_large
 from indexer.serving.settings import MOST_CELLS, MOST_REPLY_BYTES
@@ -33,33 +36,27 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 
 def search(index: Index, query: Document | str, parameters: Parameters) -> bytes:
-    """Rank the index against a document, or against an indexed document.
-
-    Args:
-        index: opened for this thread.
-        parameters: how to search.
-    """
-    request = parameters.request()
+    """Rank the index against a document, or against an indexed document."""
+    request = request_of(parameters)
     check_names(index, query, request)
-    result = index.search(query, request)
+    result = without_folders(index.search(query, request))
     if result.sections is not None:
-        return as_json(envelope([_without_paths(result_dict(result, n_pairs=_n_listed(parameters)))]))
-    return _ranking(result, parameters, index.section_matrix if parameters.matrix else None, query)
+        return as_json(envelope([result_dict(result, n_pairs=_n_listed(parameters))]))
+    return _ranking(result, parameters, partial(index.section_matrix, query) if parameters.matrix else None)
 
 
 def search_together(
     index: Index, like: Sequence[Document | str], unlike: Sequence[Document | str], parameters: Parameters
 ) -> bytes:
-    """Rank the index against several documents as one query; the arguments are as of `search`."""
+    """Rank the index against several documents as one query."""
     if parameters.matrix:
         raise QueryError("matrix is for one document; leave it out with also and unlike")
-    request = parameters.request()
+    request = request_of(parameters)
     for query in (*like, *unlike):
         check_names(index, query, request)
-    values = index.search_together(like, unlike, request).to_dict(n_pairs=_n_listed(parameters))
-    for number, query in enumerate(values["queries"]):
-        _without_paths({**query, "hits": [hit["by_query"][number]["hit"] for hit in values["hits"]]})
-    return as_json(envelope([values]))
+    result = index.search_together(like, unlike, request)
+    result = replace(result, results=tuple(map(without_folders, result.results)))
+    return as_json(envelope([result.to_dict(n_pairs=_n_listed(parameters))]))
 
 
 def _n_listed(parameters: Parameters | CompareParameters) -> int:
@@ -70,16 +67,14 @@ def _n_listed(parameters: Parameters | CompareParameters) -> int:
 def _ranking(
     result: Result,
     parameters: Parameters | CompareParameters,
-    matrix: Callable[[Document | str, str], SectionMatrix] | None,
-    query: Document | str,
+    matrix_with: Callable[[str], SectionMatrix] | None,
 ) -> bytes:
     """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values."""
-    head = as_json(envelope([_without_paths(head_dict(result) | {"hits": []})]))
+    head = as_json(envelope([head_dict(result) | {"hits": []}]))
     hits, n_bytes = [], len(head)
     for hit, values in zip(result.hits, hit_dicts(result, n_pairs=_n_listed(parameters)), strict=True):
-        values["source"] = _name(values["source"])
-        if matrix is not None:
-            values["section_matrix"] = _cosines(matrix(query, hit.doc_id))
+        if matrix_with is not None:
+            values["section_matrix"] = _cosines(matrix_with(hit.doc_id))
         hits.append(as_json(values))
         check_reply(n_bytes := n_bytes + len(hits[-1]))
     end = head.rindex(b"]}]}")
@@ -103,37 +98,20 @@ def check_names(index: Index, query: Document | str, request: Request) -> None:
     Raises:
         Refusal: it lacks one of them.
     """
-    for doc_id in [*request.without, *([query] if isinstance(query, str) else [])]:
-        check_is_there(index, doc_id)
+    _check_are_there(index, *request.without, query)
 
 
 def without_folders(result: Result) -> Result:
     """The same result, with files and index named without the folders of this machine."""
-    return replace(
-        result,
-        query=_without_folder(result.query),
-        hits=tuple(replace(hit, document=_without_folder(hit.document)) for hit in result.hits),
-        provenance=_origin(result.provenance),
-    )
-
-
-def _origin(origin: Provenance | None) -> Provenance | None:
-    if origin is None or origin.index is None:
-        return origin
-    return replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
+    origin = result.provenance
+    if origin is not None and origin.index is not None:
+        origin = replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
+    hits = tuple(replace(hit, document=_without_folder(hit.document)) for hit in result.hits)
+    return replace(result, query=_without_folder(result.query), hits=hits, provenance=origin)
 
 
 def _without_folder(document: Document) -> Document:
     return replace(document, source=_name(document.source))
-
-
-def _without_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """A result whose files and index are named without the folders of this machine."""
-    for one in (values["query"], *listed_hits(values)):
-        one["source"] = _name(one["source"])
-    if (origin := values["provenance"]) is not None and origin["index"] is not None:
-        origin["index"] = {**origin["index"], "path": _name(origin["index"]["path"])}
-    return values
 
 
 def _name(source: str) -> str:
@@ -142,22 +120,18 @@ def _name(source: str) -> str:
 
 def compare(index: Index, query: Document | str, target: Document | str, asked: CompareParameters) -> bytes:
     """Score a target for a query, as a search would."""
-    for one in (query, target):
-        if isinstance(one, str):
-            check_is_there(index, one)
+    _check_are_there(index, query, target)
     if isinstance(query, Document) and isinstance(target, Document):
         _check_cells(len(query.sections) * len(target.sections))
-    compared = index.compare(query, target, asked.request())
+    compared = index.compare(query, target, request_of(asked))
     matrix = compared.matrix
     assert matrix is not None, "a comparison has the cosines of all sections"
-    return _ranking(compared, asked, lambda *_: matrix, query)
+    return _ranking(without_folders(compared), asked, lambda _: matrix)
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
     """Cosines of all sections of two documents."""
-    for one in (query, doc_id):
-        if isinstance(one, str):
-            check_is_there(index, one)
+    _check_are_there(index, query, doc_id)
     found = index.section_matrix(query, doc_id)
     return as_json({"query": _outline(found.query), "target": _outline(found.target), "cosines": _cosines(found)})
 
@@ -183,22 +157,49 @@ def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes
         positions = np.flatnonzero(snapshot.matching(where))
     page = positions[offset : offset + limit]
     has_vectors = [snapshot.is_encoded(position) for position in page.tolist()]
-    listed = [
-        _entry(document, coverage, has)
-        for (document, coverage), has in zip(snapshot.documents(page), has_vectors, strict=True)
-    ]
+    rows = zip(snapshot.documents(page), has_vectors, strict=True)
+    listed = [_entry(document, coverage, has) for (document, coverage), has in rows]
     return as_json({"n_documents": len(positions), "offset": offset, "documents": listed})
 
 
 def document(index: Index, doc_id: str) -> bytes:
     """One document, text and sections included."""
-    position = check_is_there(index, doc_id)
+    position = _position(index, doc_id)
     ((found, coverage),) = index.snapshot.documents(np.array([position]))
     entry = _entry(found, coverage, index.snapshot.is_encoded(position))
     return as_json(entry | {"sections": _sections(found), "text": found.text})
 
 
-def check_is_there(index: Index, doc_id: str) -> int:
+def description(index: Index, max_bytes: int) -> bytes:
+    """Name, size, encoder, limit of bodies and metadata fields of an index, for people who write filters."""
+    snapshot = index.snapshot
+    encoder = recorded_encoder(snapshot)
+    return as_json(
+        {
+            "name": snapshot.folder.name,
+            "documents": snapshot.n_documents,
+            "documents_with_vectors": index.facts["encoded"],
+            "encoder": None if encoder is None else encoder.name,
+            "language": snapshot.language,
+            "max_bytes": max_bytes,
+            "fields": [asdict(field) for field in stored_fields(snapshot.folder)],
+        }
+    )
+
+
+def values(index: Index, field: str, containing: str, limit: int) -> bytes:
+    """The values of a metadata field, the commonest first."""
+    rows = stored_values(index.snapshot.folder, field, containing=containing, limit=limit)
+    return as_json({"field": field, "values": [{"value": value, "documents": count} for value, count in rows]})
+
+
+def _check_are_there(index: Index, *documents: Document | str) -> None:
+    for document in documents:
+        if isinstance(document, str):
+            _position(index, document)
+
+
+def _position(index: Index, doc_id: str) -> int:
     """The position of a document.
 
     Raises:
@@ -216,11 +217,7 @@ def _entry(found: Document, coverage: Coverage, has_vectors: bool) -> dict[str, 
         "title": found.title,
         "source": _name(found.source),
         "metadata": dict(found.metadata),
-        "coverage": {
-            "tokens_read": coverage.tokens_read,
-            "tokens_total": coverage.tokens_total,
-            "share": coverage.share,
-        },
+        "coverage": {name: getattr(coverage, name) for name in ("tokens_read", "tokens_total", "share")},
         "has_vectors": has_vectors,
     }
 
@@ -230,17 +227,10 @@ def _outline(found: Document) -> dict[str, Any]:
 
 
 def _sections(found: Document) -> list[dict[str, Any]]:
-    return [_section(found, number, section) for number, section in enumerate(found.sections)]
-
-
-def _section(found: Document, number: int, section: Section) -> dict[str, Any]:
-    pages = found.page_numbers(Span(section.start, section.stop))
-    return {
-        "index": number,
-        "heading": section.heading,
-        "path": list(section.path),
-        "start": section.start,
-        "end": section.stop,
-        "page": pages[0] if pages else None,
-        "last_page": pages[-1] if pages else None,
-    }
+    rows = []
+    for number, section in enumerate(found.sections):
+        pages = found.page_numbers(Span(section.start, section.stop)) or (None,)
+        row = {"index": number, "heading": section.heading, "path": list(section.path)}
+        span = {"start": section.start, "end": section.stop}
+        rows.append(row | span | {"page": pages[0], "last_page": pages[-1]})
+    return rows

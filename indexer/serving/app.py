@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 
 from engine.index import Index
 from engine.store.where import filter_text
-from indexer.serving import answers, catalog
+from indexer.serving import answers
 from indexer.serving.access import Access
 from indexer.serving.bodies import (
     LONGEST_FIELD,
@@ -114,7 +114,7 @@ def _add_searches(app: FastAPI, service: Service) -> None:
 def _add_catalog(app: FastAPI, service: Service) -> None:
     @app.get("/v1/index", summary="Size, encoder and metadata fields of the index", responses=response("index"))
     async def description() -> Response:
-        return await service.answer_with(lambda index: catalog.description(index, service.settings))
+        return await service.answer_with(lambda index: answers.description(index, service.settings.max_bytes))
 
     @app.get("/v1/values", summary="Values of a metadata field", responses=response("values"))
     async def values(
@@ -122,7 +122,7 @@ def _add_catalog(app: FastAPI, service: Service) -> None:
         containing: Annotated[str, UrlQuery(max_length=LONGEST_FIELD, description="In the text of a value.")] = "",
         limit: Annotated[int, UrlQuery(ge=1, le=MOST_LISTED)] = 20,
     ) -> Response:
-        return await service.answer_with(lambda index: catalog.values(index, field, containing, limit))
+        return await service.answer_with(lambda index: answers.values(index, field, containing, limit))
 
 
 def _add_documents(app: FastAPI, service: Service) -> None:

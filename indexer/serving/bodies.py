@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from engine.errors import QueryError
-from engine.search.request import Request, parse_weights
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
-from indexer.request_fields import DocId, request_fields, served_parameters
+from indexer.request_fields import DocId, request_fields
 from indexer.serving.settings import MOST_SECTIONS, MOST_TOGETHER
 
 MOST_LISTED, MOST_OFFSET, LONGEST_FIELD = 1_000, 1_000_000, 1_024
@@ -68,7 +65,6 @@ class Query(BaseModel):
 
 
 _FIELDS: Any = create_model("RequestFields", **request_fields())  # type: ignore[call-overload]
-_COMPARED = ("skip", "weights")
 
 
 class Parameters(_FIELDS):  # type: ignore[misc]
@@ -78,14 +74,6 @@ class Parameters(_FIELDS):  # type: ignore[misc]
 
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
-
-    def request(self) -> Request:
-        """The search.
-
-        Raises:
-            QueryError: the filter is none, or two parameters exclude each other.
-        """
-        return Request.of(**{parameter.name: getattr(self, parameter.name) for parameter in served_parameters()})
 
 
 Queries: TypeAlias = Annotated[list[Query], Field(max_length=MOST_TOGETHER)]
@@ -105,11 +93,6 @@ class SearchForm(Parameters):
 
     file: UploadFile = Field(description="Any format that `longmatch index` reads, recognised by its suffix.")
 
-    @field_validator("weights", mode="before")
-    @classmethod
-    def _weights(cls, given: object) -> object:
-        return weights_of_text(given)
-
 
 class MatrixBody(BaseModel):
     """Two documents whose sections are compared by cosine."""
@@ -120,17 +103,13 @@ class MatrixBody(BaseModel):
     target: DocId = Field(description="A document of the index.")
 
 
-_COMPARE_FIELDS: Any = create_model("CompareFields", **request_fields(_COMPARED))  # type: ignore[call-overload]
+_COMPARE_FIELDS: Any = create_model("CompareFields", **request_fields(("skip", "weights")))  # type: ignore[call-overload]
 
 
 class CompareParameters(_COMPARE_FIELDS):  # type: ignore[misc]
     """How to compare; the names are those of a search."""
 
     sections: Listed | None = Field(None, description=SECTIONS_TEXT)
-
-    def request(self) -> Request:
-        """The parameters of the comparison."""
-        return Request.of(**{name: getattr(self, name) for name in _COMPARED})
 
 
 class CompareBody(CompareParameters):
@@ -149,22 +128,3 @@ class CompareForm(CompareParameters):
 
     query: UploadFile
     target: UploadFile
-
-    @field_validator("weights", mode="before")
-    @classmethod
-    def _weights(cls, given: object) -> object:
-        return weights_of_text(given)
-
-
-def weights_of_text(given: object) -> object:
-    """Weights of a form or of the page, as JSON or as "claims=3,abstract=0"; pydantic checks any other value."""
-    if isinstance(given, list):
-        given = ",".join(map(str, given))
-    if not isinstance(given, str):
-        return given
-    if given.lstrip().startswith("{"):
-        return json.loads(given)
-    try:
-        return parse_weights(given)
-    except QueryError as error:
-        raise ValueError(str(error)) from error

@@ -29,27 +29,9 @@ class _Job:
 
     def __init__(self, documents: Sequence[SegmentedDocument]) -> None:
         self.documents = list(documents)
+        self.n_tokens = sum(document.coverage.tokens_total for document in documents)
         self.encoded: Future[list[EncodedDocument]] = Future()
-
-    @property
-    def n_tokens(self) -> int:
-        return sum(document.coverage.tokens_total for document in self.documents)
-
-
-class _Batch:
-    """Jobs that are encoded together, and how much the encoder had read before."""
-
-    def __init__(self, jobs: Sequence[_Job], encoder: Encoder) -> None:
-        self._jobs = list(jobs)
-        self._encoder = encoder
-        self._n_before = encoder.n_read
-        self._n_chunks = sum(len(document.chunks) for job in jobs for document in job.documents)
-
-    def share(self, job: _Job) -> float:
-        """How much of the batch is encoded, in [0, 1]; 0 for a job that is not in it."""
-        if job not in self._jobs:
-            return 0.0
-        return min(1.0, (self._encoder.n_read - self._n_before) / max(1, self._n_chunks))
+        self.share: Callable[[], float] = lambda: 0.0  # how much of its batch is encoded, in [0, 1]
 
 
 class SharedEncoder(Encoder):
@@ -72,7 +54,6 @@ class SharedEncoder(Encoder):
         self._waiting: deque[_Job] = deque()
         self._arrival = threading.Condition()
         self._is_closed = False
-        self._batch: _Batch | None = None  # that is being encoded
         self._segmentation = threading.Lock()  # tokenizers refuse two threads at a time
         threading.Thread(target=self._work, name="encoder", daemon=True).start()
 
@@ -122,12 +103,8 @@ class SharedEncoder(Encoder):
         job, progress = _Job(documents), followed_progress()
         if progress is None:
             return self._encoded(job)
-        with progress.encoding(job.n_tokens, lambda: self._share(job)):
+        with progress.encoding(job.n_tokens, lambda: job.share()):
             return self._encoded(job)
-
-    def _share(self, job: _Job) -> float:
-        batch = self._batch
-        return 0.0 if batch is None else batch.share(job)
 
     def _encoded(self, job: _Job) -> list[EncodedDocument]:
         with self._arrival:
@@ -153,7 +130,6 @@ class SharedEncoder(Encoder):
     def _work(self) -> None:
         while batch := self._next_batch():
             self._encode(batch)
-            self._batch = None
 
     def _next_batch(self) -> list[_Job]:
         """The jobs that wait, up to the limit, the oldest first; none once the encoder is closed."""
@@ -168,9 +144,16 @@ class SharedEncoder(Encoder):
 
     def _encode(self, batch: list[_Job]) -> None:
         """Encode jobs together; where that fails, each alone, so that one request cannot spoil another."""
-        self._batch = _Batch(batch, self.encoder)
+        documents = [document for job in batch for document in job.documents]
+        n_before, n_chunks = self.encoder.n_read, sum(len(document.chunks) for document in documents)
+
+        def share() -> float:
+            return min(1.0, (self.encoder.n_read - n_before) / max(1, n_chunks))
+
+        for job in batch:
+            job.share = share
         try:
-            encoded = iter(self.encoder.encode_segmented([document for job in batch for document in job.documents]))
+            encoded = iter(self.encoder.encode_segmented(documents))
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the request
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)
@@ -178,6 +161,6 @@ class SharedEncoder(Encoder):
             for job in batch:
                 self._encode([job])
             return
-        self._on_batch(len(batch), sum(len(job.documents) for job in batch))
+        self._on_batch(len(batch), len(documents))
         for job in batch:
             job.encoded.set_result([next(encoded) for _ in job.documents])

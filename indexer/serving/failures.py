@@ -8,31 +8,16 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from engine.errors import (
-    BudgetExceeded,
-    DocumentError,
-    EngineError,
-    IndexBusy,
-    IndexMismatch,
-    QueryError,
-)
+from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError
 
 LOG = logging.getLogger("longmatch.serving")
 RETRY_SECONDS = 2
-_STATUS: dict[type[EngineError], tuple[int, str]] = {
-    DocumentError: (422, "document_unreadable"),
-    QueryError: (400, "bad_query"),
-    IndexMismatch: (409, "index_mismatch"),
-    IndexBusy: (503, "index_busy"),
-    BudgetExceeded: (503, "budget_exceeded"),
-}
-_NEXT = {
-    "document_unreadable": "send another document",
-    "bad_query": "change the request; /openapi.json describes it",
-    "index_mismatch": "change the request, or the index",
-    "index_changed": "search again",
-    "index_busy": "send the request again",
-    "budget_exceeded": "send a smaller request",
+_OF_CLIENTS: dict[type[EngineError], tuple[int, str, str]] = {  # status, code, next step where the error has none
+    DocumentError: (422, "document_unreadable", "send another document"),
+    QueryError: (400, "bad_query", "change the request; /openapi.json describes it"),
+    IndexMismatch: (409, "index_mismatch", "change the request, or the index"),
+    IndexBusy: (503, "index_busy", "send the request again"),
+    BudgetExceeded: (503, "budget_exceeded", "send a smaller request"),
 }
 
 
@@ -77,12 +62,12 @@ def refusal_of(error: Exception, folder: Path) -> Refusal:
     """What a client gets for an error; one that the client did not cause goes to the log."""
     if isinstance(error, Refusal):
         return error
-    for kind, (status, code) in _STATUS.items():
+    for kind, (status, code, usual) in _OF_CLIENTS.items():
         if isinstance(error, kind):
             text = str(error).replace(str(folder.resolve()), "the index").replace(str(folder), "the index")
             message, _, next_step = text.rpartition("; ")
             headers = {"Retry_After": str(RETRY_SECONDS)} if status == 503 else {}
-            return Refusal(status, code, message or text, next_step if message else _NEXT[code], **headers)
+            return Refusal(status, code, message or text, next_step if message else usual, **headers)
     if isinstance(error, RecursionError):
         return Refusal(400, "bad_request", "the request is nested too deeply", "nest its values less")
     if isinstance(error, UnicodeEncodeError):  # JSON can write half of a pair of surrogates

@@ -1,4 +1,4 @@
-"""The index that is served: follows its catalogs, so that new requests see what was committed.
+"""The index that is served: follows its commits, so that new requests see them.
 
 A request keeps the snapshot that it started with. The next snapshot is opened and warmed beside the old one.
 """
@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.catalog import CATALOG_FILE, connect
-from engine.store.manifest import MANIFEST_FILE, index_folders
+from engine.store.partitioned import Snapshot, open_snapshot
 from engine.text.document import Document
 from indexer.search_log import SearchLog
 from indexer.serving.encoding import SharedEncoder
@@ -28,7 +25,7 @@ _WARM_UP = Document.from_text("Which documents match this one, and in which sect
 
 
 class LiveIndex:
-    """Opens an index, and opens it again when its catalog has changed."""
+    """Opens an index, and opens it again when something was committed."""
 
     def __init__(
         self,
@@ -54,9 +51,7 @@ class LiveIndex:
         self._on_batch = on_batch
         self._shared: SharedEncoder | None = None
         self._opened: _Opened | None = None
-        with Index.open(folder, placement=settings.placement):
-            self._manifest = _manifest_state(folder)
-            self._watches = [_CatalogWatch(part / CATALOG_FILE) for part in index_folders(folder)]
+        open_snapshot(folder).close()
 
     @property
     def is_ready(self) -> bool:
@@ -69,15 +64,13 @@ class LiveIndex:
         Raises:
             EngineError: the encoder or the index cannot be loaded.
         """
-        self._has_changed()
-        shared, settings = self._shared_encoder(), self._settings
-        index = Index.open(
-            self.folder, encoder=shared, store=settings.store, log=LOG.info, placement=settings.placement
-        )
+        settings, snapshot = self._settings, open_snapshot(self.folder)
         try:
+            shared = self._shared_encoder(snapshot)
+            index = Index(snapshot, shared, store=settings.store, log=LOG.info, placement=settings.placement)
             index.search(_WARM_UP, Request(k=1, candidates=0)).to_dict()
         except EngineError:
-            index.close()
+            snapshot.close()
             raise
         if settings.log_file is not None:
             index.record = SearchLog(settings.log_file).add
@@ -85,14 +78,13 @@ class LiveIndex:
         self._shared, self.n_documents = shared, index.n_documents
         self.n_loaded += 1
         if before is not None:
-            before.retire()
+            before.leave()
 
-    def _shared_encoder(self) -> SharedEncoder | None:
-        """The loaded encoder; a new one if the index was rebuilt with another encoder."""
-        with Index.open(self.folder, placement=self._settings.placement) as opened:
-            built = opened.snapshot.meta.get("encoder") if opened.snapshot.width else None
-        if built is None:
+    def _shared_encoder(self, snapshot: Snapshot) -> SharedEncoder | None:
+        """The loaded encoder; a new one if the index was rebuilt with another encoder, None for words alone."""
+        if not snapshot.width:
             return None
+        built = snapshot.meta["encoder"]
         if self._shared is not None and self._shared.encoder.fingerprint == built["fingerprint"]:
             return self._shared
         return SharedEncoder(self._encoder or self._loaded(built["name"]), self._on_batch)
@@ -104,27 +96,20 @@ class LiveIndex:
         return load_encoder(name, device=self._settings.device)
 
     def reload(self) -> bool:
-        """Open the index again if its catalog has changed; where that fails, the old snapshot stays."""
-        if not self._has_changed():
-            return False
+        """Open the index again if something was committed; where that fails, the old snapshot stays."""
         before = self._shared
         try:
+            with self.lease() as index:
+                if index.snapshot.is_newest():
+                    return False
             self.load()
         except EngineError as error:
             LOG.warning("the index has changed and cannot be opened; the old snapshot stays: %s", error)
-            for watch in self._watches:
-                watch.forget()
             return False
         if before is not None and before is not self._shared:
             before.close()
         LOG.info("the index has changed: %s documents", f"{self.n_documents:,}")
         return True
-
-    def _has_changed(self) -> bool:
-        """Whether something was committed since the last call, to any partition or to their manifest."""
-        changes = [watch.has_changed() for watch in self._watches]  # a list, so that every watch is updated
-        before, self._manifest = self._manifest, _manifest_state(self.folder)
-        return any(changes) or self._manifest != before
 
     @contextmanager
     def lease(self) -> Iterator[Index]:
@@ -143,91 +128,32 @@ class LiveIndex:
         raise too_busy("the index is being loaded")
 
     def close(self) -> None:
-        """Close the index, the encoder and the watches."""
+        """Close the index and the encoder."""
         opened, self._opened = self._opened, None
         if opened is not None:
-            opened.retire()
+            opened.leave()
         if self._shared is not None:
             self._shared.close()
-        for watch in self._watches:
-            watch.close()
 
 
 class _Opened:
-    """One opened index, which is closed when it is retired and its last request has finished."""
+    """One opened index, which is closed when its last user leaves; the first user is the server."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._n_users = 0
-        self._is_retired = False
+        self._n_users = 1
         self._lock = threading.Lock()
 
     def enter(self) -> bool:
-        """Begin a request, unless the index is retired."""
+        """Begin to use the index, unless it is closed."""
         with self._lock:
-            self._n_users += not self._is_retired
-            return not self._is_retired
+            self._n_users += self._n_users > 0
+            return self._n_users > 0
 
     def leave(self) -> None:
-        """End a request."""
+        """End to use the index."""
         with self._lock:
             self._n_users -= 1
-            is_last = self._is_retired and not self._n_users
+            is_last = not self._n_users
         if is_last:
             self.index.close()
-
-    def retire(self) -> None:
-        """Take no further request."""
-        with self._lock:
-            self._is_retired = True
-            is_unused = not self._n_users
-        if is_unused:
-            self.index.close()
-
-
-def _manifest_state(folder: Path) -> tuple[int, int] | None:
-    """Inode and modification time, which change when the manifest of partitions is replaced; None without one."""
-    with suppress(OSError):
-        found = (folder / MANIFEST_FILE).stat()
-        return found.st_ino, found.st_mtime_ns
-    return None
-
-
-class _CatalogWatch:
-    """Detects commits of other processes, and a replaced catalog file; reads no table."""
-
-    def __init__(self, catalog: Path) -> None:
-        self._catalog = catalog
-        self._lock = threading.Lock()
-        self._seen = (0, 0)
-        self._file = 0
-        self._open()
-
-    def _open(self) -> None:
-        engine = connect(self._catalog, read_only=True)
-        self._connection = engine.raw_connection()
-        self._file = self._catalog.stat().st_ino
-
-    def has_changed(self) -> bool:
-        """Whether something was committed since the last call."""
-        with self._lock, suppress(OSError, EngineError, SQLAlchemyError):
-            if self._catalog.stat().st_ino != self._file:
-                self._connection.close()
-                self._open()
-            seen = (self._file, self._version())
-            is_other, self._seen = seen != self._seen, seen
-            return is_other
-        return False
-
-    def forget(self) -> None:
-        """Report a change at the next call."""
-        with self._lock:
-            self._seen = (0, 0)
-
-    def _version(self) -> int:
-        (version,) = self._connection.cursor().execute("PRAGMA data_version").fetchone()
-        return int(version)
-
-    def close(self) -> None:
-        """Close the catalog."""
-        self._connection.close()

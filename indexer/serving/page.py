@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Response
 from jinja2 import Environment
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from engine.index import Index
@@ -22,8 +22,9 @@ from engine.readers import FORMATS
 from engine.report.page import asset, result_page, result_pieces
 from engine.result import Result
 from engine.text.document import Document
+from indexer.request_fields import request_of
 from indexer.serving import answers
-from indexer.serving.bodies import SearchBody, SearchForm, weights_of_text
+from indexer.serving.bodies import SearchBody, SearchForm
 from indexer.serving.failures import refusal_of
 from indexer.serving.progress import Progress, Stage
 from indexer.serving.service import Service
@@ -47,27 +48,20 @@ _PAUSE = 0.1  # seconds between two looks at the progress
 
 
 class PageBody(SearchBody):
-    """A search of the page with a text or with a document of the index; weights are a text, as in a form."""
+    """A search of the page with a text or with a document of the index."""
 
     report: bool = Field(False, description="Make the report, one file, in place of the pieces.")
-
-    @field_validator("weights", mode="before")
-    @classmethod
-    def _weights_as_text(cls, given: object) -> object:
-        return weights_of_text(given)
 
 
 class PageForm(SearchForm):
     """A search of the page with a file."""
-
-    model_config = ConfigDict(extra="forbid", strict=False)
 
     report: bool = Field(False)
 
 
 def add_page(app: FastAPI, service: Service) -> None:
     """Add the page, its files and its searches."""
-    html = Environment(autoescape=True).from_string(_own("page.html")).render(accepted=_accepted())
+    html = Environment(autoescape=True).from_string(_own("page.html")).render(accepted=",".join([*FORMATS, ".gz"]))
     contents = {name: _own(name) for name in _OF_PAGE} | {name: asset(own) for name, own in _OF_REPORT.items()}
 
     @app.get("/", include_in_schema=False)
@@ -96,11 +90,6 @@ def _own(name: str) -> str:
     return files("indexer.serving").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _accepted() -> str:
-    """Suffixes that the file chooser offers."""
-    return ",".join([*FORMATS, ".gz"])
-
-
 async def _answer(service: Service, read: Callable[[], Document | str], asked: PageBody | PageForm) -> Response:
     """Search in a thread; an error within `_PAUSE` sets the HTTP status, a later error is a line of the response."""
     progress = Progress()
@@ -121,7 +110,7 @@ async def _answer(service: Service, read: Callable[[], Document | str], asked: P
 
 
 def _search(index: Index, query: Document | str, asked: PageBody | PageForm, progress: Progress) -> None:
-    request = asked.request()
+    request = request_of(asked)
     answers.check_names(index, query, request)
     result = index.search(query, request)
     progress.enter(Stage.ARRANGING)

@@ -66,21 +66,17 @@ class Service:
         """Several of what `query` returns."""
         return [self.query(query) for query in given]
 
-    async def answer(self, work: Callable[[], bytes], media_type: str = "application/json") -> Response:
-        """Work in a thread, and send its bytes, or its error."""
-        try:
-            return Response(await self.workers.run(work), media_type=media_type)
-        except Exception as error:  # noqa: BLE001 - a client never sees a traceback
-            return refusal_of(error, self.folder).response()
-
-    async def answer_with(self, work: Callable[[Index], bytes], media_type: str = "application/json") -> Response:
-        """Run work that needs an opened index, as in `answer`."""
+    async def answer_with(self, work: Callable[[Index], bytes]) -> Response:
+        """Work with the opened index in a thread, and send the JSON that it returns, or its error."""
 
         def leased() -> bytes:
             with self.live.lease() as index:
                 return work(index)
 
-        return await self.answer(leased, media_type)
+        try:
+            return Response(await self.workers.run(leased), media_type="application/json")
+        except Exception as error:  # noqa: BLE001 - a client never sees a traceback
+            return refusal_of(error, self.folder).response()
 
     async def follow(self, stop: Callable[[], None]) -> None:
         """Load the index, then open it again whenever its catalog has changed."""
