@@ -37,7 +37,7 @@ MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a docume
 
 
 class Tools:
-    """The tools over one opened index. Several threads may call them; files are read one at a time."""
+    """The tools over one opened index, by their names. Several threads may call them; files are read one at a time."""
 
     def __init__(self, index: Index, reader: DocumentReader, files: Path | None = None) -> None:
         """Hold what the tools work with.
@@ -52,43 +52,28 @@ class Tools:
         self._reader = reader
         self._lock = Lock()
 
-    def describe(self) -> dict[str, Any]:
-        """Name, number of documents, and metadata fields for filters."""
+    def describe_index(self) -> dict[str, Any]:
+        """Count the documents of the index, and list the metadata fields for filters."""
         snapshot = self._index.snapshot
         fields = [asdict(field) for field in stored_fields(snapshot.folder)]
         return {"name": snapshot.folder.name, "documents": snapshot.n_documents, "fields": fields}
 
-    def search(self, query: Document | str, request: Request, section_pairs: int = 3) -> dict[str, Any]:
-        """Rank the documents of the index against a document, or against an indexed document by its doc_id.
+    def search_text(self, text: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Rank the documents of the index against a whole text, and show the sections that match."""
+        return self._search(Document.from_text(text), section_pairs, parameters)
 
-        Args:
-            query: a copy of it is left out of the hits, unless the request keeps it.
-            section_pairs: of each hit, strongest first.
+    def search_similar(self, doc_id: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Rank the documents of the index against one of them, named by its doc_id."""
+        return self._search(doc_id, section_pairs, parameters)
 
-        Raises:
-            EngineError: the request cannot be used.
-        """
-        return _answer(self._index.search(query, request), section_pairs)
-
-    def file(self, path: str) -> Document:
-        """The one document of a file below the folder of files.
-
-        Raises:
-            EngineError: the file is outside the folder, does not exist, or cannot be read.
-        """
+    def search_file(self, path: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Rank the documents of the index against a file, named relative to the folder of files."""
         with self._lock:
-            return self._document(path)
+            document = self._document(path)
+        return self._search(document, section_pairs, parameters)
 
-    def read(self, doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
-        """The sections of an indexed document with their numbers, or the text of one section.
-
-        Args:
-            section: its number, from 1; None for the list of all.
-            start: characters of the section to leave out first, where it is longer than `MOST_CHARACTERS`.
-
-        Raises:
-            QueryError: there is no such document or section.
-        """
+    def read_document(self, doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
+        """List the sections of a document, or read one section by its number; go on at next_start."""
         document = self._index.document(doc_id)
         about = {"doc_id": doc_id, "title": document.title, "metadata": dict(document.metadata)}
         if section is None:
@@ -101,11 +86,10 @@ class Tools:
         first = whole.start + start
         stop = min(whole.stop, first + MOST_CHARACTERS)
         next_start = stop - whole.start if stop < whole.stop else None
-        return about | {
-            **_described(document, section - 1),
-            "text": document.text[first:stop],
-            "next_start": next_start,
-        }
+        return about | _described(document, section - 1) | {"text": document.text[first:stop], "next_start": next_start}
+
+    def _search(self, query: Document | str, n_pairs: int, parameters: dict[str, Any]) -> dict[str, Any]:
+        return _answer(self._index.search(query, Request.of(**parameters)), n_pairs)
 
     def _document(self, name: str) -> Document:
         """The one document of a file below the folder of files."""
@@ -226,29 +210,8 @@ def mcp_server(
         lifespan=closing,
     )
 
-    def describe_index() -> dict[str, Any]:
-        """Count the documents of the index, and list the metadata fields for filters."""
-        return tools.describe()
-
-    def search_text(text: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Rank the documents of the index against a whole text, and show the sections that match."""
-        return tools.search(Document.from_text(text), Request.of(**parameters), section_pairs)
-
-    def search_similar(doc_id: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Rank the documents of the index against one of them, named by its doc_id."""
-        return tools.search(doc_id, Request.of(**parameters), section_pairs)
-
-    def search_file(path: str, section_pairs: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Rank the documents of the index against a file, named relative to the folder of files."""
-        return tools.search(tools.file(path), Request.of(**parameters), section_pairs)
-
-    def read_document(doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
-        """List the sections of a document, or read one section by its number; go on at next_start."""
-        return tools.read(doc_id, section, start)
-
-    offered: list[Callable[..., dict[str, Any]]] = [describe_index, search_text, search_similar, read_document]
-    if files is not None:
-        offered.append(search_file)
+    offered: list[Callable[..., dict[str, Any]]] = [tools.describe_index, tools.search_text, tools.search_similar]
+    offered += [tools.read_document, *([] if files is None else [tools.search_file])]
     for function in offered:
         server.tool(annotations=_READ_ONLY)(_with_named_errors(function))
     return server

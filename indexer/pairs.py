@@ -9,28 +9,30 @@ Letters in shapes: N documents of the index, E directed edges from a query to a 
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.on_demand import BY_WORDS
 from engine.pairs import DocumentPair
 from engine.result import index_state
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
-from engine.search.searcher import Searcher
 from engine.store.lookup import check_fields
 from engine.store.snapshot import Positions
 from engine.views import Pairs
-from indexer.pair_edges import Edges, Journal, best_edges, given_edges, join_edges, missing_reverse
 
 # Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -77,16 +79,13 @@ def find_pairs(
         QueryError: the filter cannot be used, or the journal is of another index or other settings.
     """
     started = time.perf_counter()
-    run = _Run(index, settings, progress or _silent)
+    run = _Run(index, settings, progress or (lambda _what, _n_done, _n_documents: None))
     if run.lacks_vectors:
         log(f"some documents have no vectors: pairs are scored by words alone; add them: longmatch index {run.folder}")
-    if journal is None:
-        edges = run.edges(None)
-    else:
-        with Journal(journal, run.description) as kept:
-            if kept.n_kept:
-                log(f"continuing after {kept.n_kept:,} blocks of {journal}")
-            edges = run.edges(kept)
+    with nullcontext() if journal is None else Journal(journal, run.description) as blocks:
+        if blocks is not None and blocks.n_kept:
+            log(f"continuing after {blocks.n_kept:,} blocks of {journal}")
+        edges = run.edges(blocks)
     pairs = run.pairs(edges)
     return Pairs(
         pairs=tuple(sorted(pairs, key=lambda pair: (-pair.score, pair.first, pair.second))),
@@ -98,6 +97,18 @@ def find_pairs(
         by_words=not run.vectors,
         seconds=time.perf_counter() - started,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Scores of targets for queries, all documents of one index."""
+
+    queries: Positions  # (E,)
+    targets: Positions  # (E,)
+    scores: NDArray[np.float64]  # (E,)
+
+
+_COLUMNS: dict[str, type[Any]] = {"queries": np.int64, "targets": np.int64, "scores": np.float64}
 
 
 class _Run:
@@ -114,7 +125,8 @@ class _Run:
         self._index = index
         self._settings = settings
         self._progress = progress
-        self._searcher: Searcher = index.searcher(_scoring(settings.mode, vectors=self.vectors))
+        scoring = CONTAINMENT if settings.mode == Mode.CONTAINMENT else Scoring()
+        self._searcher = index.searcher(scoring if self.vectors else replace(scoring, chunk_weight=0))
         self._selection = Selection(settings.where)
         self._survey = self._searcher.survey(self._selection)
         self.positions = self._survey.positions
@@ -136,49 +148,52 @@ class _Run:
             **asdict(self._settings),
         }
 
-    def edges(self, kept: Journal | None) -> Edges:
+    def edges(self, journal: Journal | None) -> Edges:
         """Both directions of all pairs."""
-        best = self._blocks("ranked", self.positions, self._best, kept)
-        wanted = missing_reverse(best, self._index.n_documents)
-        sources = np.array([source for source, _ in wanted], np.int64)
-        targets = dict(wanted)
+        best = self._blocks("ranked", self.positions, self.best, journal)
+        targets = missing_reverse(best, self._index.n_documents)
 
         def reverse(block: Positions) -> Edges:
-            asked = [(source, targets[source]) for source in block.tolist()]
-            return given_edges(self._searcher, self._queries, asked)
+            parts = []
+            for source, query in zip(block.tolist(), self._queries(block), strict=True):
+                wanted = targets[source]
+                parts.append(Edges(np.full(len(wanted), source), wanted, self._searcher.scores_of(query, wanted)))
+            return join_edges(parts)
 
-        return join_edges([best, self._blocks("reversed", sources, reverse, kept)])
+        return join_edges([best, self._blocks("reversed", np.array(list(targets), np.int64), reverse, journal)])
 
-    def _best(self, block: Positions) -> Edges:
-        top, least = self._settings.top, self._settings.least
-        return best_edges(self._searcher, self._queries, block, self._selection, top=top, least=least)
+    def best(self, sources: Positions) -> Edges:
+        """The best targets of some documents, without the documents themselves; queries share passes over the index."""
+        queries = list(zip(sources.tolist(), self._queries(sources), strict=True))
+        best = []
+        tops = self._searcher.tops(queries, self._selection, k=self._settings.top)
+        for (source, _), (targets, scores) in zip(queries, tops, strict=True):
+            is_pair = scores >= self._settings.least
+            best.append(Edges(np.full(int(is_pair.sum()), source), targets[is_pair], scores[is_pair]))
+        return join_edges(best)
 
     def _queries(self, positions: Positions) -> Sequence[Query]:
         return self._index.stored_queries(positions, vectors=self.vectors)
 
     def _blocks(
-        self, what: str, positions: Positions, find: Callable[[Positions], Edges], kept: Journal | None
+        self, what: str, positions: Positions, find: Callable[[Positions], Edges], journal: Journal | None
     ) -> Edges:
         found = []
         for number, first in enumerate(range(0, len(positions), BLOCK_DOCUMENTS)):
             block = positions[first : first + BLOCK_DOCUMENTS]
-            edges = None if kept is None else kept.block(what, number)
+            edges = None if journal is None else journal.block(what, number)
             if edges is None:
                 edges = find(block)
-                if kept is not None:
-                    kept.add(what, number, edges)
+                if journal is not None:
+                    journal.add(what, number, edges)
             found.append(edges)
             self._progress(what, first + len(block), len(positions))
         return join_edges(found)
 
     def pairs(self, edges: Edges) -> list[DocumentPair]:
         """The pairs of edges, of which each is there in both directions."""
-        scores = {
-            (query, target): score
-            for query, target, score in zip(
-                edges.queries.tolist(), edges.targets.tolist(), edges.scores.tolist(), strict=True
-            )
-        }
+        ends = zip(edges.queries.tolist(), edges.targets.tolist(), strict=True)
+        scores = dict(zip(ends, edges.scores.tolist(), strict=True))
         involved = np.unique(edges.queries)
         listed = self._index.snapshot.titles()
         names, titles = ({one: listed[one][at] for one in involved.tolist()} for at in (0, 1))
@@ -189,11 +204,93 @@ class _Run:
         ]
 
 
-def _scoring(mode: str, *, vectors: bool) -> Scoring:
-    if mode == Mode.CONTAINMENT:
-        return CONTAINMENT if vectors else replace(CONTAINMENT, chunk_weight=0)
-    return Scoring() if vectors else BY_WORDS
+def join_edges(parts: Sequence[Edges]) -> Edges:
+    """Concatenate edges."""
+    empty = ((name, np.empty(0, kind)) for name, kind in _COLUMNS.items())
+    return Edges(*(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name, none in empty))
 
 
-def _silent(_what: str, _n_done: int, _n_documents: int) -> None:
-    pass
+def missing_reverse(edges: Edges, n_documents: int) -> dict[int, Positions]:
+    """The missing reverses of edges: the targets of documents to search with."""
+    there = edges.queries * n_documents + edges.targets
+    turned = edges.targets * n_documents + edges.queries
+    left = np.setdiff1d(turned, there)
+    sources, counts = np.unique(left // n_documents, return_counts=True)
+    ends = np.cumsum(counts)
+    targets = left % n_documents
+    return dict(zip(sources.tolist(), np.split(targets, ends[:-1]), strict=False))
+
+
+FORM = "longmatch-pairs/1"
+_BEGINNING = json.dumps({"form": FORM})[:-1].encode()
+
+
+class Journal:
+    """A file that grows by a line for each block; deleted when the run is done."""
+
+    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+        """Open a journal, or begin a new one. An incomplete last line is dropped.
+
+        Args:
+            description: settings and index state that the blocks depend on.
+
+        Raises:
+            QueryError: the file is not a journal, is damaged, or belongs to a run with another description.
+        """
+        self._path = path
+        self._blocks: dict[tuple[str, int], Edges] = {}
+        content = path.read_bytes() if path.exists() else b""
+        if not content.startswith(_BEGINNING[: len(content)]):
+            raise QueryError(f"{path} is no journal of pairs; delete it, or name another output")
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole:
+            self._read(whole, description)
+        self._file = path.open("r+b" if path.exists() else "xb")
+        self._file.truncate(len(whole))
+        self._file.seek(len(whole))
+        if not whole:
+            self._write({"form": FORM, **description})
+
+    def _read(self, content: bytes, description: Mapping[str, Any]) -> None:
+        try:
+            first, *lines = (json.loads(line) for line in content.splitlines())
+            for line in lines:
+                columns = (np.array(line[name], kind) for name, kind in _COLUMNS.items())
+                self._blocks[line["what"], line["number"]] = Edges(*columns)
+        except (ValueError, KeyError, TypeError) as error:
+            raise QueryError(f"{self._path} is damaged; delete it to begin again, or name another output") from error
+        if first != {"form": FORM, **description}:
+            differing = ", ".join(name for name in description if first.get(name) != description[name])
+            raise QueryError(
+                f"{self._path} is of a run with another {differing}; delete it to begin again, or name another output"
+            )
+
+    @property
+    def n_kept(self) -> int:
+        """Blocks of an earlier run."""
+        return len(self._blocks)
+
+    def block(self, what: str, number: int) -> Edges | None:
+        """A block of an earlier run; None for one that is not done."""
+        return self._blocks.get((what, number))
+
+    def add(self, what: str, number: int, edges: Edges) -> None:
+        """Keep a block, durably."""
+        columns = {name: getattr(edges, name).tolist() for name in _COLUMNS}
+        self._write({"what": what, "number": number, **columns})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file, which stays for the next run unless this one is done."""
+        self._file.close()
+        if kind is None:
+            self._path.unlink()

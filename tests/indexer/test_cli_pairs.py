@@ -13,8 +13,8 @@ import indexer.cli.pairs as command
 import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra
+from engine.store.snapshot import Positions
 from indexer.cli import main
-from indexer.pairs import best_edges
 from tests.fakes import make_corpus, make_document
 
 CORPUS = make_corpus(30)
@@ -68,20 +68,20 @@ def test_a_killed_run_continues_with_the_same_command(
 ) -> None:
     monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
     expected = run(folder, "--least", "0.3").stdout
-    plain, calls = best_edges, []
+    plain, calls = run_module._Run.best, []
 
-    def killed(*given: object, **options: object) -> object:
-        calls.append(given)
+    def killed(pairs: run_module._Run, sources: Positions) -> run_module.Edges:
+        calls.append(sources)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return plain(*given, **options)  # type: ignore[arg-type]
+        return plain(pairs, sources)
 
     output = tmp_path / "pairs.csv"
-    monkeypatch.setattr(run_module, "best_edges", killed)
+    monkeypatch.setattr(run_module._Run, "best", killed)
     interrupted = run(folder, "--least", "0.3", "-o", output)
     assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
     assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
-    monkeypatch.setattr(run_module, "best_edges", plain)
+    monkeypatch.setattr(run_module._Run, "best", plain)
     again = run(folder, "--least", "0.3", "-o", output)
     assert again.exit_code == 0 and "continuing after 2 blocks" in again.stderr
     assert output.read_text() == expected

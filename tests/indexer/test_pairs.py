@@ -14,9 +14,10 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.pairs import DocumentPair
 from engine.search.request import Request
+from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.views import Pairs
-from indexer.pairs import PairSettings, best_edges, find_pairs
+from indexer.pairs import PairSettings, find_pairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(40)
@@ -118,13 +119,13 @@ def test_a_killed_run_continues_after_its_last_block(
     )  # the next line was being written
     logged: list[str] = []
     searched: list[int] = []
-    plain = best_edges
+    plain = run_module._Run.best
 
-    def counted(*given: object, **options: object) -> object:
-        searched.append(len(given[2]))  # type: ignore[arg-type]
-        return plain(*given, **options)  # type: ignore[arg-type]
+    def counted(run: run_module._Run, sources: Positions) -> run_module.Edges:
+        searched.append(len(sources))
+        return plain(run, sources)
 
-    monkeypatch.setattr(run_module, "best_edges", counted)
+    monkeypatch.setattr(run_module._Run, "best", counted)
     again = find_pairs(words, settings, journal=path, log=logged.append)
     assert again.pairs == expected.pairs
     assert len(searched) == max(0, 3 - (n_lines - 1))

@@ -34,22 +34,22 @@ def tools(index: Index, files: Path) -> Iterator[Tools]:
 def test_hits_of_a_text_are_those_of_a_search(tools: Tools, index: Index) -> None:
     text = "topic3word1 topic3word2 common1 topic3word9"
     expected = index.search(Document.from_text(text), Request(k=4))
-    found = tools.search(Document.from_text(text), Request(k=4), 2)
+    found = tools.search_text(text, 2, k=4)
     assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == [(hit.doc_id, hit.score) for hit in expected]
     assert (found["status"], found["documents_searched"]) == ("certified", 60)
 
 
 def test_contributions_of_a_hit_sum_to_its_score(tools: Tools) -> None:
     for n_pairs in (0, 1, 100):
-        for hit in tools.search("doc003", Request(k=5), n_pairs)["hits"]:
+        for hit in tools.search_similar("doc003", n_pairs, k=5)["hits"]:
             listed = sum(pair["contribution"] for pair in hit["section_pairs"])
             assert listed + hit["other_contributions"] == pytest.approx(hit["score"], abs=1e-5)
 
 
 def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
-    hit = tools.search("doc003", Request(k=1))["hits"][0]
+    hit = tools.search_similar("doc003", 3, k=1)["hits"][0]
     pair = hit["section_pairs"][0]
-    read = tools.read(hit["doc_id"], pair["section"])
+    read = tools.read_document(hit["doc_id"], pair["section"])
     assert read["heading"] == pair["heading"]
     assert pair["sentence"] in " ".join(read["text"].split())
     section = index.document(hit["doc_id"]).sections[pair["section"] - 1]
@@ -57,46 +57,46 @@ def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
 
 
 def test_a_document_lists_its_sections(tools: Tools, corpus: list[Document]) -> None:
-    read = tools.read("doc003")
+    read = tools.read_document("doc003")
     assert [section["heading"] for section in read["sections"]] == ["part one", "part two", "part three"]
     assert sum(section["characters"] for section in read["sections"]) == len(corpus[3].text)
     assert read["metadata"] == corpus[3].metadata
 
 
 def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = tools.read("doc003", 1)["text"]
+    whole = tools.read_document("doc003", 1)["text"]
     monkeypatch.setattr(module, "MOST_CHARACTERS", 50)
     text, start = "", 0
     while start is not None:
-        part = tools.read("doc003", 1, start)
+        part = tools.read_document("doc003", 1, start)
         text, start = text + part["text"], part["next_start"]
     assert text == whole and len(whole) > 100
 
 
 def test_a_file_can_be_the_query(tools: Tools, index: Index, corpus: list[Document]) -> None:
-    found = tools.search(tools.file("draft.md"), Request(k=1))
+    found = tools.search_file("draft.md", 3, k=1)
     assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "link.md", "/etc/hostname", "no.md", ".", "\0", "a" * 5_000])
 def test_files_outside_of_the_folder_are_refused(tools: Tools, path: str) -> None:
     with pytest.raises(EngineError, match="below drafts; name one relative to that folder"):
-        tools.file(path)
+        tools.search_file(path, 3)
 
 
 def test_without_a_folder_no_file_is_read(index: Index) -> None:
     with pytest.raises(EngineError, match="start the server with --files FOLDER"):
-        Tools(index, DocumentReader()).file("draft.md")
+        Tools(index, DocumentReader()).search_file("draft.md", 3)
 
 
 def test_fields_for_filters_are_listed(tools: Tools) -> None:
-    about = tools.describe()
+    about = tools.describe_index()
     assert (about["name"], about["documents"]) == ("corpus.lm", 60)
     assert {"name": "topic", "types": ("number",), "n_documents": 60, "examples": (0, 9)} in about["fields"]
 
 
 def test_a_section_that_is_not_there_is_refused(tools: Tools) -> None:
     with pytest.raises(EngineError, match="'doc003' has sections 1 to 3, not 4"):
-        tools.read("doc003", 4)
+        tools.read_document("doc003", 4)
     with pytest.raises(EngineError, match="start is -1; give 0"):
-        tools.read("doc003", 1, -1)
+        tools.read_document("doc003", 1, -1)
