@@ -18,9 +18,8 @@ from indexer.cli.options import (
     request_options,
     typed_command,
 )
-from indexer.cli.output_file import Shown, file_options, format_option, write_output
+from indexer.cli.output_file import Shown, emit, file_options, format_option
 from indexer.cli.reading import Reading, as_option, read_each
-from indexer.cli.terminal import echo_text
 
 if TYPE_CHECKING:
     from engine import Document, Index
@@ -127,11 +126,8 @@ def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
     from engine.report.chart import chart_csv, chart_docx, chart_html
     from engine.text.units import Unit
 
-    if form == "docx" and output is not None:
-        write_output(output, chart_docx(chart, Unit(by), command=typed_command()))
-        return
-    text = chart_csv(chart) if form == "csv" else chart_html(chart, Unit(by), command=typed_command())
-    if output is None:
-        echo_text(text, nl=False)
+    if form == "csv":
+        emit(chart_csv(chart), output)
     else:
-        write_output(output, text)
+        draw = chart_docx if form == "docx" else chart_html
+        emit(draw(chart, Unit(by), command=typed_command()), output)

@@ -10,12 +10,11 @@ import click
 from engine.search.request import Request
 from engine.text.outside import json_text
 from indexer.cli.options import collected, device_option, opened_index, request_options, typed_command
-from indexer.cli.output_file import Shown, file_options, format_option, matrix_option, pairs_option, write_output
+from indexer.cli.output_file import Shown, emit, emit_lines, file_options, format_option, matrix_option, pairs_option
 from indexer.cli.reading import Reading, as_option, read_each
 
 if TYPE_CHECKING:
     from engine.result import Result
-    from engine.text.document import Document
 
 
 @click.command()
@@ -69,7 +68,14 @@ def compare(
     if shown.matrix and shown.form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     read = read_each(documents, reading)
-    result = _compared(read, index, doc_id, encoder, device, request)
+    # Imported here, so that a usage error does not load the encoder.
+    from engine.comparison import compare_alone
+
+    if index is None:
+        result = compare_alone(read[0], read[1], encoder, request, device=device)
+    else:
+        with opened_index(index, device) as opened:
+            result = opened.compare(read[0], doc_id if doc_id is not None else read[1], request)
     if shown.changes:
         _print_changes(result, shown)
         return
@@ -91,41 +97,15 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
         raise click.UsageError(f"{len(documents)} documents are named; compare two: longmatch compare {use}")
 
 
-def _compared(
-    documents: list[Document],
-    index: Path | None,
-    doc_id: str | None,
-    encoder: str | None,
-    device: str | None,
-    request: Request,
-) -> Result:
-    # Imported here, so that a usage error does not load the encoder.
-    from engine.comparison import compare_alone
-
-    if index is None:
-        return compare_alone(documents[0], documents[1], encoder, request, device=device)
-    with opened_index(index, device) as opened:
-        return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], request)
-
-
 def _print_changes(result: Result, shown: Shown) -> None:
     from engine.report.changes import changes_dict, changes_html, changes_lines, changes_of
     from engine.report.contract import envelope, result_dict
-    from engine.report.lines import plain
-    from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
     changes = changes_of(result)
-    if shown.form == "table" and shown.output is None:
-        show(changes_lines(changes, width=width()))
-        return
-    if shown.form == "json":
+    if shown.form == "table":
+        emit_lines(lambda width: changes_lines(changes, width=width), shown.output)
+    elif shown.form == "json":
         values = result_dict(result, n_pairs=shown.n_pairs) | {"changes": changes_dict(changes)}
-        text = json_text(envelope([values]), indent=1) + "\n"
-    elif shown.form == "html":
-        text = changes_html(changes, command=typed_command())
+        emit(json_text(envelope([values]), indent=1) + "\n", shown.output)
     else:
-        text = plain(changes_lines(changes, width=PIPE_WIDTH)) + "\n"
-    if shown.output is None:
-        echo_text(text, nl=False)
-    else:
-        write_output(shown.output, text)
+        emit(changes_html(changes, command=typed_command()), shown.output)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -16,16 +16,23 @@ from indexer.cli.options import (
     FAILED,
     PARTLY,
     GroupedCommand,
-    check_ray_options,
+    check_ray,
+    collected,
     device_option,
     index_argument,
     json_option,
     option,
     ray_option,
-    workers_option,
 )
-from indexer.cli.reading import STDIN, document_reader, parse_bytes, read_memory_option, read_seconds_option
-from indexer.cli.terminal import echo, echo_text
+from indexer.cli.reading import (
+    STDIN,
+    Reading,
+    opened_reader,
+    parse_bytes,
+    read_memory_option,
+    read_seconds_option,
+)
+from indexer.cli.terminal import echo, echo_text, log
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
@@ -46,22 +53,7 @@ _WAYS = {  # logged before a run
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
 }
-_HEADINGS = {
-    "Documents": (
-        "text_field",
-        "title_field",
-        "id_field",
-        "prune",
-        "id_prefix",
-        "replace",
-        "retry_failures",
-        "language",
-        "partitions",
-    ),
-    "Vectors": ("encode", "encoder", "dtype", "reencode", "factory", "device", "ray_address", "n_workers"),
-    "Limits": ("dry_run", "memory", "vram", "disk", "read_seconds", "read_memory"),
-    "Output": ("as_json", "help"),
-}
+_HEADINGS = {"text_field": "Documents", "encode": "Vectors", "dry_run": "Limits", "as_json": "Output"}
 
 
 @dataclass(frozen=True)
@@ -86,8 +78,7 @@ class _Options:
     memory: int | None
     vram: int | None
     disk: int | None
-    read_seconds: float
-    read_memory: int
+    reading: Reading
     device: str | None
     ray_address: str | None
     n_workers: int | None
@@ -165,7 +156,13 @@ class _Options:
 )
 @device_option
 @ray_option("Encode on")
-@workers_option
+@option(
+    "--workers",
+    "n_workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --ray, encoders that run at the same time; by default one for each GPU, or else for each core.",
+)
 @option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
 @option("--memory", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M.")
 @option("--vram", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
@@ -173,7 +170,8 @@ class _Options:
 @read_seconds_option
 @read_memory_option
 @json_option
-def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401
+@collected(reading=Reading, options=_Options)
+def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
 
     Unchanged documents are skipped, changed documents are replaced. To continue a
@@ -206,7 +204,6 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
         longmatch index papers.parts ./papers --partitions 4
         longmatch index papers.lm --reencode --encoder ./my-encoder
     """
-    options = _Options(**given)
     _check_arguments(index, paths, options)
     if options.dtype is not None:
         from indexer.building.builder import encoder_name
@@ -217,8 +214,10 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
         _reencode(index, options)
         return
     corpus = _failed_corpus(index) if options.retry_failures else _named_corpus(index, paths, options)
+    for source, reason in corpus.left_out:
+        log(f"not read again: {source}: {reason}")
     if options.retry_failures and not corpus.requests:
-        sys.exit(PARTLY if _echo_left_out(corpus) else 0)
+        sys.exit(PARTLY if corpus.left_out else 0)
     if options.language is not None:
         from engine.words.languages import check_language
 
@@ -237,15 +236,8 @@ def index(index: Path, paths: tuple[str, ...], **given: Any) -> None:  # noqa: A
         echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
     report, encode = _built(index, corpus, options, encode, encoder, plan)
-    print_build(
-        index,
-        report,
-        corpus.files,
-        plan=plan,
-        encode=encode,
-        as_json=options.as_json,
-    )
-    _exit_by(report, n_left_out=_echo_left_out(corpus))
+    print_build(index, report, corpus.files, plan=plan, encode=encode, as_json=options.as_json)
+    _exit_by(report, n_left_out=len(corpus.left_out))
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
@@ -265,15 +257,20 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
 
         if not holds_index(index):
             raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
-    check_ray_options(
-        options.ray_address,
-        options.n_workers,
-        encode=options.encode not in (None, "all"),
-        dry_run=options.dry_run,
-        memory=options.memory,
-        vram=options.vram,
-        disk=options.disk,
-    )
+    _check_ray(options)
+
+
+def _check_ray(options: _Options) -> None:
+    if options.ray_address is None:
+        if options.n_workers is not None:
+            raise click.UsageError("--workers is for a Ray cluster; name one: --ray local")
+        return
+    if options.encode in ("none", "later"):
+        raise click.UsageError("--encode does not go with --ray; leave one of them out")
+    for name in ("dry_run", "memory", "vram", "disk"):
+        if getattr(options, name):
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --ray; leave one of them out")
+    check_ray("longmatch index --ray")
 
 
 @dataclass(frozen=True)
@@ -325,13 +322,6 @@ def _failed_corpus(index: Path) -> _Corpus:
     return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
 
 
-def _echo_left_out(corpus: _Corpus) -> int:
-    """Print the failures that were not read again, with the reasons; returns their number."""
-    for source, reason in corpus.left_out:
-        echo(f"not read again: {source}: {reason}", err=True)
-    return len(corpus.left_out)
-
-
 def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
     """The default of --encode: that of a first run which was stopped; an index of words alone stays one."""
     from engine.store.lookup import stored_meta
@@ -350,7 +340,6 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, 
     """The encoder of a run, and its plan."""
     from indexer.building.builder import encoder_for
     from indexer.plan import make_plan
-    from indexer.reading.reader import ReadLimits
 
     encoder = encoder_for(index, options.encoder, options.device)
     plan = make_plan(
@@ -359,7 +348,7 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, 
         encoder,
         factory=options.factory,
         budget=options.settings.budget,
-        read_limits=ReadLimits(options.read_seconds, options.read_memory),
+        read_limits=options.reading.limits,
         id_prefix=options.id_prefix,
     )
     return encoder, plan
@@ -374,18 +363,23 @@ def _built(
     plan: Plan | None,
 ) -> tuple[BuildReport, Literal["none", "later", "all"]]:
     """Read the corpus and write the index, with progress; also returns which documents got vectors."""
+    from engine.store.manifest import holds_index
+    from engine.text.document import Document
+    from engine.words.languages import language_name
     from indexer.building.builder import build
+    from indexer.building.creation import begun
     from indexer.cli.build_report import describe_plan
     from indexer.cli.progress import BuildProgress
 
-    is_open = encode == "later" and options.encode is None and options.encoder is None and _is_new(index)
+    is_free = encode == "later" and options.encode is None and options.encoder is None and not holds_index(index)
     with (
-        document_reader(corpus.sources, options.read_seconds, options.read_memory) as reader,
+        opened_reader([source for source in corpus.sources if source != STDIN], options.reading) as reader,
         BuildProgress(corpus.n_files, way=None if plan is None else plan.way(encode)) as progress,
     ):
         documents: Iterable[Document | Unreadable] = corpus.read(reader)
-        if is_open:
-            language, documents = _language_of(documents)
+        if is_free:
+            first, documents = begun(documents)
+            language = language_name(document.text for document in first if isinstance(document, Document))
             if language not in (_LANGUAGE_OF_ENCODER, "none"):
                 encode = "none"
                 progress.log(
@@ -401,22 +395,6 @@ def _built(
             if options.ray_address is not None:
                 return _built_on_cluster(index, documents, options, progress), encode
             return build(index, documents, settings, progress=progress, log=progress.log), encode
-
-
-def _is_new(index: Path) -> bool:
-    from engine.store.manifest import holds_index
-
-    return not holds_index(index)
-
-
-def _language_of(documents: Iterable[Document | Unreadable]) -> tuple[str, Iterable[Document | Unreadable]]:
-    """The language of most words of the first documents, and all documents."""
-    from engine.text.document import Document
-    from engine.words.languages import language_name
-    from indexer.building.creation import begun
-
-    first, documents = begun(documents)
-    return language_name(one.text for one in first if isinstance(one, Document)), documents
 
 
 @contextmanager

@@ -29,11 +29,10 @@ DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | click.Command)
 
 
 class _Option(click.Option):
-    """An option that is listed under a heading; a number is shown as N, without its range."""
+    """An option whose number is shown as N, without its range."""
 
-    def __init__(self, *arguments: Any, heading: str | None = None, **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
-        self.heading = heading
         if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
             self.metavar = "N"
 
@@ -50,34 +49,25 @@ option = partial(click.option, cls=_Option)
 class GroupedCommand(click.Command):
     """Lists its options by headings, in the order in which they were declared.
 
-    `headings` has the names of parameters by heading; other options have the heading that they were declared with.
+    `headings` has the heading that begins at each of some parameters.
     """
 
-    def __init__(
-        self,
-        *arguments: Any,  # noqa: ANN401
-        headings: Mapping[str, Sequence[str]] | None = None,
-        **settings: Any,  # noqa: ANN401
-    ) -> None:
+    def __init__(self, *arguments: Any, headings: Mapping[str, str], **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
-        self._heading_of = {name: heading for heading, names in (headings or {}).items() for name in names}
+        self._headings = headings
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
         rows: dict[str, list[tuple[str, str]]] = {}
+        heading = "Options"
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and row is not None:
-                declared = getattr(parameter, "heading", None) or "Help"
-                rows.setdefault(self._heading_of.get(parameter.name or "", declared), []).append(row)
+                heading = self._headings.get(parameter.name or "", heading)
+                rows.setdefault(heading, []).append(row)
         for heading, options in rows.items():
             with formatter.section(heading):
                 formatter.write_dl(options)
-
-
-def heading(text: str) -> Callable[..., Callable[[DecoratedT], DecoratedT]]:
-    """`click.option` under a heading."""
-    return partial(click.option, cls=_Option, heading=text)
 
 
 def together(*options: Callable[[DecoratedT], DecoratedT]) -> Callable[[DecoratedT], DecoratedT]:
@@ -152,12 +142,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 
 @contextmanager
-def opened_index(
-    path: Path,
-    device: str | None = None,
-    *,
-    placement: Placement | None = None,
-) -> Iterator[Index]:
+def opened_index(path: Path, device: str | None = None, *, placement: Placement | None = None) -> Iterator[Index]:
     """Open an index for a search, and close it afterwards; print on stderr whether a named GPU is used."""
     from engine.index import Index
 
@@ -165,9 +150,6 @@ def opened_index(
         if index.acceleration is not None:
             echo(index.acceleration.summary, err=True)
         yield index
-
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -199,7 +181,7 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
     return decorate
 
 
-def _option(parameter: Parameter, default: object) -> Callable[[CommandT], CommandT]:
+def _option(parameter: Parameter, default: object) -> Callable[[DecoratedT], DecoratedT]:
     """The option of one field."""
     about = parameter.about
     option = about.option or f"--{parameter.name.replace('_', '-')}"
@@ -232,38 +214,10 @@ def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequen
         raise click.BadParameter(str(error)) from error
 
 
-_PLACES = "local starts one on this machine, auto is the one that this machine belongs to, HOST:PORT names its head."
-
-
 def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
     """`--ray`."""
-    return option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {_PLACES}")
-
-
-workers_option = option(
-    "--workers",
-    "n_workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --ray, encoders that run at the same time; by default one for each GPU, or else for each core.",
-)
-
-
-def check_ray_options(ray_address: str | None, n_workers: int | None, **others: object) -> None:
-    """Check that the options of `index` go together.
-
-    Raises:
-        click.UsageError: the options do not go together.
-        MissingExtra: Ray is not installed.
-    """
-    if ray_address is None:
-        if n_workers is not None:
-            raise click.UsageError("--workers is for a Ray cluster; name one: --ray local")
-        return
-    given = [f"--{name.replace('_', '-')}" for name, value in others.items() if value]
-    if given:
-        raise click.UsageError(f"{given[0]} does not go with --ray; leave one of them out")
-    check_ray("longmatch index --ray")
+    places = "local starts one on this machine, auto is the one that this machine belongs to, HOST:PORT names its head."
+    return option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {places}")
 
 
 def check_ray(feature: str) -> None:

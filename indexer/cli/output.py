@@ -5,28 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
-from engine.report.lines import plain
+from engine.report.lines import Line, line
 from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
-from engine.report.table import (
-    N_NOVELTY_PAIRS,
-    N_PAIRS,
-    matrix_lines,
-    matrix_table,
-    no_hits,
-    result_lines,
-    result_table,
-)
+from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits, result_lines
 from engine.result import JointResult, Result, SectionMatrix
 from engine.text.outside import json_text, safe
 from indexer.cli.options import typed_command
-from indexer.cli.output_file import Shown, write_output
-from indexer.cli.terminal import PIPE_WIDTH, echo_text, has_styles, show, width
+from indexer.cli.output_file import Shown, emit, emit_lines
 
 RUN_TAG = "longmatch"
 
@@ -40,15 +31,6 @@ class Answer:
     changed: tuple[str, ...] | None = None  # of a watch: hits that were printed before they changed
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The number of section pairs per hit, the width in columns, and the command of a report."""
-
-    n_pairs: int | None  # None: as many as a table or a report shows by default
-    width: int
-    command: str = ""  # as it was typed, for a report
-
-
 def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
     """Why results have no hits, for formats that do not show it."""
     results = [answer.result for answer in answers]
@@ -56,60 +38,48 @@ def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
 
 
 def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
-    """Write answers in one of `FORMATS` to a file or to standard output, in styles where a terminal shows them."""
-    form, n_pairs, output = shown.form, shown.n_pairs, shown.output
-    if output is not None:
-        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
-    elif form == "table" and has_styles():
-        for number, answer in enumerate(answers):
-            lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
-            for matrix in answer.matrices:
-                lines += [(), *matrix_lines(matrix, width=width())]
-            show([(), *lines] if number else lines)
+    """Write answers in the format of the command to a file or to standard output."""
+    if shown.form == "table":
+        emit_lines(partial(_table, answers, shown.n_pairs), shown.output)
     else:
-        text = render(answers, form, Layout(n_pairs, width(), typed_command()))
-        assert isinstance(text, str), "a binary format needs a file"
-        echo_text(text, nl=False)
+        emit(render(answers, shown.form, shown.n_pairs), shown.output)
 
 
 def print_joint(result: JointResult, shown: Shown) -> None:
     """Write a result of several documents as table, JSON or a line of JSON, to a file or to standard output."""
     from engine.report.joint import joint_dict, joint_lines
 
-    if shown.form == "table" and shown.output is None and has_styles():
-        show(joint_lines(result, n_pairs=shown.n_pairs, width=width()))
-        return
     if shown.form == "table":
-        at = PIPE_WIDTH if shown.output else width()
-        text = plain(joint_lines(result, n_pairs=shown.n_pairs, width=at))
-    else:
-        values = joint_dict(result, n_pairs=N_PAIRS if shown.n_pairs is None else shown.n_pairs)
-        text = json_text(envelope([values]), indent=1) if shown.form == "json" else json_text(values)
-    if shown.output is None:
-        echo_text(text)
-    else:
-        write_output(shown.output, text + "\n")
+        emit_lines(lambda width: joint_lines(result, n_pairs=shown.n_pairs, width=width), shown.output)
+        return
+    values = joint_dict(result, n_pairs=N_PAIRS if shown.n_pairs is None else shown.n_pairs)
+    text = json_text(envelope([values]), indent=1) if shown.form == "json" else json_text(values)
+    emit(text + "\n", shown.output)
 
 
-def render(answers: Sequence[Answer], form: str, layout: Layout) -> str | bytes:
-    """Answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline."""
-    if layout.n_pairs is None and form != "html":
-        layout = replace(layout, n_pairs=N_PAIRS if answers[0].result.sections is None else N_NOVELTY_PAIRS)
-    return FORMATS[form](answers, layout)
+def render(answers: Sequence[Answer], form: str, n_pairs: int | None) -> str | bytes:
+    """Answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline.
+
+    `n_pairs` has the section pairs of a hit, by default as many as a table or a report shows.
+    """
+    if n_pairs is None and form != "html":
+        n_pairs = N_PAIRS if answers[0].result.sections is None else N_NOVELTY_PAIRS
+    return FORMATS[form](answers, n_pairs)
 
 
-def _table(answers: Sequence[Answer], layout: Layout) -> str:
-    texts = []
+def _table(answers: Sequence[Answer], n_pairs: int | None, width: int) -> list[Line]:
+    lines: list[Line] = []
     for answer in answers:
-        texts.append(result_table(answer.result, n_pairs=layout.n_pairs, width=layout.width))
+        blocks = [result_lines(answer.result, n_pairs=n_pairs, width=width)]
         if answer.changed:
-            texts.append(f"changed since they were printed: {', '.join(map(safe, answer.changed))}")
-        texts += [matrix_table(matrix, width=layout.width) for matrix in answer.matrices]
-    return "\n\n".join(texts) + "\n"
+            blocks.append([line(f"changed since they were printed: {', '.join(answer.changed)}")])
+        for block in [*blocks, *(matrix_lines(matrix, width=width) for matrix in answer.matrices)]:
+            lines += [(), *block] if lines else block
+    return lines
 
 
-def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
-    result = result_dict(answer.result, n_pairs=layout.n_pairs)
+def _as_dict(answer: Answer, n_pairs: int | None) -> dict[str, Any]:
+    result = result_dict(answer.result, n_pairs=n_pairs)
     if answer.changed is not None:
         result["changed"] = list(answer.changed)
     if answer.matrices:
@@ -118,31 +88,30 @@ def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
     return result
 
 
-def _json(answers: Sequence[Answer], layout: Layout) -> str:
+def _json(answers: Sequence[Answer], n_pairs: int | None) -> str:
     """One envelope, for one query or many; see `engine/report/result.schema.json`."""
-    results = envelope([_as_dict(answer, layout) for answer in answers])
-    return json_text(results, indent=1) + "\n"
+    return json_text(envelope([_as_dict(answer, n_pairs) for answer in answers]), indent=1) + "\n"
 
 
-def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
+def _jsonl(answers: Sequence[Answer], n_pairs: int | None) -> str:
     """A line for each query: a result of the same schema, even if it has no hits."""
-    return "".join(json_text(_as_dict(answer, layout)) + "\n" for answer in answers)
+    return "".join(json_text(_as_dict(answer, n_pairs)) + "\n" for answer in answers)
 
 
-def _csv(answers: Sequence[Answer], layout: Layout) -> str:
+def _csv(answers: Sequence[Answer], n_pairs: int | None) -> str:
     """A row for each listed part of each hit, or for each section of a novelty, see `engine.report.rows`."""
     is_novelty = answers[0].result.sections is not None
     text = io.StringIO()
     rows = csv.DictWriter(text, NOVELTY_COLUMNS if is_novelty else PART_COLUMNS, lineterminator="\n")
     rows.writeheader()
     for answer in answers:
-        values = _as_dict(answer, replace(layout, n_pairs=max(1, layout.n_pairs or 0)) if is_novelty else layout)
+        values = _as_dict(answer, max(1, n_pairs or 0) if is_novelty else n_pairs)
         for row in (novelty_rows if is_novelty else part_rows)(values):
             rows.writerow({name: as_cell(value) for name, value in row.items()})
     return text.getvalue()
 
 
-def _trec(answers: Sequence[Answer], layout: Layout) -> str:
+def _trec(answers: Sequence[Answer], _n_pairs: int | None) -> str:
     """A TREC run: its fields are separated by blanks, so blanks in a name become underscores."""
     return "".join(
         f"{_word(answer.result.query.doc_id)} Q0 {_word(hit.doc_id)} {hit.rank} {hit.score:.8f} {RUN_TAG}\n"
@@ -151,34 +120,34 @@ def _trec(answers: Sequence[Answer], layout: Layout) -> str:
     )
 
 
-def _html(answers: Sequence[Answer], layout: Layout) -> str:
+def _html(answers: Sequence[Answer], n_pairs: int | None) -> str:
     """The evidence report, one file for all queries."""
     # Loads Jinja, which the other formats do not need.
     from engine.report.page import result_page
 
-    return result_page([answer.result for answer in answers], n_pairs=layout.n_pairs, command=layout.command)
+    return result_page([answer.result for answer in answers], n_pairs=n_pairs, command=typed_command())
 
 
-def _bibtex(answers: Sequence[Answer], _layout: Layout) -> str:
+def _bibtex(answers: Sequence[Answer], _n_pairs: int | None) -> str:
     from engine.report.citations import bibtex
 
     return bibtex(answer.result for answer in answers)
 
 
-def _ris(answers: Sequence[Answer], _layout: Layout) -> str:
+def _ris(answers: Sequence[Answer], _n_pairs: int | None) -> str:
     from engine.report.citations import ris
 
     return ris(answer.result for answer in answers)
 
 
-def _columns(answers: Sequence[Answer], layout: Layout, form: Literal["parquet", "arrow"]) -> bytes:
+def _columns(answers: Sequence[Answer], n_pairs: int | None, form: Literal["parquet", "arrow"]) -> bytes:
     """The rows of `_csv` with typed columns."""
     check_extra("pyarrow", f"the format {form}", "pyarrow", "arrow")
     # Loads pyarrow, which the other formats do not need.
     from engine.report.arrow import part_export
 
     file = io.BytesIO()
-    part_export([answer.result for answer in answers], n_pairs=layout.n_pairs).write(file, form)
+    part_export([answer.result for answer in answers], n_pairs=n_pairs).write(file, form)
     return file.getvalue()
 
 
@@ -186,8 +155,7 @@ def _word(name: str) -> str:
     return "_".join(safe(name).split())
 
 
-FORMATS: dict[str, Callable[[Sequence[Answer], Layout], str | bytes]] = {
-    "table": _table,
+FORMATS: dict[str, Callable[[Sequence[Answer], int | None], str | bytes]] = {
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 import click
 
 from engine.environment import check_extra
+from engine.report.lines import Line, plain
 from indexer.cli.options import together
 from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:
     from engine.plots.style import Plot
@@ -76,6 +78,23 @@ def write_output(path: Path, content: str | bytes) -> None:
     """Write bytes, or a text as UTF-8; see `opened_output`."""
     with opened_output(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def emit(content: str | bytes, output: Path | None) -> None:
+    """Write a result to a file, or print it on standard output."""
+    if output is not None:
+        write_output(output, content)
+    else:
+        assert isinstance(content, str), "a binary format needs a file"
+        echo_text(content, nl=False)
+
+
+def emit_lines(draw: Callable[[int], Sequence[Line]], output: Path | None) -> None:
+    """Write lines of some width to a file, or print them as wide as the terminal, in styles where it shows them."""
+    if output is not None:
+        write_output(output, plain(draw(PIPE_WIDTH)) + "\n")
+    else:
+        show(draw(width()))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,13 @@ from engine.environment import check_extra
 from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.report.rows import as_cell
 from indexer.cli.options import device_option, existing_index_argument, opened_index
-from indexer.cli.output_file import check_picture, checked_output, output_option, write_output, write_picture
-from indexer.cli.terminal import echo, echo_text
+from indexer.cli.output_file import check_picture, checked_output, emit, output_option, write_output, write_picture
+from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
     from engine.index import Index
     from engine.views import Pairs
 
-_SECONDS_BETWEEN_LINES = 5.0
 _PARQUET = ".parquet"
 
 
@@ -105,13 +103,13 @@ def pairs(
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
         check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
+    from indexer.cli.progress import PairsProgress
     from indexer.pairs import PairSettings, find_pairs
 
     settings = PairSettings(**given)
     journal = None if output is None else output.with_name(output.name + ".part")
     with opened_index(index, device) as opened:
-        log = _Log()
-        found = find_pairs(opened, settings, journal=journal, progress=log, log=log.line)
+        found = find_pairs(opened, settings, journal=journal, progress=PairsProgress(), log=log)
         if picture is not None:
             _draw(opened, found, settings.where, cluster_least, picture)
     _write(found, output, clusters, cluster_least, is_parquet=is_parquet)
@@ -120,10 +118,7 @@ def pairs(
 def _write(
     found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    if output is None:
-        echo_text(_csv(PAIR_COLUMNS, found.rows()), nl=False)
-    else:
-        write_output(output, _parquet(found) if is_parquet else _csv(PAIR_COLUMNS, found.rows()))
+    emit(_parquet(found) if is_parquet else _csv(PAIR_COLUMNS, found.rows()), output)
     status = "certified" if found.is_certified else "estimated"
     by = ", by words alone" if found.by_words else ""
     line = f"{len(found):,} pairs among {found.n_documents:,} documents, {status}{by}"
@@ -131,7 +126,7 @@ def _write(
         made = found.clusters(cluster_least)
         write_output(clusters, _csv(CLUSTER_COLUMNS, cluster_rows(made)))
         line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
-    echo(f"{line}; {found.seconds:.1f} s", err=True)
+    log(f"{line}; {found.seconds:.1f} s")
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
@@ -168,22 +163,3 @@ def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | 
     members = [name for cluster in found.clusters(cluster_least) for name, _ in cluster.members]
     figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)
     write_picture(picture, figure)
-
-
-class _Log:
-    """Progress as lines on standard error, every few seconds."""
-
-    def __init__(self) -> None:
-        self._started = self._last = time.monotonic()
-
-    def __call__(self, what: str, n_done: int, n_documents: int) -> None:
-        """Print the progress of a pass."""
-        now = time.monotonic()
-        if now - self._last < _SECONDS_BETWEEN_LINES:
-            return
-        self._last = now
-        self.line(f"{n_done:,} of {n_documents:,} documents {what}, {now - self._started:.0f} s")
-
-    def line(self, text: str) -> None:
-        """Print a line."""
-        echo(text, err=True)

@@ -5,77 +5,59 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 
 from engine.text.outside import safe
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from indexer.building.report import Activity, BuildReport
     from indexer.plan import Way
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
-_SECONDS_BETWEEN_TICKS = 0.25  # interval at which a bar is drawn
+_DRAWN_PER_SECOND = 4
+_State: TypeAlias = tuple[str, float | None, str]  # the count before a bar, its share if that is known, the note after
 
 
 class _Bar:
-    """A bar on a terminal, with a count before it and a note after it; it draws itself a few times a second."""
+    """A bar on a terminal; it draws the state that a function returns a few times a second."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, state: Callable[[], _State]) -> None:
         # Rich is imported for terminals alone.
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-        from rich.table import Column
+        from rich.live import Live
 
-        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False, table_column=whole),
-            BarColumn(bar_width=10),
-            TextColumn("{task.fields[note]}", style="dim", markup=False, table_column=rest),
-            console=Console(file=stream),
-            expand=True,
-            refresh_per_second=1 / _SECONDS_BETWEEN_TICKS,
+        self._state = state
+        self.console = Console(file=stream)
+        self._live = Live(
+            console=self.console,
+            get_renderable=self._row,
+            refresh_per_second=_DRAWN_PER_SECOND,
             transient=True,
             redirect_stdout=False,
         )
-        self._task = self._progress.add_task("", total=None, note="")
-        self._progress.start()
+        self.refresh, self.close = self._live.refresh, self._live.stop
+        self._live.start()
 
-    def show(self, count: str, share: float | None, note: str) -> None:
-        """Show a count before the bar, the share that is done (None if it is not known), and a note after it."""
-        total = None if share is None else 1.0
-        self._progress.update(self._task, description=count, total=total, completed=share or 0.0, note=note)
+    def _row(self) -> Table:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        count, share, note = self._state()
+        row = Table.grid(padding=(0, 1), expand=True)
+        row.add_column(no_wrap=True)
+        row.add_column()
+        row.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        bar = ProgressBar(total=None if share is None else 1.0, completed=share or 0.0, width=10)
+        row.add_row(Text(count), bar, Text(note, style="dim"))
+        return row
 
     def write(self, text: str) -> None:
         """Print lines above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def refresh(self) -> None:
-        """Draw the bar now."""
-        self._progress.refresh()
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._progress.stop()
-
-
-class _Ticker(Thread):
-    """Calls a function a few times a second, until `end` is called."""
-
-    def __init__(self, tick: Callable[[], None]) -> None:
-        super().__init__(name="longmatch-progress", daemon=True)
-        self._tick = tick
-        self._has_ended = Event()
-
-    def run(self) -> None:
-        while not self._has_ended.wait(_SECONDS_BETWEEN_TICKS):
-            self._tick()
-
-    def end(self) -> None:
-        """Stop, and return when no call is running any more."""
-        self._has_ended.set()
-        self.join()
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Progress:
@@ -121,48 +103,37 @@ class BuildProgress(_Progress):
         self._n_files = n_files
         self._way = way
         self._activity: Activity | None = None
-        self._ticker: _Ticker | None = None
+        self._report: BuildReport | None = None
         if self._is_terminal:
-            self._bar = _Bar(self._stream)
-            self._bar.show("reading", None, "")
-
-    def __exit__(self, *_: object) -> None:
-        if self._ticker is not None:
-            self._ticker.end()
-        super().__exit__()
+            self._bar = _Bar(self._stream, self._state)
 
     def begin(self, activity: Activity) -> None:
         """Follow the activity of the run between commits; see `indexer.building.report.LiveProgress`."""
         self._activity = activity
-        if self._bar is not None and self._ticker is None:
-            self._ticker = _Ticker(self._draw)
-            self._ticker.start()
 
     def __call__(self, report: BuildReport) -> None:
         """Show the report of a commit."""
-        if self._bar is not None:
-            self._draw(report)
-        elif self._is_due():
+        self._report = report
+        if self._bar is None and self._is_due():
             self.log(self._line(report))
 
-    def _draw(self, report: BuildReport | None = None) -> None:
-        """Show the state of the run on the bar: the report of the activity, or without one the given report."""
+    def _state(self) -> _State:
+        """What the bar shows: the report of the activity, or without one that of the last commit."""
         activity = self._activity
-        report = activity.report if activity is not None else report
-        if self._bar is None or report is None:
-            return
+        report = self._report if activity is None else activity.report
+        if report is None:
+            return "reading", None, ""
         n_part = 0.0 if activity is None else activity.n_being_encoded
         if activity is not None and activity.n_to_encode:
             n_done, n_all = report.n_encoded + n_part, activity.n_to_encode
-            self._bar.show(f"{int(n_done):,} of {n_all:,} encoded", n_done / n_all, self._note(report))
-            return
+            return f"{int(n_done):,} of {n_all:,} encoded", n_done / n_all, self._note(report)
         n_done = report.n_seen + n_part
         is_known = self._n_files is not None and report.n_seen <= self._n_files
         count = f"{int(n_done):,} of {self._n_files:,} documents" if is_known else f"{int(n_done):,} documents"
         if activity is not None and activity.n_read > n_done:
             count += f", {activity.n_read:,} read"
         share = min(1.0, n_done / max(1, self._n_files)) if is_known and self._n_files is not None else None
-        self._bar.show(count, share, self._note(report))
+        return count, share, self._note(report)
 
     def _note(self, report: BuildReport) -> str:
         """Speed, and with a plan the time left: tokens predict it better than documents of different lengths."""
@@ -198,6 +169,19 @@ def _reused(report: BuildReport) -> list[str]:
     return [f"{report.n_chunks_reused:,} chunks reused"] if report.n_chunks_reused else []
 
 
+class PairsProgress(_Progress):
+    """Shows the documents of a pass over pairs as lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = time.monotonic()
+
+    def __call__(self, what: str, n_done: int, n_documents: int) -> None:
+        """Show the progress of a pass."""
+        if self._is_due():
+            self.log(f"{n_done:,} of {n_documents:,} documents {what}, {time.monotonic() - self._began:.0f} s")
+
+
 class TrainingProgress(_Progress):
     """Shows the steps of a run: loss, tokens per second, the last nDCG@10 on valid, time left."""
 
@@ -209,16 +193,19 @@ class TrainingProgress(_Progress):
 
     def __call__(self, step: Step) -> None:
         """Show a step."""
+        self._step = step
         if self._first is None:
             self._first, self._began = step.number, time.monotonic()
             if self._is_terminal:
-                self._bar = _Bar(self._stream)
-        if self._bar is not None:
-            count = f"{step.number:,}/{step.of:,}"
-            self._bar.show(count, step.number / step.of, ", ".join([*_figures(step), *self._time_left(step)]))
-        elif self._is_due():
+                self._bar = _Bar(self._stream, self._state)
+        if self._bar is None and self._is_due():
             count = f"step {step.number:,} of {step.of:,}"
             self.log(", ".join([count, *_figures(step), *self._time_left(step)]))
+
+    def _state(self) -> _State:
+        step = self._step
+        note = ", ".join([*_figures(step), *self._time_left(step)])
+        return f"{step.number:,}/{step.of:,}", step.number / step.of, note
 
     def _time_left(self, step: Step) -> list[str]:
         made = step.number - (self._first or 0)

@@ -26,11 +26,7 @@ from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
 _PACKAGES |= {"prometheus_client": "prometheus-client"}
-_HEADINGS = {
-    "Address": ("host", "port", "token_file"),
-    "Limits": ("max_bytes", "timeout", "concurrency", "threads", "read_seconds", "read_memory"),
-    "Search": ("store", "log_file", "ray_address", "device"),
-}
+_HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search", "help": "Help"}
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS)
@@ -68,10 +64,10 @@ _HEADINGS = {
     type=click.IntRange(1),
     help="Requests that run at the same time, by default 4.",
 )
-@option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
-@log_option
 @read_seconds_option
 @read_memory_option
+@option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
+@log_option
 @ray_option("Search partitions as actors of")
 @option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
 @collected(reading=Reading)

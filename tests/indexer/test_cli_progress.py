@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 from pathlib import Path
 
 import pytest
@@ -151,9 +150,8 @@ def test_a_bar_moves_before_the_first_commit(monkeypatch: pytest.MonkeyPatch) ->
 
 def _drawn(progress: BuildProgress, terminal: Terminal) -> list[str]:
     """The lines on the terminal after it is drawn again, without control sequences."""
-    progress._draw()
     assert progress._bar is not None
-    progress._bar._progress.refresh()
+    progress._bar.refresh()
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").rstrip("\n").splitlines()
 
 
@@ -164,4 +162,3 @@ def test_a_run_shows_its_bar_and_removes_it(tmp_path: Path, monkeypatch: pytest.
         documents = [make_document(name, f"the fox {name} runs") for name in ("a", "b")]
         build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory="scan", progress=progress)
         assert any("2 of 2 documents" in line for line in _drawn(progress, terminal))
-    assert not any(thread.name == "longmatch-progress" for thread in threading.enumerate())

@@ -13,7 +13,7 @@ from engine.index import Index
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer.cli.output import Answer, Layout, render
+from indexer.cli.output import Answer, render
 
 
 def test_every_row_has_all_columns_in_order(index: Index, corpus: list[Document]) -> None:
@@ -38,7 +38,7 @@ def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
 
 def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Document]) -> None:
     results = [index.search(document, Request(k=3, with_itself=True)) for document in corpus[3:5]]
-    text = render([Answer(result) for result in results], "csv", Layout(2, 80))
+    text = render([Answer(result) for result in results], "csv", 2)
     expected = pandas.concat([result.parts_to_pandas(n_pairs=2) for result in results], ignore_index=True)
     read = pandas.read_csv(io.StringIO(text))
     pandas.testing.assert_frame_equal(read.astype(expected.dtypes), expected)
@@ -46,7 +46,7 @@ def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Docum
 
 def test_ids_in_csv_are_not_read_as_formulas(index: Index, corpus: list[Document]) -> None:
     query = replace(corpus[3], doc_id="=cmd()")
-    (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, Request(k=1)))], "csv", Layout(2, 80))))
+    (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, Request(k=1)))], "csv", 2)))
     assert line["query_id"] == "'=cmd()"
 
 
@@ -68,4 +68,4 @@ def test_other_values_stay_as_they_are(value: object) -> None:
 
 def test_csv_of_no_hits_is_a_header(index: Index, corpus: list[Document]) -> None:
     nothing = index.search(corpus[3], Request(where="topic = 99", with_itself=True))
-    assert render([Answer(nothing)], "csv", Layout(2, 80)) == ",".join(PART_COLUMNS) + "\n"
+    assert render([Answer(nothing)], "csv", 2) == ",".join(PART_COLUMNS) + "\n"
