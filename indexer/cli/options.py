@@ -63,7 +63,7 @@ class GroupedCommand(click.Command):
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and row is not None:
-                heading = self._headings.get(parameter.name or "", heading)
+                heading = "Help" if "--help" in parameter.opts else self._headings.get(parameter.name or "", heading)
                 rows.setdefault(heading, []).append(row)
         for heading, options in rows.items():
             with formatter.section(heading):

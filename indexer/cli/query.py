@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import textwrap
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +10,6 @@ import click
 
 from engine.search.request import Explain, Mode, Request
 from indexer.cli.options import (
-    FAILED,
-    PARTLY,
     collected,
     existing_index_argument,
     opened_index,
@@ -25,17 +19,7 @@ from indexer.cli.options import (
     search_device_option,
 )
 from indexer.cli.output_file import Shown, file_options, format_option, log_option, matrix_option, pairs_option
-from indexer.cli.reading import (
-    Failure,
-    Reading,
-    as_option,
-    check_form,
-    left_out_note,
-    missing_files,
-    only_document,
-    opened_reader,
-    read_named,
-)
+from indexer.cli.reading import Queries, Reading, as_option, left_out_note, only_document, opened_reader, read_named
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -109,13 +93,11 @@ def query(
         longmatch query papers.lm draft.pdf --id smith2019 --not jones2001
     """
     _check_use(named, request, shown)
-    suffix = check_form(reading.form_of_stdin)
-    failed = missing_files(named.documents)
-    files = [name for name in named.documents if name not in {failure.source for failure in failed}]
+    queries = Queries(reading, named.documents, named.doc_ids, named.texts)
     answers: list[Answer] = []
-    if files or named.doc_ids or named.texts:
+    if queries:
         with (
-            opened_reader([*files, *named.unlike], reading) as reader,
+            opened_reader([*queries.files, *named.unlike], reading) as reader,
             placed_partitions(index, ray_address) as placement,
             opened_index(index, device, placement=placement) as opened,
         ):
@@ -123,16 +105,13 @@ def query(
                 from indexer.search_log import SearchLog
 
                 opened.record = SearchLog(log_file).add
-            queries: Iterator[Document | str] = chain(
-                named.doc_ids, text_queries(named.texts), readable(read_named(files, reader, suffix), failed)
-            )
             if named.is_joint:
-                like = [*queries]
-                if not failed:
+                like = [*queries.read(reader)]
+                if not queries.failed:
                     unlike = [_unlike(opened, name, reader) for name in named.unlike]
                     _print_joint(opened.search_together(like, unlike, request), shown)
             else:
-                answers = [_answer(opened, source, request, matrix=shown.matrix) for source in queries]
+                answers = [_answer(opened, query, request, matrix=shown.matrix) for query in queries.read(reader)]
     if answers:
         from indexer.cli.output import no_hits_notes, print_answers
 
@@ -140,10 +119,7 @@ def query(
             for note in no_hits_notes(answers):
                 log(note)
         print_answers(answers, shown)
-    for failure in failed:
-        log(f"failed: {failure.source}: {failure.reason}")
-    if failed:
-        sys.exit(PARTLY if answers else FAILED)
+    queries.end(are_answered=bool(answers))
 
 
 def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document | str:
@@ -192,26 +168,6 @@ def _check_use(names: _Named, request: Request, shown: Shown) -> None:
             raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_OF_NOVELTY)}")
     if request.explain is Explain.MODEL and form not in _OF_MODELS:
         raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
-
-
-def text_queries(texts: Sequence[str]) -> Iterator[Document]:
-    """Documents of texts that were typed."""
-    # Imported here, so that a usage error does not load the segmentation.
-    from engine.text.document import Document
-    from engine.text.segmentation import divide
-
-    for text in texts:
-        title = textwrap.shorten(text, 60, placeholder="…")
-        yield Document("text", title, text, divide(text))
-
-
-def readable(found: Iterator[Document | Failure], failed: list[Failure]) -> Iterator[Document]:
-    """The documents that could be read; the others are added to `failed`."""
-    for one in found:
-        if isinstance(one, Failure):
-            failed.append(one)
-        else:
-            yield one
 
 
 def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> Answer:

@@ -6,19 +6,20 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.options import option
+from engine.text.document import Document, Unreadable
+from indexer.cli.options import FAILED, PARTLY, option
+from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
-    from engine.readers import Unreadable
-    from engine.text.document import Document
     from indexer.reading.reader import DocumentReader, ReadLimits
 
 STDIN = "-"
@@ -70,31 +71,52 @@ class Reading:
         return ReadLimits(self.read_seconds, self.read_memory)
 
 
-@contextmanager
-def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
-    """A reader for paths, or None without paths; its process starts while the caller imports other modules.
+class Queries:
+    """The queries of a command: doc_ids, texts and documents, in this order. `failed` has those that cannot be read.
 
-    If the only path is standard input, no process starts.
+    Raises:
+        click.BadParameter: there is no such format of standard input.
+        click.UsageError: standard input is named twice.
     """
-    if not paths:
-        yield None
-        return
-    from indexer.reading.reader import DocumentReader, ReadLimits
 
-    reader = DocumentReader(ReadLimits(seconds, memory_bytes))
-    with reader if set(paths) - {STDIN} else nullcontext():
-        yield reader
+    def __init__(
+        self, reading: Reading, documents: Sequence[str], doc_ids: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> None:
+        self._suffix = check_form(reading.form_of_stdin)
+        self._doc_ids, self._texts = doc_ids, texts
+        self.failed = missing_files(documents)
+        missing = {failure.source for failure in self.failed}
+        self.files = [name for name in documents if name not in missing]
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self._doc_ids or self._texts)
+
+    def read(self, reader: DocumentReader | None) -> Iterator[Document | str]:
+        """Read the queries one after another; `reader` is open."""
+        yield from self._doc_ids
+        yield from map(_text_query, self._texts)
+        for document in read_named(self.files, reader, self._suffix):
+            if isinstance(document, Unreadable):
+                self.failed.append(document)
+            else:
+                yield document
+
+    def end(self, *, are_answered: bool) -> None:
+        """Name the documents that could not be read; where there are some, exit with the status of the command."""
+        for failure in self.failed:
+            log(f"failed: {failure.source}: {failure.reason}")
+        if self.failed:
+            sys.exit(PARTLY if are_answered else FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A document that was named and cannot be read."""
+def _text_query(text: str) -> Document:
+    # Imported here, so that a usage error does not load the segmentation.
+    from engine.text.segmentation import divide
 
-    source: str
-    reason: str
+    return Document("text", textwrap.shorten(text, 60, placeholder="…"), text, divide(text))
 
 
-def missing_files(names: Sequence[str]) -> list[Failure]:
+def missing_files(names: Sequence[str]) -> list[Unreadable]:
     """The names that cannot be read: there is no such file, or it is a folder.
 
     Raises:
@@ -107,10 +129,10 @@ def missing_files(names: Sequence[str]) -> list[Failure]:
         if name == STDIN:
             continue
         if Path(name).is_dir():
-            failures.append(Failure(name, f"is a folder; name files in it, as {Path(name) / '*'}"))
+            failures.append(Unreadable(name, f"is a folder; name files in it, as {Path(name) / '*'}"))
         elif not Path(name).exists():
             hint = f"; to search with these words: --text {name!r}" if any(map(str.isspace, name)) else ""
-            failures.append(Failure(name, f"No such file or directory{hint}"))
+            failures.append(Unreadable(name, f"No such file or directory{hint}"))
     return failures
 
 
@@ -126,19 +148,17 @@ def opened_reader(names: Sequence[str], reading: Reading) -> Iterator[DocumentRe
         yield reader
 
 
-def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str | None) -> Iterator[Document | Failure]:
+def read_named(
+    names: Sequence[str], reader: DocumentReader | None, suffix: str | None
+) -> Iterator[Document | Unreadable]:
     """Read documents in the order of their names."""
     if reader is None:
         return
     # Loads the readers, which takes a third of a second; searches by text and by id do not need them.
-    from engine.readers import Unreadable
     from indexer.reading.requests import Request
 
     for name in names:
-        found: Iterator[Document | Unreadable]
-        found = read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
-        for one in found:
-            yield Failure(one.source, one.reason) if isinstance(one, Unreadable) else one
+        yield from _read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
 
 
 def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
@@ -154,7 +174,7 @@ def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
         return [only_document(name, list(read_named([name], reader, suffix))) for name in names]
 
 
-def only_document(name: str, found: list[Document | Failure]) -> Document:
+def only_document(name: str, found: list[Document | Unreadable]) -> Document:
     """The document of a file.
 
     Raises:
@@ -163,12 +183,12 @@ def only_document(name: str, found: list[Document | Failure]) -> Document:
     if len(found) != 1:
         count = f"{len(found):,} documents" if found else "no document"
         raise click.ClickException(f"{name} holds {count}; name a file of one document")
-    if isinstance(found[0], Failure):
+    if isinstance(found[0], Unreadable):
         raise _unread(found[0])
     return found[0]
 
 
-def _unread(failure: Failure) -> click.ClickException:
+def _unread(failure: Unreadable) -> click.ClickException:
     return click.ClickException(f"{failure.source}: {failure.reason}")
 
 
@@ -206,10 +226,9 @@ def check_form(form: str | None) -> str | None:
     return suffix
 
 
-def read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
+def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
     """Read the documents on standard input: one, or several of JSON lines."""
     from engine.errors import DocumentError
-    from engine.readers import Unreadable
     from engine.readers.detection import detected_suffix
     from indexer.reading.requests import Request
 

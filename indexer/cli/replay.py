@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.search.request import Request
+from engine.text.document import Document
 from engine.text.outside import json_text
-from indexer.cli.options import FAILED, PARTLY, collected, device_option, json_option, opened_index, request_options
+from indexer.cli.options import FAILED, collected, device_option, json_option, opened_index, request_options
 from indexer.cli.reading import (
-    Failure,
+    Queries,
     Reading,
     missing_files,
     opened_reader,
@@ -26,7 +27,7 @@ from indexer.cli.reading import (
 from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
-    from engine import Document, Index
+    from engine import Index
     from engine.report.differences import Differences
 
 _LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines
@@ -125,7 +126,7 @@ def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> D
     if missing := missing_files([source]):
         raise click.ClickException(f"the query {source}: {missing[0].reason}; name its file: --query DOCUMENT")
     with opened_reader([source], reading) as reader:
-        read = [one for one in read_named([source], reader, None) if not isinstance(one, Failure)]
+        read = [one for one in read_named([source], reader, None) if isinstance(one, Document)]
     named = [one for one in read if one.doc_id == query["id"]] or read
     if not named:
         raise click.ClickException(f"the query {source} cannot be read; name its file: --query DOCUMENT")
@@ -168,24 +169,15 @@ def diff(
     names = [*queries, *documents]
     if not names and not doc_ids:
         raise click.UsageError("no query: name documents, as --queries draft.pdf, or --id DOC_ID")
-    failed = missing_files(names)
-    readable = [name for name in names if name not in {failure.source for failure in failed}]
+    named = Queries(reading, names, doc_ids)
     with (
-        opened_reader(readable, reading) as reader,
+        opened_reader(named.files, reading) as reader,
         opened_index(before, device) as old,
         opened_index(after, device) as new,
     ):
-        found = [_difference(old, new, doc_id, request) for doc_id in doc_ids]
-        for one in read_named(readable, reader, None):
-            if isinstance(one, Failure):
-                failed.append(one)
-            else:
-                found.append(_difference(old, new, one, request))
-    _print(found, as_json)
-    for failure in failed:
-        log(f"failed: {failure.source}: {failure.reason}")
-    if failed:
-        sys.exit(PARTLY if found else FAILED)
+        differences = [_difference(old, new, query, request) for query in named.read(reader)]
+    _print(differences, as_json)
+    named.end(are_answered=bool(differences))
 
 
 def _difference(old: Index, new: Index, query: Document | str, request: Request) -> Differences:

@@ -26,7 +26,7 @@ from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
 _PACKAGES |= {"prometheus_client": "prometheus-client"}
-_HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search", "help": "Help"}
+_HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search"}
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from engine.search.request import AUTO, STANDING, Request
 from indexer.cli.options import (
-    FAILED,
-    PARTLY,
     collected,
     existing_index_argument,
     opened_index,
@@ -21,12 +16,8 @@ from indexer.cli.options import (
     search_device_option,
 )
 from indexer.cli.output_file import Shown, checked_output, file_options, format_option, pairs_option
-from indexer.cli.query import readable, text_queries
-from indexer.cli.reading import Reading, as_option, check_form, missing_files, opened_reader, read_named
+from indexer.cli.reading import Queries, Reading, as_option, opened_reader
 from indexer.cli.terminal import log
-
-if TYPE_CHECKING:
-    from engine import Document
 
 NOTHING_NEW = 4  # exit status
 
@@ -76,19 +67,14 @@ def watch(
     """
     if not documents and not doc_ids and not texts:
         raise click.UsageError("no query: name a DOCUMENT, --id DOC_ID or --text TEXT")
-    suffix = check_form(reading.form_of_stdin)
-    failed = missing_files(documents)
-    files = [name for name in documents if name not in {failure.source for failure in failed}]
-    with opened_reader(files, reading) as reader, opened_index(index, device) as opened:
+    queries = Queries(reading, documents, doc_ids, texts)
+    with opened_reader(queries.files, reading) as reader, opened_index(index, device) as opened:
         # Loads the store, which a usage error does not need.
         from indexer.cli.output import Answer, print_answers
         from indexer.watching import Watch
 
         watched = Watch(state, index)
-        queries: Iterator[Document | str] = chain(
-            doc_ids, text_queries(texts), readable(read_named(files, reader, suffix), failed)
-        )
-        found = [watched.search(opened, query, request) for query in queries]
+        found = [watched.search(opened, query, request) for query in queries.read(reader)]
         if any(result.floor is None for result, _ in found) and request.least == AUTO:
             log("scores of unrelated documents are not known yet, so every hit counts; --least X sets a limit")
         answers = [Answer(result, changed=changed) for result, changed in found if result.hits]
@@ -96,8 +82,5 @@ def watch(
             if answers:
                 print_answers(answers, shown)
                 sys.stdout.flush()
-    for failure in failed:
-        log(f"failed: {failure.source}: {failure.reason}")
-    if failed:
-        sys.exit(PARTLY if found else FAILED)
+    queries.end(are_answered=bool(found))
     sys.exit(0 if answers else NOTHING_NEW)
