@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def run_fresh(
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, target, arguments, cap_bytes, threads), daemon=True)
-    with _environment(variables or {}):
+    with mock.patch.dict(os.environ, variables or {}):
         process.start()
     sender.close()
     try:
@@ -63,20 +64,6 @@ def run_fresh(
         reason = reply.get("reason", f"exit code {process.exitcode}")
         raise ProcessFailed(f"{target.__name__} ended with {reason}{capped}")
     return reply["answer"], Memory(**reply["memory"])
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _answer(
@@ -111,12 +98,10 @@ def _limited(target: Callable[..., dict[str, Any]], arguments: tuple[Any, ...], 
 
 @dataclass(frozen=True)
 class Memory:
-    """MiB of a process; the parts were sampled every 10 ms, `peak` is the kernel's own."""
+    """MiB of a process; `peak` is the kernel's own, the other one was sampled every 10 ms."""
 
-    start: float  # resident before the work: interpreter and libraries
     peak: float  # resident, pages of mapped files included
     peak_anonymous: float  # resident, without pages of files: what a budget must hold
-    peak_file: float  # resident pages of files, libraries included
 
 
 def rss_mib() -> float:
@@ -130,13 +115,12 @@ def peak_rss_mib() -> float:
 
 
 class _MemorySampler:
-    """Samples the parts of this process's memory in a thread, until the context is left."""
+    """Samples the memory of this process without pages of files in a thread, until the context is left."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
-        self._anonymous = self._file = 0.0
-        self._start = rss_mib()
+        self._anonymous = 0.0
 
     def __enter__(self) -> _MemorySampler:
         self._thread.start()
@@ -148,16 +132,14 @@ class _MemorySampler:
 
     def memory(self) -> Memory:
         self._sample()
-        values = (self._start, peak_rss_mib(), self._anonymous, self._file)
-        return Memory(*(round(value, 1) for value in values))
+        return Memory(round(peak_rss_mib(), 1), round(self._anonymous, 1))
 
     def _watch(self) -> None:
         while not self._stopped.wait(_SAMPLE_SECONDS):
             self._sample()
 
     def _sample(self) -> None:
-        now = _status_mib()
-        self._anonymous, self._file = max(self._anonymous, now["RssAnon"]), max(self._file, now["RssFile"])
+        self._anonymous = max(self._anonymous, _status_mib()["RssAnon"])
 
 
 def _status_mib() -> dict[str, float]:

@@ -5,7 +5,7 @@ A word counts as often as it occurs in the query document. Letters in shapes: N 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -16,11 +16,34 @@ from benchmarks.systems import BuildCost, Ranking, Settings, System
 from engine.text.document import Document
 
 
-def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own: int | None, least: float) -> Ranking:
-    """The `k` best targets, best first, without the row `own` of the query; equal scores in the order of the corpus."""
-    order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
-    found = [(doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > least]
-    return found[:k]
+class LexicalSystem:
+    """The documents of a corpus by row, and rankings by their scores."""
+
+    encoder = ""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.doc_ids: list[str] = []  # of the N documents, in the order of the corpus
+        self.row: dict[str, int] = {}
+
+    def texts(self, documents: Iterable[Document]) -> Iterator[str]:
+        """Stream the texts of a new corpus."""
+        self.doc_ids, self.row = [], {}
+        for document in documents:
+            self.row[document.doc_id] = len(self.doc_ids)
+            self.doc_ids.append(document.doc_id)
+            yield document.text
+
+    def scores(self, query: Document) -> NDArray[np.floating]:
+        """(N,) scores of all documents, at least 0; 0 where no word is shared."""
+        raise NotImplementedError
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `System.search`; a target that shares no word with the query is left out."""
+        own, scores = self.row.get(query.doc_id), self.scores(query)
+        order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
+        found = [(self.doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > 0]
+        return found[:k]
 
 
 K1 = 1.5
@@ -28,50 +51,35 @@ B = 0.75
 _FEATURE = "the BM25 baseline"
 
 
-class BM25:
+class BM25(LexicalSystem):
     """The BM25 system; stores the postings of a corpus, not its text."""
 
     name = "bm25"
-    encoder = ""
 
     def __init__(self) -> None:
         """Start without a corpus; `fit` reads one."""
         bm25s = optional("bm25s", _FEATURE, "bm25s")
         tokenization = optional("bm25s.tokenization", _FEATURE, "bm25s")
         stemmer = optional("Stemmer", _FEATURE, "PyStemmer").Stemmer("english")
-        self.settings: Settings = {"variant": "lucene", "k1": K1, "b": B, "stemmer": "english", "stop_words": "en"}
+        super().__init__({"variant": "lucene", "k1": K1, "b": B, "stemmer": "english", "stop_words": "en"})
         self._tokenizer = tokenization.Tokenizer(stopwords="en", stemmer=stemmer)
         self._retriever = bm25s.BM25(method="lucene", k1=K1, b=B)
-        self.doc_ids: list[str] = []  # of the N documents, in the order of the corpus
-        self._row: dict[str, int] = {}
 
     def fit(self, documents: Iterable[Document]) -> BM25:
         """As `Lexical.fit`."""
-        self.doc_ids = []
         self._tokenizer.reset_vocab()
-        token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))
+        token_ids = list(self._tokenizer.streaming_tokenize(self.texts(documents), update_vocab=True))
         self._retriever.index(self._tokenizer.to_tokenized_tuple(token_ids), show_progress=False)
-        self._row = {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
         return self
 
     def scores(self, query: Document) -> NDArray[np.float32]:
-        """(N,) scores of all documents, at least 0; 0 where no word is shared."""
+        """As `LexicalSystem.scores`."""
         tokens = next(self._tokenizer.streaming_tokenize([query.text], update_vocab=False, allow_empty=False))
         scores: NDArray[np.float32] = self._retriever.get_scores_from_ids(tokens)
         return scores
 
-    def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a target that shares no word with the query is left out."""
-        own = self._row.get(query.doc_id)
-        return ranking(self.doc_ids, self.scores(query), k, own=own, least=0.0)
 
-    def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
-        for document in documents:
-            self.doc_ids.append(document.doc_id)
-            yield document.text
-
-
-class TfIdf:
+class TfIdf(LexicalSystem):
     """The TF-IDF system; stores the TF-IDF vectors of a corpus.
 
     With tf the number of occurrences of a word in a document, df the number of documents with the word, and N the
@@ -83,40 +91,29 @@ class TfIdf:
     """
 
     name = "tfidf"
-    encoder = ""
 
     def __init__(self) -> None:
         """Start without a corpus; `fit` reads one."""
-        self.settings: Settings = {"sublinear_tf": True, "min_df": 1, "stop_words": False}
-        self._doc_ids: list[str] = []
-        self._row: dict[str, int] = {}
+        super().__init__({"sublinear_tf": True, "min_df": 1, "stop_words": False})
         self._vectorizer: Any = None
         self._vectors: Any = None  # (N, V) sparse, unit rows
 
     def fit(self, documents: Iterable[Document]) -> TfIdf:
         """As `Lexical.fit`."""
         text = optional("sklearn.feature_extraction.text", "the TF-IDF baseline", "scikit-learn")
-        self._doc_ids = []
         self._vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-        self._vectors = self._vectorizer.fit_transform(self._texts(documents))
-        self._row = {doc_id: row for row, doc_id in enumerate(self._doc_ids)}
+        self._vectors = self._vectorizer.fit_transform(self.texts(documents))
         return self
 
-    def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a target that shares no word with the query is left out."""
-        asked = self._vectorizer.transform([query.text])
-        cosine = (self._vectors @ asked.T).toarray().ravel()
-        return ranking(self._doc_ids, cosine, k, own=self._row.get(query.doc_id), least=0.0)
+    def scores(self, query: Document) -> NDArray[np.float32]:
+        """The cosines, (N,) in [0, 1]."""
+        cosines: NDArray[np.float32] = (self._vectors @ self._vectorizer.transform([query.text]).T).toarray().ravel()
+        return cosines
 
     def score(self, first: str, second: str) -> float:
         """The cosine, in [0, 1]."""
-        one, other = self._vectors[self._row[first]], self._vectors[self._row[second]]
+        one, other = self._vectors[self.row[first]], self._vectors[self.row[second]]
         return float((one @ other.T).toarray()[0, 0])
-
-    def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
-        for document in documents:
-            self._doc_ids.append(document.doc_id)
-            yield document.text
 
 
 class Lexical(System, Protocol):

@@ -16,7 +16,6 @@ from benchmarks.__main__ import STUDIES, TASKS, Programs
 from benchmarks.datasets import TASKS as CORPORA
 from benchmarks.program import data_option, program
 from benchmarks.runs import CHECKOUT, RESULTS, read_header, run_files
-from benchmarks.tables.pivot import present
 
 _IMPORT = re.compile(r"^\s*from ((?:benchmarks|engine|indexer|longmatch)[\w.]*) import (\w+)", re.MULTILINE)
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
@@ -24,7 +23,7 @@ _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 
 def program_of(values: Mapping[str, Any]) -> str:
     """The program that wrote a run."""
-    words = _WORDS.match(present(values["origin"]["command"]))
+    words = _WORDS.match(values["origin"]["command"])
     return words[1] if words else str(values.get("task", ""))
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import ir_measures
-from ir_measures import AP, RR, Measure, P, R, nDCG
+from ir_measures import AP, RR, Measure, R, nDCG
 
 PRIMARY = "nDCG@10"
 METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")  # of every record, and of its table
 MEASURED = (*METRICS, "MAP@100")
 DEEP = "Recall@1000"  # of records with rankings of that depth
 _DEPTH = 1_000
-_KINDS: Mapping[str, Measure] = {"P": P, "Recall": R, "MRR": RR, "nDCG": nDCG}
 
 
 def evaluate(
@@ -45,17 +44,12 @@ def evaluate_named(
     ranking is. Returns as `evaluate`.
     """
     judged = {query_id: dict.fromkeys(targets, 1) for query_id, targets in relevant.items()}
-    return _calculated({_named(name): name for name in names}, judged, rankings)
+    return _calculated({ir_measures.parse_measure(name): name for name in names}, judged, rankings)
 
 
 def _measures(highest_relevance: int) -> dict[Measure, str]:
     gains = {relevance: 2**relevance - 1 for relevance in range(highest_relevance + 1)}
     return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10, AP @ 100), MEASURED, strict=True))
-
-
-def _named(name: str) -> Measure:
-    kind, _, cutoff = name.partition("@")
-    return _KINDS[kind] @ int(cutoff) if cutoff else _KINDS[kind]
 
 
 def _calculated(

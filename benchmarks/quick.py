@@ -5,7 +5,6 @@ measurement of a quick part takes a minute or two; it shows that the programs wo
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import heapq
 import json
@@ -29,6 +28,7 @@ from benchmarks.datasets import (
     read_qrels,
     read_queries,
 )
+from benchmarks.formats.trec import write_json_lines
 from engine.text.document import Document
 from engine.text.segmentation import divide
 from engine.text.spans import Section
@@ -108,9 +108,9 @@ def quick_part(
     with TemporaryDirectory(dir=folder) as name:
         made = Path(name)
         documents = (document for document in read_documents(dataset) if document.doc_id in kept)
-        _write(made / "corpus.jsonl.gz", documents, size)
+        write_json_lines(made / "corpus.jsonl.gz", (_line(document, size.n_words) for document in documents))
         if dataset.queries:
-            _write(made / QUERIES, queries.values(), size)
+            write_json_lines(made / QUERIES, (_line(query, size.n_words) for query in queries.values()))
         rows = [f"{query_id}\t{doc_id}\t{qrels[query_id][doc_id]}" for query_id in qrels for doc_id in qrels[query_id]]
         (made / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]) + "\n", "utf-8")
         (made / "splits.json").write_text(json.dumps({split: list(qrels)}), "utf-8")
@@ -159,16 +159,9 @@ def _chosen_qrels(qrels: Qrels, corpus: set[str], place: Callable[[str], bytes],
     }
 
 
-def _write(path: Path, documents: Iterable[Document], size: Size) -> None:
-    # Without name and time in its header, a file of the same texts has the same checksum.
-    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-        for document in documents:
-            line = _line(document if size.n_words is None else first_words(document, size.n_words))
-            packed.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-
-
-def _line(document: Document) -> Mapping[str, object]:
-    """A document as a line of a corpus; sections without a text are left out."""
+def _line(document: Document, n_words: int | None) -> Mapping[str, object]:
+    """The first words of a document, or all, as a line of a corpus; sections without a text are left out."""
+    document = document if n_words is None else first_words(document, n_words)
     title = document.title if document.text.startswith(document.title) else ""
     parted = (_parted(document, section, title) for section in document.sections)
     sections = [{"heading": heading, "text": body} for heading, body in parted if body]

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -250,11 +250,8 @@ class CandidateRanker:
 
     def __init__(self, system: System, summaries: Mapping[str, Document], depth: int) -> None:
         """Take a system and its queries; `depth` is the depth of a search, the number of documents."""
-        self._system = system
-        self._summaries = summaries
-        self._depth = depth
-        self._found: dict[str, list[str]] = {}  # by summary
-        self._scores: dict[tuple[str, str], float] = {}
+        self._score = cache(system.score) if isinstance(system, Scorer) else None
+        self._search = cache(lambda query_id: [doc_id for doc_id, _ in system.search(summaries[query_id], depth)])
 
     def rank(self, question: Question) -> list[str]:
         """The candidates, best first, without those that the system does not find.
@@ -263,20 +260,8 @@ class CandidateRanker:
         the order of the question. Otherwise they are in the order of the system's ranking
         of all documents.
         """
-        if isinstance(self._system, Scorer) and len(question.candidates) <= FEW:
-            scores = {doc_id: self._score(self._system, question.query_id, doc_id) for doc_id in question.candidates}
+        if self._score and len(question.candidates) <= FEW:
+            scores = {doc_id: self._score(question.query_id, doc_id) for doc_id in question.candidates}
             return sorted(scores, key=lambda doc_id: -scores[doc_id])
         wanted = frozenset(question.candidates)
         return [doc_id for doc_id in self._search(question.query_id) if doc_id in wanted]
-
-    def _search(self, query_id: str) -> list[str]:
-        if query_id not in self._found:
-            ranking = self._system.search(self._summaries[query_id], self._depth)
-            self._found[query_id] = [doc_id for doc_id, _ in ranking]
-        return self._found[query_id]
-
-    def _score(self, system: Scorer, query_id: str, doc_id: str) -> float:
-        pair = query_id, doc_id
-        if pair not in self._scores:
-            self._scores[pair] = system.score(query_id, doc_id)
-        return self._scores[pair]

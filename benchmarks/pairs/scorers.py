@@ -82,7 +82,6 @@ def bm25_scorer() -> PairScorer:
 
     def learn(given: Fit) -> Learned:
         bm25 = BM25().fit(given.documents.values())
-        row = {doc_id: number for number, doc_id in enumerate(bm25.doc_ids)}
 
         def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
             positions: dict[str, list[int]] = defaultdict(list)
@@ -91,8 +90,8 @@ def bm25_scorer() -> PairScorer:
             shares = np.zeros(len(pairs))
             for first, places in positions.items():
                 scores = bm25.scores(given.documents[first])
-                own = scores[row[first]]
-                rows = [row[pairs[at].second] for at in places]
+                own = scores[bm25.row[first]]
+                rows = [bm25.row[pairs[at].second] for at in places]
                 shares[places] = scores[rows] / own if own > 0 else 0.0
             return shares
 

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from benchmarks.datasets import DatasetError
 from benchmarks.packages import optional
 from benchmarks.systems import Settings
-from engine.errors import TrainingError
 from engine.text.document import Document
 
 LABELS_ALONE = "labels_alone"  # the setting that is False if pairs without a label count as mismatches
@@ -43,6 +42,10 @@ class Budget:
 
     steps: int = 1000  # most updates of the parameters
     pairs_per_step: int = 32
+
+    def __str__(self) -> str:
+        """The budget in words."""
+        return f"{self.steps:,} steps of {self.pairs_per_step} pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,49 +87,14 @@ class Learned:
     save: Callable[[Path], None] | None = None  # writes the encoder to a folder; None if there is none
 
 
+@dataclass(frozen=True)
 class PairScorer:
     """Scores pairs of documents by what a function learns; a score is higher for a match."""
 
-    def __init__(self, name: str, settings: Settings, learn: Callable[[Fit], Learned], *, is_trained: bool) -> None:
-        """Name a scorer; `is_trained` if it learns from pairs, within a budget of steps."""
-        self.name = name
-        self.settings: Settings = dict(settings)
-        self.is_trained = is_trained
-        self._learn = learn
-        self._learned: Learned | None = None
-
-    @property
-    def encoder(self) -> str:
-        """As `Learned.encoder`; "" before `fit`."""
-        return self._learned.encoder if self._learned else ""
-
-    @property
-    def course(self) -> Course | None:
-        """As `Learned.course`; None before `fit`."""
-        return self._learned.course if self._learned else None
-
-    def fit(self, given: Fit) -> None:
-        """Learn from the texts of the documents, and from the pairs of train if it is trained."""
-        self._learned = self._learn(given)
-        self.settings |= self._learned.settings
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `Learned.score`."""
-        return self._has_learned().score(pairs)
-
-    def save(self, folder: Path) -> bool:
-        """Write the trained encoder to a new folder; False if the scorer has none."""
-        save = self._has_learned().save
-        if save is None:
-            return False
-        folder.mkdir(parents=True, exist_ok=True)
-        save(folder)
-        return True
-
-    def _has_learned(self) -> Learned:
-        if self._learned is None:
-            raise TrainingError(f"{self.name} has learned from no pairs yet; call fit before score")
-        return self._learned
+    name: str
+    settings: Settings
+    learn: Callable[[Fit], Learned]  # from the texts of the documents, and from the pairs of train if it is trained
+    is_trained: bool  # whether it learns from pairs, within a budget of steps
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -221,13 +189,13 @@ def _checked(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Bools]:
     return given, truth
 
 
-def finite_scores(scorer: PairScorer, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+def finite_scores(name: str, learned: Learned, pairs: Sequence[Pair]) -> NDArray[np.float64]:
     """(N,) scores rounded to nine digits, so that the scores in a record are those that were judged."""
-    scores = scorer.score(pairs)
+    scores = learned.score(pairs)
     if not np.all(np.isfinite(scores)):
         at = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise DatasetError(
-            f"{scorer.name} gives {pairs[at].first} and {pairs[at].second} the score {scores[at]}, no finite number; "
+            f"{name} gives {pairs[at].first} and {pairs[at].second} the score {scores[at]}, no finite number; "
             "leave this scorer out, or spend less on its training"
         )
     return np.array([float(f"{score:.9g}") for score in scores])

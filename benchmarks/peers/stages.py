@@ -98,16 +98,22 @@ def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path)
     peer = make()
     load_seconds = time.perf_counter() - started
     start_mib = rss_mib()
-    counted = _Counted(documents)
+    n_documents = 0
+
+    def counted() -> Iterator[Document]:
+        nonlocal n_documents
+        for n_documents, document in enumerate(documents, start=1):  # noqa: B007
+            yield document
+
     started = time.perf_counter()
-    peer.build(counted, folder)
+    peer.build(counted(), folder)
     seconds = time.perf_counter() - started
     return Built(
         encoder=peer.encoder,
         settings=peer.settings,
         keeps_text=peer.keeps_text,
         reads=peer.reads,
-        n_documents=counted.n,
+        n_documents=n_documents,
         load_seconds=round(load_seconds, 2),
         seconds=round(seconds, 3),
         start_mib=round(start_mib, 1),
@@ -132,16 +138,3 @@ def search(make: Callable[[], Peer], queries: Mapping[str, Document], k: int, fo
     return Searched(
         round(open_seconds, 3), sum(times_ms) / 1000, percentiles(times_ms), round(peak_rss_mib(), 1), rankings
     )
-
-
-class _Counted:
-    """A stream of documents that counts them."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self.n = 0
-        self._documents = documents
-
-    def __iter__(self) -> Iterator[Document]:
-        for document in self._documents:
-            self.n += 1
-            yield document

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -107,19 +108,6 @@ def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
         return pairing.of_query(corpus.find_matches(prepared, pairing.targets))
 
     return rescore
-
-
-def remembered(rescore: Rescore) -> Rescore:
-    """A cached rescore, called once for the same chunks: all orders begin and end with the same document."""
-    known: dict[bytes, Placed] = {}
-
-    def ask(kept: Kept) -> Placed:
-        key = kept.tobytes()
-        if key not in known:
-            known[key] = rescore(kept)
-        return known[key]
-
-    return ask
 
 
 def _encoded(encoder: Encoder, document: Document) -> EncodedDocument | None:
@@ -310,7 +298,14 @@ def _follow_orders(
     parts: Parts, orders: Mapping[OrderKind, Sequence[Order]], rescore: Rescore, method: str
 ) -> dict[OrderKind, Course]:
     """A course for each kind of order; {} with one part alone, no contribution or no score."""
-    ask = remembered(rescore)
+
+    @cache  # all orders begin and end with the same document
+    def known(kept: bytes) -> Placed:
+        return rescore(np.frombuffer(kept, np.bool_))
+
+    def ask(kept: Kept) -> Placed:
+        return known(kept.tobytes())
+
     everything = np.ones(len(parts), bool)
     if len(parts) < 2 or not parts.contribution.any() or ask(everything).score <= 0:
         return {}

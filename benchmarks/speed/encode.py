@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -121,7 +121,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
         from benchmarks.peers.peer import sentence_encoder
         from engine.encoders.backbone.model_folder import quiet_transformers
 
-        texts = read_texts(job.sample.texts)
+        texts = job.sample.texts
         with quiet_transformers():
             model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
         model.encode(texts[:WARM_UP], show_progress_bar=False)
@@ -191,7 +191,6 @@ def _spent(n_chunks: int, since: tuple[float, float]) -> dict[str, Any]:
     return {"n_chunks": n_chunks, "seconds": seconds, "cpu_seconds": cpu_seconds}
 
 
-TEXTS_FILE = "chunks.json"
 _MOST_CHARS = 2000  # of a chunk, mean over a sample; 126 tokens of English are some 600
 
 
@@ -200,7 +199,7 @@ class Sample:
     """Documents, and the chunks that an encoder of longmatch cuts them into."""
 
     dataset: Dataset  # its corpus is the sample; its judgments are those of the whole dataset
-    texts: Path  # a JSON list of the chunks' texts, in reading order
+    texts: list[str]  # of the chunks, in reading order
     n_documents: int
     n_tokens: int  # of all chunks, special ones left out
     chunk_tokens: list[int]  # of each chunk, special ones left out, in reading order
@@ -222,23 +221,10 @@ def draw_sample(dataset: Dataset, encoder: Encoder, n_chunks: int, folder: Path,
     _copy_lines(dataset.corpus, corpus, drawn)
     part = replace(dataset, corpus=corpus)
     segmented = list(segment_all(encoder, part))
-    texts = folder / TEXTS_FILE
-    texts.write_text(json.dumps(list(chunk_texts(segmented)), ensure_ascii=False), "utf-8")
-    chunk_tokens = [chunk.n_tokens for one in segmented for chunk in one.chunks]
+    chunks = [(one.document.text, chunk) for one in segmented for chunk in one.chunks]
+    chunk_tokens = [chunk.n_tokens for _, chunk in chunks]
+    texts = [text[chunk.start : chunk.stop] for text, chunk in chunks]
     return Sample(part, texts, len(segmented), sum(chunk_tokens), chunk_tokens)
-
-
-def chunk_texts(segmented: Iterable[SegmentedDocument]) -> Iterator[str]:
-    """The text of each chunk's span."""
-    for one in segmented:
-        for chunk in one.chunks:
-            yield one.document.text[chunk.start : chunk.stop]
-
-
-def read_texts(file: Path) -> list[str]:
-    """The texts of a sample's chunks."""
-    texts: list[str] = json.loads(file.read_text("utf-8"))
-    return texts
 
 
 def _drawn(dataset: Dataset, encoder: Encoder, n_chunks: int, seed: int) -> set[str]:

@@ -32,7 +32,6 @@ from benchmarks.isolation import percentiles, run_fresh
 from benchmarks.prepare import check_vectors
 from benchmarks.program import Measurement, log, measurement, program, read_numbers
 from benchmarks.runs import Case, Run
-from benchmarks.speed.search import WARM_UP, document_recall
 from benchmarks.speed.timed import forget_pages
 from benchmarks.tables.pivot import case_tables
 from engine.encoders.encoder import EncodedDocument, Vectors
@@ -258,6 +257,7 @@ def publish(folder: Path, memory_bytes: int | None) -> dict[str, Any]:
 
 DEFAULT_CHUNKS = (1_000_000,)
 _QUERY_CHUNKS, _K = 40, 10  # about the chunks of a query; targets to return
+_WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
 _NOTE = (
     "Queries are real and synthetic documents of the index, each left out of its own hits. p50, p99: of a search with "
     "ten hits and their breakdown, without encoding. Recall: of the exact best targets. Open, first answer: without "
@@ -315,7 +315,7 @@ def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]
         everyone = [name for members in names.values() for name in members]
         index.search(everyone[0], Request(k=k))
         first = time.perf_counter()
-        for name in everyone[:WARM_UP]:
+        for name in everyone[:_WARM_UP]:
             index.search(name, Request(k=k))
         kinds: dict[str, Any] = {}
         for kind, members in names.items():
@@ -386,8 +386,13 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
     ]
 
 
+def document_recall(found: Sequence[str], truth: Sequence[str]) -> float:
+    """The share of a query's exact targets that was found, in [0, 1]; 1 where there are none."""
+    return len(set(found) & set(truth)) / len(truth) if truth else 1.0
+
+
 def _of_queries(kind: dict[str, Any], targets: dict[str, list[str]]) -> dict[str, float]:
-    shares = document_recall(list(kind["targets"].values()), [targets[name] for name in kind["targets"]])
+    shares = [document_recall(found, targets[name]) for name, found in kind["targets"].items()]
     times = percentiles(kind["ms"])
     return {
         "queries": len(shares),

@@ -37,7 +37,7 @@ class Command:
 
     group: str  # a table
     name: str
-    arguments: Sequence[str]
+    arguments: tuple[str, ...]
     cold: Path | None = None  # folder that is dropped from the page cache before each run
 
 
@@ -46,7 +46,7 @@ def prepare(folder: Path, n_short: int, n_long: int, seed: int) -> list[Command]
     files = sorted(path for path in (DEMO / "corpus").rglob("*") if path.is_file())[:5]
     query, (first, *_) = str(DEMO / "queries" / "eip-7702.pdf"), files
     for name, encode in (("words.lm", "none"), ("vectors.lm", "all")):
-        run(Command("", name, [*_LONGMATCH, "index", name, *map(str, files), "--encode", encode]), folder)
+        run(Command("", name, (*_LONGMATCH, "index", name, *map(str, files), "--encode", encode)), folder)
     save_tiny_bert(folder / "tiny", vocabulary(seed), seed=seed, max_tokens=126)
     corpora = {f"{n:,} {lengths.name} documents": _write(folder, lengths, n, seed) for lengths, n in
                ((SHORT, n_short), (LONG, n_long))}  # fmt: skip
@@ -54,19 +54,19 @@ def prepare(folder: Path, n_short: int, n_long: int, seed: int) -> list[Command]
         doc_id = next(name for name in index.snapshot.doc_ids() if Path(name).name == first.name)
     start = "start-up"
     return [
-        Command(start, "import torch", ["-c", "import torch"]),
-        Command(start, "import longmatch", ["-c", "import longmatch"]),
-        Command(start, "longmatch --help", [*_LONGMATCH, "--help"]),
-        Command(start, "longmatch query WORDS.lm QUERY.pdf", [*_LONGMATCH, "query", "words.lm", query]),
-        Command(start, "longmatch query VECTORS.lm --id ID", [*_LONGMATCH, "query", "vectors.lm", "--id", doc_id]),
-        Command(start, "longmatch query VECTORS.lm QUERY.pdf", [*_LONGMATCH, "query", "vectors.lm", query]),
+        Command(start, "import torch", ("-c", "import torch")),
+        Command(start, "import longmatch", ("-c", "import longmatch")),
+        Command(start, "longmatch --help", (*_LONGMATCH, "--help")),
+        Command(start, "longmatch query WORDS.lm QUERY.pdf", (*_LONGMATCH, "query", "words.lm", query)),
+        Command(start, "longmatch query VECTORS.lm --id ID", (*_LONGMATCH, "query", "vectors.lm", "--id", doc_id)),
+        Command(start, "longmatch query VECTORS.lm QUERY.pdf", (*_LONGMATCH, "query", "vectors.lm", query)),
         *(
-            Command("indexing", f"{way}, {name}", ["-c", _INDEX, path, *options])
+            Command("indexing", f"{way}, {name}", ("-c", _INDEX, path, *options))
             for name, path in corpora.items()
             for way, options in (("words", ["--encode", "none"]), ("tiny encoder", ["--encoder", "tiny"]))
         ),
         *(
-            Command("planning", name, [*_LONGMATCH, "index", "new.lm", path, "--dry-run", "--encoder", "tiny"])
+            Command("planning", name, (*_LONGMATCH, "index", "new.lm", path, "--dry-run", "--encoder", "tiny"))
             for name, path in corpora.items()
         ),
     ]
@@ -93,7 +93,7 @@ def first_answers(path: Path, seed: int) -> list[Command]:
         names = index.snapshot.doc_ids()
         size = f"{index.n_documents:,} documents, {index.n_chunks:,} chunks"
     doc_id = names[int(np.random.default_rng(seed).integers(len(names)))]
-    query = [*_LONGMATCH, "query", str(path.resolve()), "--id", doc_id]
+    query = (*_LONGMATCH, "query", str(path.resolve()), "--id", doc_id)
     label = f"{path.stem.partition('@')[0]}, {size}"
     return [Command("first answer", f"{label}, {name}", query, cold) for name, cold in (("cold", path), ("warm", None))]
 
@@ -142,7 +142,7 @@ def forget_pages(folder: Path) -> None:
 
 def time_commands(commands: Sequence[Command], folder: Path, n_rounds: int) -> Mapping[str, list[Case]]:
     """Run the commands in turn, `n_rounds` times; the cases of each group, with the smallest value of each measure."""
-    values: dict[Command, list[dict[str, float]]] = {command: [] for command in map(_hashable, commands)}
+    values: dict[Command, list[dict[str, float]]] = {command: [] for command in commands}
     for number in range(n_rounds):
         for command, rounds in values.items():
             rounds.append(run(command, folder))
@@ -152,10 +152,6 @@ def time_commands(commands: Sequence[Command], folder: Path, n_rounds: int) -> M
         least = {name: min(one[name] for one in rounds) for name in rounds[0]}
         groups.setdefault(command.group, []).append(Case(id=command.name, values=least))
     return groups
-
-
-def _hashable(command: Command) -> Command:
-    return Command(command.group, command.name, tuple(command.arguments), command.cold)
 
 
 @program

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from statistics import fmean, stdev
 
-import numpy as np
-
-from benchmarks.datasets import TASKS, Qrels
+from benchmarks.datasets import TASKS
 from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Run
 from benchmarks.significance import randomization_p
-from benchmarks.systems import Ranking
 from benchmarks.tables.pivot import (
     Cell,
     by_case,
@@ -30,20 +27,17 @@ from benchmarks.tables.pivot import (
 )
 from engine.encoders.files import MINILM_NAME
 
-DOCUMENT, EVIDENCE, WORDS = "document", "evidence", "words"  # systems
-DEPTH = 20  # targets that words find and scorers of pairs put into another order
-_BEST = "at best"
+DOCUMENT, EVIDENCE = "document", "evidence"  # systems
 _NOTE = (
     "nDCG@10 [95 % bootstrap interval over queries] on a part of each corpus: {n_documents:,} documents, of which the "
     "first {n_words:,} words are read. Document vector: the cosine of document vectors; for a system without an "
     "encoder, its own score. Full score: the score of longmatch, with the chunk and document vectors of the encoder. "
-    "Re-ranked: the first {depth} targets of the system words, in the order of a scorer of pairs; {best}: in that of "
-    "their relevance. Difference: the mean over all queries, to that of the system without one, with p of a paired "
-    "randomisation test, adjusted by Holm's method over a table. Several seeds of training: the mean of each query, "
-    "with the standard deviation of the means. Tokens: read in training after the published parameters of {base}; for "
-    "a scorer without them, words or trigrams of letters. Seconds: of indexing 1,000 documents of the parts, and the "
-    "commit that was measured. Commits were measured at different times, not all on equal processors and as many "
-    "threads: compare the seconds of one commit alone."
+    "Difference: the mean over all queries, to that of {base}, with p of a paired randomisation test, adjusted by "
+    "Holm's method over a table. Several seeds of training: the mean of each query, with the standard deviation of the "
+    "means. Tokens: read in training after the published parameters of {base}; for a scorer without them, words or "
+    "trigrams of letters. Seconds: of indexing 1,000 documents of the parts, and the commit that was measured. Commits "
+    "were measured at different times, not all on equal processors and as many threads: compare the seconds of one "
+    "commit alone."
 )
 
 
@@ -64,7 +58,6 @@ class ArchitectureDetails:
     n_documents: int
     n_words: int  # read of each document, at most
     facts: EncoderFacts | None  # None for systems without parameters
-    depth: int = 0  # first targets of words that were put into another order; 0 where all documents were ranked
 
 
 class _System:
@@ -111,30 +104,27 @@ class _System:
 
 
 def architectures_table(runs: Sequence[Run]) -> str:
-    """The table of document vectors, that of full scores, and that of re-ranked targets."""
-    if not runs:
-        return ""
-    again, whole = ([run for run in runs if bool(run.details.get("depth")) is is_again] for is_again in (True, False))
-    words = [run for run in whole if run.system == WORDS] if again else []
+    """The table of document vectors, and that of full scores."""
+    # Older runs also put the first targets of words into another order; see "A second stage" in RESULTS.md.
+    runs = [run for run in runs if not run.details.get("depth")]
     tables = (
-        _table("Document vector", [run for run in whole if run.system != EVIDENCE], MINILM_NAME),
-        _table("Full score", [run for run in whole if run.system == EVIDENCE], MINILM_NAME),
-        _table("Re-ranked", [*again, *words, *map(_at_best, words)], WORDS, has_cost=False),
+        _table("Document vector", [run for run in runs if run.system != EVIDENCE]),
+        _table("Full score", [run for run in runs if run.system == EVIDENCE]),
     )
     details = runs[0].details_as(ArchitectureDetails)
     sizes = {"n_documents": details.n_documents, "n_words": details.n_words}
-    note = _NOTE.format(**sizes, base=MINILM_NAME, depth=DEPTH, best=_BEST)
+    note = _NOTE.format(**sizes, base=MINILM_NAME)
     return "\n".join([*(line for table in tables if table for line in (*table, "")), note, "", *origins(runs)])
 
 
-def _table(title: str, runs: Sequence[Run], base_label: str, *, has_cost: bool = True) -> list[str]:
+def _table(title: str, runs: Sequence[Run]) -> list[str]:
     """The rows of systems, the best first; runs of a system that differ in the seed of training are one row."""
     if not runs:
         return []
     corpora = sorted({run.corpus for run in runs}, key=_place)
     systems = [_System(label, own) for label, own in grouped(runs, _label).items()]
-    base = next((system.all_values(corpora) for system in systems if system.label == base_label), [])
-    complete = {system.label: system.all_values(corpora) for system in systems if system.label != base_label}
+    base = next((system.all_values(corpora) for system in systems if system.label == MINILM_NAME), [])
+    complete = {system.label: system.all_values(corpora) for system in systems if system.label != MINILM_NAME}
     complete = {label: values for label, values in complete.items() if base and len(values) == len(base)}
     p_of = dict(zip(complete, p_cells([randomization_p(values, base) for values in complete.values()]), strict=True))
 
@@ -145,17 +135,14 @@ def _table(title: str, runs: Sequence[Run], base_label: str, *, has_cost: bool =
     n_cases = {run.corpus: len(run.cases) for run in runs}
     columns: dict[str, Cell[_System]] = {title: lambda system: system.label}
     for corpus in corpora:
-        columns[f"{_whole(corpus)} ({n_cases[corpus]})"] = partial(_on_corpus, corpus)
+        columns[f"{_whole(corpus)} ({n_cases[corpus]})"] = partial(_System.cell, corpus=corpus)
     columns |= {"Mean": lambda system: f"{system.mean:.3f}{system.spread}", "Difference (p)": gain}
-    if has_cost:
-        columns["Parameters"] = lambda one: f"{n / 1e6:.1f} M" if (n := one.fact("n_parameters")) else ""
-        columns["Tokens"] = lambda one: f"{n:,}" if (n := one.fact("n_tokens")) else ""
-        columns["Seconds"] = lambda system: system.seconds
+    columns |= {
+        "Parameters": lambda system: f"{n / 1e6:.1f} M" if (n := system.fact("n_parameters")) else "",
+        "Tokens": lambda system: f"{n:,}" if (n := system.fact("n_tokens")) else "",
+        "Seconds": lambda system: system.seconds,
+    }
     return pivot(sorted(systems, key=lambda system: (-system.mean, system.label)), columns)
-
-
-def _on_corpus(corpus: str, system: _System) -> str:
-    return system.cell(corpus)
 
 
 def _label(run: Run) -> str:
@@ -171,44 +158,6 @@ def _whole(corpus: str) -> str:
 def _place(corpus: str) -> tuple[int, str]:
     whole = _whole(corpus)
     return (list(TASKS).index(whole) if whole in TASKS else len(TASKS)), corpus
-
-
-def _at_best(words: Run) -> Run:
-    """The first targets of words in the order of their relevance."""
-    qrels = {case.id: case.relevant for case in words.cases}
-    rankings = {case.id: case.ranking for case in words.cases}
-    best = reranked(rankings, by_relevance(rankings, qrels), DEPTH)
-    cases = [replace(case, ranking=best[case.id]) for case in words.cases]
-    return replace(words, system=_BEST, cases=cases)
-
-
-def reranked(rankings: Mapping[str, Ranking], order: Mapping[str, Ranking], depth: int) -> dict[str, Ranking]:
-    """Put the first `depth` targets of each query into the order of another ranking, which has all of them.
-
-    Targets below keep their ranks. Scores of two systems cannot be compared, so the new scores count down to 1.
-    """
-    ranked = {}
-    for query, ranking in rankings.items():
-        targets = [target for target, _ in ranking]
-        first = set(targets[:depth])
-        new = [*(target for target, _ in order[query] if target in first), *targets[depth:]]
-        ranked[query] = [(target, float(len(new) - place)) for place, target in enumerate(new)]
-    return ranked
-
-
-def by_relevance(rankings: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
-    """The targets of each query by relevance: the best possible order."""
-    return {
-        query: ranking_of({target: float(qrels[query].get(target, 0)) for target, _ in ranking})
-        for query, ranking in rankings.items()
-    }
-
-
-def ranking_of(scores: Mapping[str, float]) -> Ranking:
-    """Targets by their scores, best first; equal ones keep their order."""
-    targets = list(scores)
-    order = np.argsort(-np.array(list(scores.values())), kind="stable")
-    return [(targets[int(at)], scores[targets[int(at)]]) for at in order]
 
 
 RIGHT = "accuracy"  # of a case of a probe: 1 if it is classified correctly
@@ -293,13 +242,9 @@ def probe_table(runs: Sequence[Run]) -> str:
         "Macro-F1": lambda row: f"{row.details.macro_f1:.3f}",
     }
     for shot in sorted({shot for row in rows for shot in row.details.few_shot}, key=int):
-        columns[f"{shot} a class"] = partial(_few, shot)
+        columns[f"{shot} a class"] = partial(_Probe.few, shot=shot)
     columns["p, TF-IDF"] = compared([row.mean for row in rows], lambda run: rivals.get(tasks[id(run)]), RIGHT)
     return page(pivot(rows, columns), [_PROBE_NOTE], [run for row in rows for run in row.runs])
-
-
-def _few(shot: str, row: _Probe) -> str:
-    return row.few(shot)
 
 
 def _probe(runs: Sequence[Run]) -> _Probe:

@@ -31,17 +31,6 @@ _BATCH_NOTE = "* also uses unlabelled pairs of a batch as mismatches."
 
 
 @dataclass(frozen=True)
-class GivenBudget(Budget):
-    """The budget of a run. Older runs also had a time limit, and therefore cannot be repeated."""
-
-    seconds: float = 0.0  # limit of training; 0 for no limit
-
-    def __str__(self) -> str:
-        limit = f", cut off at {self.seconds:,.0f} s" if self.seconds else ""
-        return f"{self.steps:,} steps of {self.pairs_per_step} pairs{limit}"
-
-
-@dataclass(frozen=True)
 class PairsDetails:
     """The details of a run of pairs, besides its cases; a case has a `score`, and whether the pair is a `match`."""
 
@@ -52,7 +41,7 @@ class PairsDetails:
     n_documents: dict[str, int]  # by split, in its pairs
     n_lost: dict[str, int]  # by split: dropped pairs, without a mismatch or a text
     chosen: Settings  # settings that differ from the scorer's defaults
-    budget: GivenBudget | None  # None if the scorer does not learn from pairs
+    budget: Budget | None  # None if the scorer does not learn from pairs
     course: Course | None  # of learning; None if the scorer does not learn from pairs
     accuracy_threshold: float  # of best accuracy on valid
     f1_threshold: float  # of best F1 on valid
@@ -166,12 +155,12 @@ def pairs_table(runs: Sequence[Run]) -> str:
     return "\n".join([*tables, _NOTE]) if tables else ""
 
 
-def _budgets(runs: Iterable[Scored]) -> list[GivenBudget | None]:
+def _budgets(runs: Iterable[Scored]) -> list[Budget | None]:
     found = {run.details.budget for run in runs if run.details.budget is not None}
-    return [*sorted(found, key=lambda budget: (budget.steps, budget.pairs_per_step, budget.seconds))] or [None]
+    return [*sorted(found, key=lambda budget: (budget.steps, budget.pairs_per_step))] or [None]
 
 
-def _table(runs: Sequence[Scored], budget: GivenBudget | None) -> str:
+def _table(runs: Sequence[Scored], budget: Budget | None) -> str:
     of_scorer = grouped(runs, lambda one: (one.run.system, one.run.encoder, str(sorted(one.details.chosen.items()))))
     rows = sorted(map(_Row, of_scorer.values()), key=lambda row: -float(np.mean(row.correct)))
     rival = next((row for row in rows if row.runs[0].run.system == AGAINST), None)
@@ -181,7 +170,7 @@ def _table(runs: Sequence[Scored], budget: GivenBudget | None) -> str:
     return "\n".join([_caption(runs[0], budget), "", *table, _constant(runs[0]), "", *below])
 
 
-def _caption(one: Scored, budget: GivenBudget | None) -> str:
+def _caption(one: Scored, budget: Budget | None) -> str:
     details = one.details
     lost = {split: f" ({n:,} dropped)" if n else "" for split, n in details.n_lost.items()}
     counts = ", ".join(

@@ -38,7 +38,7 @@ PICTURES: Mapping[str, Picture] = {
     "facets": Picture("facets", ("Ranked by",), "nDCG@20 [95 %]", ("Encoder (queries)",)),
     **{
         f"architectures-{name}": Picture("architectures", (head,), title="nDCG@10 [95 %]")
-        for name, head in (("document", "Document vector"), ("full", "Full score"), ("reranked", "Re-ranked"))
+        for name, head in (("document", "Document vector"), ("full", "Full score"))
     },
     "faithfulness": Picture(
         "faithfulness", ("Corpus", "Encoder", "Removed from (queries)"), "minus random [95 %]", ("Measure",)

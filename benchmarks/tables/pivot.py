@@ -99,7 +99,7 @@ def origins(records: Sequence[Run]) -> list[str]:
     """The lines below a table: the commands that rerun its records, then commits and machines; none without records."""
     if not records:
         return []
-    commands = _joined(dict.fromkeys(present(record.origin.command) for record in records))
+    commands = _joined(dict.fromkeys(record.origin.command for record in records))
     lines: list[str] = []
     for is_there, title in ((True, "Run again:"), (False, "Run again at a commit below, which has the program:")):
         if own := [command for command in commands if can_repeat(command) is is_there]:
@@ -122,13 +122,6 @@ def _joined(commands: Iterable[str]) -> list[str]:
         first, own = (found[1], found[2].split(_ENCODER)[1:]) if found else (command, [])
         values[first] += own
     return [first + "".join(_ENCODER + value for value in dict.fromkeys(own)) for first, own in values.items()]
-
-
-def present(command: str) -> str:
-    """A command in its present form: two programs of searches are one."""
-    if " gpu_search " in command:
-        command += " --device cuda"
-    return re.sub(r" study (?:recall|gpu_search) ", " study search ", command)
 
 
 def measured(records: Sequence[Run]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import zip_longest
 from statistics import fmean
 
 import numpy as np
@@ -140,16 +141,13 @@ def _overview(runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> st
         found = dict.fromkeys(saw_corpus(by_task[task][system]) for task in tasks if system in by_task[task])
         return ", ".join(filter(None, found))
 
-    columns: dict[str, Cell[str] | Sequence[str]] = {"System": lambda system: system, _SAW: saw}
+    systems.sort(key=lambda system: (behind(system), system))
+    columns: dict[str, Cell[str] | Sequence[str]] = {"System": systems, _SAW: saw}
     for task in tasks:
         cells = dict(zip((run.label for run in shown[task]), _cells(shown[task]), strict=True))
-        columns[f"{task} ({len(shown[task][0].cases)})"] = partial(_cell, cells)
-    lines = pivot(sorted(systems, key=lambda system: (behind(system), system)), columns)
+        columns[f"{task} ({len(shown[task][0].cases)})"] = [cells.get(system, "-") for system in systems]
+    lines = pivot(systems, columns)
     return "\n".join([*lines, "", _OVERVIEW_NOTE, "", ending([run for own in shown.values() for run in own])])
-
-
-def _cell(cells: Mapping[str, str], system: str) -> str:
-    return cells.get(system, "-")
 
 
 def _cells(runs: Sequence[Run]) -> list[str]:
@@ -186,12 +184,8 @@ def length_table(runs: Sequence[Run]) -> str:
     if not rows:
         return ""
     heads = ["Task, by", "System", *(f"Bucket {number}" for number in range(1, _BUCKETS + 1))]
-    lines = pivot(rows, {head: partial(_at, column) for column, head in enumerate(heads)})
+    lines = pivot(rows, {head: cells for head, *cells in zip_longest(heads, *rows, fillvalue="")})
     return "\n".join([*lines, "", _LENGTH_NOTE, "", measured(shown)])
-
-
-def _at(column: int, row: Sequence[str]) -> str:
-    return row[column] if column < len(row) else ""
 
 
 def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:

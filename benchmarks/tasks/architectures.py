@@ -9,17 +9,16 @@ from pathlib import Path
 import click
 import torch
 
-from benchmarks.datasets import Dataset
 from benchmarks.lexical import LEXICAL
 from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.quick import sized_part
 from benchmarks.runs import Run
-from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, WORDS, ArchitectureDetails, EncoderFacts, architectures_table
+from benchmarks.tables.encoders import DOCUMENT, EVIDENCE, ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.retrieval import measure, open_trial, prepared_systems
 from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import load_trainable
 
-SYSTEMS = (DOCUMENT, EVIDENCE, WORDS, *LEXICAL)
+SYSTEMS = (DOCUMENT, EVIDENCE, "words", *LEXICAL)
 N_DOCUMENTS, N_WORDS = 240, 1000  # of a part
 _K, SPLIT = 100, "test"
 _FACT = re.compile(r"^\| (begins with|steps|tokens read) \| (.+?) \|$", re.MULTILINE)
@@ -64,7 +63,8 @@ def main(
     """
     dataset = call.dataset(name, SPLIT)
     if not call.is_quick:
-        dataset = _part(dataset, SPLIT, call.work, n_documents, n_words, seed=call.seed)
+        sizes = {"n_words": n_words, "n_queries": n_documents // 6}
+        dataset = sized_part(dataset, SPLIT, call.work, n_documents, seed=call.seed, **sizes)
     trial = open_trial(dataset, SPLIT, _K, call.origin)
     runs = list[Run]()
     without = [system for system in systems if system not in (DOCUMENT, EVIDENCE)]
@@ -83,8 +83,3 @@ def main(
             runs.append(replace(run, task="architectures", variant="", details=asdict(details)))
             call.keep(runs[-1])
     click.echo(architectures_table(runs))
-
-
-def _part(dataset: Dataset, split: str, work: Path, n_documents: int, n_words: int, *, seed: int = 0) -> Dataset:
-    n_queries = n_documents // 6
-    return sized_part(dataset, split, work, n_documents, seed=seed, n_words=n_words, n_queries=n_queries)

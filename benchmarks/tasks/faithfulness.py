@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
+import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_qrels
 from benchmarks.prepare import Prepared, prepared_index
 from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.runs import Case, Run
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
-from benchmarks.speed.search import sampled_queries
 from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
 from engine import Scoring
 from engine.encoders.files import BUNDLED_NAME
@@ -74,6 +74,8 @@ def main(call: Measurement, name: str, encoder: str, queries: int, encoded: int)
     plan = RemovalPlan(queries, encoded=encoded)
     dataset = open_dataset(name, call.data)
     with prepared_index(dataset, encoder, call.work, log) as ready:
-        chosen = sampled_queries(list(read_qrels(dataset, "test")), plan.queries, call.seed)
+        query_ids = list(read_qrels(dataset, "test"))
+        order = np.random.default_rng(call.seed).permutation(len(query_ids))
+        chosen = [query_ids[row] for row in order[: plan.queries]]
         runs = measure(call, ready, dataset, chosen, plan)
     call.publish(runs, faithfulness_table)

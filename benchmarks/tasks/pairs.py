@@ -24,6 +24,7 @@ from benchmarks.pairs.scorers import (
 from benchmarks.pairs.scoring import (
     Budget,
     Fit,
+    Learned,
     PairScorer,
     accuracy_threshold,
     documents_of,
@@ -34,7 +35,7 @@ from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.quick import first_words
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
-from benchmarks.tables.pairs import GivenBudget, PairsDetails, pairs_table
+from benchmarks.tables.pairs import PairsDetails, pairs_table
 from engine.errors import EngineError
 from engine.text.document import Document
 from indexer.origin import Origin
@@ -60,13 +61,13 @@ def _chosen_digest(chosen: Settings, budget: Budget | None) -> str:
     return hashlib.sha256(json.dumps([chosen, spent], sort_keys=True).encode()).hexdigest()[:6]
 
 
-def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) -> Run:
+def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) -> tuple[Run, Learned]:
     """Fit a scorer on train, choose thresholds on valid, score the pairs of test; `chosen` are settings of its own."""
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
-    scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
+    learned = scorer.learn(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
     fitted = time.perf_counter()
-    valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
+    valid_scores, scores = (finite_scores(scorer.name, learned, pairs) for pairs in (valid, test))
     done = time.perf_counter()
     labels = [pair.is_match for pair in valid]
     checksum = pairs_checksum(trial.splits)
@@ -79,17 +80,17 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
         n_documents={split.value: len(documents_of(pairs)) for split, pairs in trial.splits.items()},
         n_lost={split.value: n for split, n in trial.n_lost.items()},
         chosen=chosen or {},
-        budget=GivenBudget(budget.steps, budget.pairs_per_step) if budget else None,
-        course=scorer.course,
+        budget=budget,
+        course=learned.course,
         accuracy_threshold=accuracy_threshold(valid_scores, labels),
         f1_threshold=f1_threshold(valid_scores, labels),
     )
-    return Run(
+    run = Run(
         task="pairs",
         dataset=trial.dataset,
         system=scorer.name,
-        encoder=scorer.encoder,
-        settings=dict(scorer.settings),
+        encoder=learned.encoder,
+        settings=scorer.settings | learned.settings,
         variant="-".join(filter(None, (PROTOCOL, RULE, checksum[:6], _chosen_digest(details.chosen, budget)))),
         fit_seconds=round(fitted - started, 2),
         seconds=round(done - fitted, 2),
@@ -104,6 +105,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
             for pair, score in zip(test, scores.tolist(), strict=True)
         ],
     )
+    return run, learned
 
 
 @task
@@ -165,8 +167,12 @@ def main(
 def _measured(system: str, options: ScorerOptions, trial: Trial, call: Measurement, save: Path | None) -> Run:
     """Measure a scorer, and save its encoder."""
     scorer = make_scorer(system, options)
-    run = measure(scorer, trial, settings_not_default(scorer, options))
+    run, learned = measure(scorer, trial, settings_not_default(scorer, options))
     call.keep(run)
-    if save is not None and not scorer.save(save / "-".join([scorer.name, *options.sizes.values()])):
+    if save is not None and learned.save is not None:
+        folder = save / "-".join([scorer.name, *options.sizes.values()])
+        folder.mkdir(parents=True, exist_ok=True)
+        learned.save(folder)
+    elif save is not None:
         log(f"{scorer.name} scores pairs and has no vector of a document; it is not saved")
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -79,19 +79,11 @@ def _facts(query: Document, targets: Mapping[str, int], lengths: Mapping[str, in
     return {WORDS: float(len(query.text.split())), **({TARGET_WORDS: float(median(found))} if found else {})}
 
 
-def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str, Ranking], float]:
-    """Search with the queries one by one, to depth `k`.
-
-    Returns: the ranking of each query, and the total seconds of all searches.
-    """
-    started = time.perf_counter()
-    rankings = {query.doc_id: system.search(query, k) for query in queries}
-    return rankings, time.perf_counter() - started
-
-
 def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[str, Ranking]]:
     """Search with every query of the trial; returns the run, and the rankings to their full depth."""
-    rankings, seconds = rank(system, trial.queries.values(), trial.k)
+    started = time.perf_counter()
+    rankings = {query_id: system.search(query, trial.k) for query_id, query in trial.queries.items()}
+    seconds = time.perf_counter() - started
     facts = trial.facts or {}
     lists = "exact" if system.settings.get("exact") else ""
     variant = "-".join(filter(None, (lists, trial.part if trial.part != WHOLE else "")))

@@ -59,7 +59,7 @@ def restored_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tuple[Any, Memory]:
     """As `run_fresh`, in this process: processes would take minutes to start."""
-    return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
+    return json.loads(json.dumps(target(*arguments))), Memory(200.0, 80.0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import STUDIES, TASKS
 from benchmarks.report import drawn, main
 from benchmarks.runs import CHECKOUT, read_header, read_run, run_files
-from benchmarks.tables.pivot import can_repeat, present
+from benchmarks.tables.pivot import can_repeat
 
 
 def test_every_table_of_the_readme_is_that_of_its_runs() -> None:
@@ -27,7 +27,7 @@ def test_every_table_is_that_of_its_runs() -> None:
 
 
 def test_every_command_that_is_said_to_repeat_a_run_is_one_of_today() -> None:
-    for command in {present(read_header(path)["origin"]["command"]) for path in run_files()}:
+    for command in {read_header(path)["origin"]["command"] for path in run_files()}:
         if can_repeat(command):
             _, _, _, verb, name, *words = shlex.split(command)
             program = {"run": TASKS, "study": STUDIES}[verb].get_command(click.Context(main), name)

@@ -5,22 +5,31 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from benchmarks.lexical import BM25, K1, B, TfIdf, ranking
+from benchmarks.lexical import BM25, K1, B, LexicalSystem, TfIdf
 from benchmarks.pairs.scorers import bm25_scorer, tfidf_scorer
-from benchmarks.pairs.scoring import Budget, Fit, Pair, PairScorer
+from benchmarks.pairs.scoring import Budget, Fit, Learned, Pair, PairScorer
+from engine.text.document import Document
 from tests.fakes import make_document
 
-SCORES = np.array([1.0, 3.0, 2.0, 2.0, 0.0])
+
+class Fixed(LexicalSystem):
+    """Documents a to e with scores."""
+
+    def scores(self, query: Document) -> NDArray[np.float64]:
+        return np.array([1.0, 3.0, 2.0, 2.0, 0.0])
 
 
-def test_the_best_come_first_and_equal_ones_in_their_order() -> None:
-    assert ranking("abcde", SCORES, 3, own=0, least=0.0) == [("b", 3.0), ("c", 2.0), ("d", 2.0)]
-
-
-def test_the_query_is_left_out_wherever_it_stands() -> None:
-    assert ranking("abcde", SCORES, 2, own=1, least=0.0) == [("c", 2.0), ("d", 2.0)]
-    assert ranking("abcde", SCORES, 9, own=4, least=-1.0) == [("b", 3.0), ("c", 2.0), ("d", 2.0), ("a", 1.0)]
+@pytest.mark.parametrize(
+    ("own", "k", "expected"),
+    [("a", 3, ["b", "c", "d"]), ("b", 2, ["c", "d"]), ("new", 9, ["b", "c", "d", "a"])],
+    ids=["equal ones in their order", "without the query", "without those of score 0"],
+)
+def test_the_best_come_first(own: str, k: int, expected: list[str]) -> None:
+    system = Fixed({})
+    list(system.texts(make_document(doc_id, "") for doc_id in "abcde"))
+    assert [doc_id for doc_id, _ in system.search(make_document(own, ""), k)] == expected
 
 
 TEXTS = {"one": "zebra zebra lion", "two": "zebra lion lion tiger", "three": "tiger bear", "four": "wolf"}
@@ -95,21 +104,20 @@ def test_a_query_is_scored_by_its_text_whatever_its_id() -> None:
     assert tfidf.search(make_document("new", "giraffe"), k=10) == []
 
 
-def fitted(scorer: PairScorer) -> PairScorer:
-    scorer.fit(Fit({document.doc_id: document for document in CORPUS}, [], [], Budget(0, 0), 0))
-    return scorer
+def learned(scorer: PairScorer) -> Learned:
+    return scorer.learn(Fit({document.doc_id: document for document in CORPUS}, [], [], Budget(0, 0), 0))
 
 
 def test_bm25_scores_pairs_by_the_share_of_the_score_of_the_query_with_itself() -> None:
     pairs = [("one", "two"), ("two", "one"), ("two", "three"), ("one", "three"), ("two", "two")]
     expected = [bm25_by_hand(TEXTS[query], target) / bm25_by_hand(TEXTS[query], query) for query, target in pairs]
-    scores = fitted(bm25_scorer()).score([Pair(query, target, True) for query, target in pairs])
+    scores = learned(bm25_scorer()).score([Pair(query, target, True) for query, target in pairs])
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert expected[-2:] == [0.0, 1.0]
 
 
 def test_tfidf_scores_pairs_by_the_same_cosine() -> None:
-    scorer = fitted(tfidf_scorer())
-    scores = scorer.score([Pair("one", "two", True), Pair("three", "four", False)])
+    scorer = tfidf_scorer()
+    scores = learned(scorer).score([Pair("one", "two", True), Pair("three", "four", False)])
     np.testing.assert_allclose(scores, [cosine_by_hand("one", "two"), 0.0], atol=1e-6)
     assert (scorer.name, scorer.settings) == ("tfidf", TfIdf().settings)

@@ -10,12 +10,12 @@ from benchmarks.runs import CHECKOUT, write_run
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
-COMMANDS = ("python -m benchmarks study recall a.lm", "python -m benchmarks run retrieval rfc", "longmatch index out")
+COMMANDS = ("python -m benchmarks study growth a.lm", "python -m benchmarks run retrieval rfc", "longmatch index out")
 
 
 def test_the_program_of_a_record_is_read_off_its_command() -> None:
     named = [program_of({"task": "scale", "origin": {"command": command}}) for command in COMMANDS]
-    assert named == ["search", "retrieval", "scale"]
+    assert named == ["growth", "retrieval", "scale"]
 
 
 def test_the_list_fits_a_screen(origin: Origin, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.tables.pivot import origins, p_cells, present
+from benchmarks.tables.pivot import origins, p_cells
 from indexer.origin import Origin
 
 
@@ -45,9 +45,6 @@ def test_a_command_whose_program_is_gone_is_repeated_at_its_commit(origin: Origi
         "",
         f"- `{gone}`",
     ]
-    assert (
-        present("python -m benchmarks study gpu_search a.lm") == "python -m benchmarks study search a.lm --device cuda"
-    )
 
 
 def test_missing_p_values_do_not_count_in_the_adjustment() -> None:

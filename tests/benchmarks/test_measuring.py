@@ -24,8 +24,7 @@ pytestmark = pytest.mark.usefixtures("restored_settings")
 def test_a_fresh_process_returns_its_result_and_its_memory() -> None:
     answer, memory = run_fresh(hold, 200)
     assert answer == {"process": answer["process"], "sum": 200 * MIB} and answer["process"] != os.getpid()
-    assert memory.start + 190 < memory.peak_anonymous + memory.peak_file
-    assert memory.peak >= memory.start + 190 and memory.peak_file > 0
+    assert 190 < memory.peak_anonymous < memory.peak
 
 
 def test_a_cap_is_kept() -> None:

@@ -6,32 +6,11 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from benchmarks.runs import Run, read_run, run_files
-from benchmarks.systems import Ranking
-from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table, by_relevance, reranked
+from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.architectures import encoder_facts, main
 from engine.encoders.loading import load_trainable
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
-
-RUN: dict[str, Ranking] = {"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)], "lonely": []}
-
-
-def targets(ranking: Ranking) -> list[str]:
-    return [target for target, _ in ranking]
-
-
-def test_only_the_first_targets_take_the_new_order_and_the_others_stay_behind_them() -> None:
-    order: dict[str, Ranking] = {"q": [("d", 9.0), ("c", 3.0), ("b", 2.0), ("a", -1.0)], "lonely": []}
-    ranked = reranked(RUN, order, 3)
-    assert targets(ranked["q"]) == ["c", "b", "a", "d"]
-    assert ranked["lonely"] == []
-    written = [score for _, score in ranked["q"]]
-    assert written == sorted(set(written), reverse=True)
-
-
-def test_the_best_order_is_that_of_relevance() -> None:
-    assert targets(by_relevance(RUN, {"q": {"d": 2, "c": 2, "b": 1}, "lonely": {}})["q"]) == ["c", "d", "b", "a"]
-
 
 FACTS = EncoderFacts(22_700_000, "all-MiniLM-L6-v2@0", 60, 180_000)
 

@@ -23,7 +23,7 @@ from benchmarks.pairs.encoders import (
     recipe,
     trained_scorer,
 )
-from benchmarks.pairs.scoring import Budget, Course, Fit, Pair, PairScorer, accuracy_threshold, judge
+from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, accuracy_threshold, judge
 from benchmarks.pairs.training import Selection, best_accuracy, sample_valid, train_to_best
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import unit
@@ -117,16 +117,14 @@ def made(folder: Path, name: str) -> Recipe:
     }[name]
 
 
-def trained(recipe: Recipe, budget: Budget = BUDGET, *, seed: int = 0) -> PairScorer:
-    one = trained_scorer("mine", recipe, training_tokens=28, device="cpu")
-    one.fit(Fit(DOCUMENTS, TRAIN, VALID, budget, seed))
-    return one
+def trained(recipe: Recipe, budget: Budget = BUDGET, *, seed: int = 0) -> Learned:
+    scorer = trained_scorer("mine", recipe, training_tokens=28, device="cpu")
+    return scorer.learn(Fit(DOCUMENTS, TRAIN, VALID, budget, seed))
 
 
-def given(folder: Path, work: Path) -> PairScorer:
-    one = given_scorer(Comparison.COSINE, str(folder), "made@0a", work, device="cpu")
-    one.fit(Fit(DOCUMENTS, TRAIN, VALID, BUDGET, 0))
-    return one
+def given(folder: Path, work: Path) -> Learned:
+    scorer = given_scorer(Comparison.COSINE, str(folder), "made@0a", work, device="cpu")
+    return scorer.learn(Fit(DOCUMENTS, TRAIN, VALID, BUDGET, 0))
 
 
 @pytest.mark.slow
@@ -156,8 +154,8 @@ def test_the_same_seed_gives_the_same_scores(bert_folder: Path) -> None:
 def test_training_separates_pairs_that_were_alike(bert_folder: Path, tmp_path: Path) -> None:
     recipe = replace(made(bert_folder, "bce"), start=Start(str(bert_folder), dropout=0.0), learning_rate=3e-3)
     before = given(bert_folder, tmp_path)
-    after = trained_scorer("after", recipe, training_tokens=200, device="cpu")
-    after.fit(Fit(DOCUMENTS, TRAIN, TRAIN, Budget(steps=30, pairs_per_step=24), 0))
+    scorer = trained_scorer("after", recipe, training_tokens=200, device="cpu")
+    after = scorer.learn(Fit(DOCUMENTS, TRAIN, TRAIN, Budget(steps=30, pairs_per_step=24), 0))
     labels = [pair.is_match for pair in TRAIN]
     accuracies = [
         judge(scores, labels, accuracy_threshold(scores, labels)).accuracy

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from benchmarks.pairs.scoring import Course
+from benchmarks.pairs.scoring import Budget, Course
 from benchmarks.runs import Case, Run
 from benchmarks.tables.encoders import ProbeDetails
 from benchmarks.tables.orderings import orderings_table
-from benchmarks.tables.pairs import GivenBudget, PairsDetails
+from benchmarks.tables.pairs import PairsDetails
 from indexer.origin import Origin
 
 
@@ -23,7 +23,7 @@ def pairs_run(system: str, right: Sequence[bool], origin: Origin, **chosen: str)
         n_documents={},
         n_lost={},
         chosen=dict(chosen),
-        budget=GivenBudget(60, 8),
+        budget=Budget(60, 8),
         course=Course(60, 60, 0.7),
         accuracy_threshold=0.5,
         f1_threshold=0.5,

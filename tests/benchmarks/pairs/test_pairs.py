@@ -11,7 +11,7 @@ from benchmarks.pairs.building import Split
 from benchmarks.pairs.scorers import SCORERS, ScorerOptions, make_scorer
 from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, PairScorer, judge
 from benchmarks.runs import Run, read_run, run_files
-from benchmarks.tables.pairs import GivenBudget, PairsDetails
+from benchmarks.tables.pairs import PairsDetails
 from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
 from indexer.origin import Origin
@@ -66,7 +66,7 @@ def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Pa
     assert details(tfidf).n_pairs["test"] == len(tfidf.cases)
     trained, learned = records["cosine-infonce"], details(records["cosine-infonce"])
     assert learned.course is not None and learned.course.n_steps in (1, 2, 3, 4)
-    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (GivenBudget(4, 8), None, None)
+    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (Budget(4, 8), None, None)
     assert learned.chosen == {"training_tokens": 96}
     assert trained.encoder.startswith("bert@") and records["maxsim"].encoder.startswith("bert@")
     assert tfidf.origin.command.startswith("python -m benchmarks run pairs linked --systems tfidf,")
@@ -151,13 +151,13 @@ SCORES = {"b1": 0.8, "b2": 0.2, "c1": 0.9, "c2": 0.2, "c3": 0.1, "c4": 0.0}
 
 def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -> None:
     fitted_on: list[object] = []
-    run = measure(fixed(SCORES, fitted_on), trial(origin), {"k": 1})
+    run, _ = measure(fixed(SCORES, fitted_on), trial(origin), {"k": 1})
     own = details(run)
     assert (own.accuracy_threshold, own.f1_threshold) == (0.5, 0.5)
     assert (run.values("score"), run.values("match")) == ([0.9, 0.2, 0.1, 0.0], [1, 1, 0, 0])
     assert (run.case_ids[0], run.groups) == ("c c1", ["c", "d", "d", "c"])
     assert fitted_on == [*map(list, list(trial(origin).splits.values())[:2]), Budget(7, 8), 0]
-    assert (run.encoder, own.budget, own.course) == ("mine@0a", GivenBudget(7, 8), Course(3, 2, 0.75))
+    assert (run.encoder, own.budget, own.course) == ("mine@0a", Budget(7, 8), Course(3, 2, 0.75))
     assert (own.n_lost, own.n_documents["test"]) == ({"train": 2, "valid": 0, "test": 1}, 6)
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from benchmarks.pairs.scoring import Course
+from benchmarks.pairs.scoring import Budget, Course
 from benchmarks.runs import Case, Run
-from benchmarks.tables.pairs import GivenBudget, PairsDetails, pairs_table
+from benchmarks.tables.pairs import PairsDetails, pairs_table
 from indexer.origin import Origin
 
 DETAILS = PairsDetails(
@@ -38,9 +38,9 @@ def changed(run: Run, **details: Any) -> Run:  # noqa: ANN401
     return replace(run, details=asdict(replace(run.details_as(PairsDetails), **details)))
 
 
-def learned(run: Run, budget: GivenBudget | None = None, course: Course | None = None) -> Run:
+def learned(run: Run, budget: Budget | None = None, course: Course | None = None) -> Run:
     """The run as that of a scorer that was trained."""
-    return changed(run, budget=budget or GivenBudget(), course=course or Course(1000, 800, 0.9))
+    return changed(run, budget=budget or Budget(), course=course or Course(1000, 800, 0.9))
 
 
 WORSE, BETTER, WORST = [0.9, 0.8, 0.1, 0.7, 0.2, 0.1], [0.9, 0.8, 0.7, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
@@ -72,11 +72,11 @@ def test_scorers_without_training_are_in_the_table_of_every_budget(origin: Origi
     records = [
         pairs_run(origin, "bm25", WORSE),
         learned(mine),
-        learned(mine, GivenBudget(10, 8, 5.0), Course(9, 0, 0.5)),
+        learned(mine, Budget(10, 8), Course(9, 0, 0.5)),
     ]
     table = pairs_table(records)
     assert [row[0] for row in rows_of(table)] == ["mine", "bm25"] * 2
-    assert "Budget: 10 steps of 8 pairs, cut off at 5 s." in table
+    assert "Budget: 10 steps of 8 pairs." in table
     assert "Budget: 1,000 steps of 32 pairs." in table
     assert "| 9 (0) |" in table
     assert "Budget: none." in pairs_table(records[:1])

@@ -24,7 +24,6 @@ from benchmarks.sections.removal import (
     follow_hits,
     kept_document,
     mean_course,
-    remembered,
     stored_rescore,
     summaries,
 )
@@ -182,18 +181,6 @@ def test_the_remaining_text_keeps_its_sections_and_no_sentence_runs_across_a_gap
         assert [short.text[section.start : section.stop] for section in short.sections] == texts
     overlapping = [Chunk(0, 0, 5, 3), Chunk(0, 4, 9, 3)]
     assert kept_document(make_document("a", "b c d e f"), overlapping, np.array([True, True])).text == "b c d e f\n\n"
-
-
-def test_the_same_chunks_are_scored_once() -> None:
-    scored: list[list[bool]] = []
-
-    def rescore(kept: Kept) -> Placed:
-        scored.append(kept.tolist())
-        return Placed(1.0, 1.0)
-
-    rescore_once = remembered(rescore)
-    assert [rescore_once(np.array(kept)).score for kept in ([True], [True], [False])] == [1.0] * 3
-    assert scored == [[True], [False]]
 
 
 QUERIES = ["doc007", "doc011", "doc020", "doc033", "doc045", "doc058"]

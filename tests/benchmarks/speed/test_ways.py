@@ -17,7 +17,6 @@ from benchmarks.speed.encode import (
     encode_texts,
     first_chunks,
     index_all,
-    read_texts,
 )
 from engine.encoders.backbone import hardware
 from engine.encoders.loading import load_encoder
@@ -79,7 +78,7 @@ def test_lines_of_the_corpus_are_kept_in_order_until_there_are_enough_chunks(who
     sample = drawn(whole, 60, tmp_path / "some")
     n_chunks = {one.doc_id: len(FakeEncoder().segment(one).chunks) for one in read_documents(whole)}
     kept = [n_chunks[doc_id] for doc_id in doc_ids(sample.dataset)]
-    assert sample.n_chunks == len(read_texts(sample.texts)) == sum(kept) >= 60 > sum(kept) - max(kept)
+    assert sample.n_chunks == len(sample.texts) == sum(kept) >= 60 > sum(kept) - max(kept)
     assert (sample.n_documents, sample.n_tokens) == (len(kept), sum(sample.chunk_tokens))
     own, all_lines = (gzip.decompress(dataset.corpus.read_bytes()).splitlines() for dataset in (sample.dataset, whole))
     assert own == [line for line in all_lines if line in own] and 0 < len(own) < len(all_lines)
@@ -94,4 +93,4 @@ def test_texts_are_those_of_the_chunks_that_an_index_holds(sample: Sample, confi
             for doc_id in doc_ids(sample.dataset)
             for chunk in index.stored_query(doc_id).vectors.chunk_spans
         ]
-    assert read_texts(sample.texts) == held and len(held) == sample.n_chunks
+    assert sample.texts == held and len(held) == sample.n_chunks
