@@ -57,15 +57,21 @@ class CandidateLists:
 
     @property
     def _has_lists(self) -> bool:
-        return self._replica is not None or (self.generation is not None and not self.generation.is_exact)
+        return self._replica is not None or self._approximate is not None
+
+    @property
+    def _approximate(self) -> OpenGeneration | None:
+        """The generation if it chooses candidates; one that compares all vectors is not opened, nor FAISS loaded."""
+        row = self.snapshot.generation_row
+        if self._candidate is None and row is not None and row.is_exact:
+            return None
+        generation = self.generation
+        return None if generation is None or generation.is_exact else generation
 
     @property
     def postings(self) -> Postings | None:
         """The postings by which words choose candidates."""
-        generation = self.generation
-        if generation is not None and not generation.is_exact:
-            return generation.postings
-        return self.snapshot.word_postings
+        return self.snapshot.word_postings if self._approximate is None else self._approximate.postings
 
     def is_covered(self) -> NDArray[np.bool_]:
         """(N,) True for the documents that lists or postings can name."""

@@ -27,7 +27,6 @@ from indexer.reading.requests import Batch, pack, results_of, unpack_requests
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()
 _KEPT_SHARE = 8  # a process that still holds 1/8 of the limit after a document is replaced
-_COLLECTED_AFTER = 10_000  # new containers between two garbage collections
 _BATCH_RESULTS, _BATCH_CHARS, _BATCH_SECONDS = 64, 2**18, 0.05
 _LEAST_KEPT = 64 * 2**20  # memory a process can always keep, since parsers load tables once
 
@@ -37,7 +36,6 @@ def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     gc.freeze()  # the modules stay, so no search for garbage needs to pass through them
-    gc.set_threshold(_COLLECTED_AFTER)
     connection = Connection(fd)
     batches: SimpleQueue[Batch] = SimpleQueue()
     memory = _Memory(memory_bytes)

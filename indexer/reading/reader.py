@@ -48,7 +48,8 @@ FILE_END = 0  # among the results of a batch of files: those of a file are compl
 _MODULE = "indexer.reading.process"
 # Ctrl-C ends the process without a traceback. With the caller's search path it finds the same packages.
 _START = """\
-import importlib, signal, sys
+import gc, importlib, signal, sys
+gc.set_threshold(10_000)  # new containers between two garbage collections
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 module, fd, begun, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]

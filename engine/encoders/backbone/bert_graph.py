@@ -5,13 +5,13 @@ Letters in shapes: B sequences, L tokens (padded), H width of a hidden state, A 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Pooling
@@ -166,18 +166,17 @@ class Graph:
 
 
 def read_weights(file: Path) -> dict[str, NDArray[Any]]:
-    """The parameters of a safetensors file by name, in float16 or float32."""
-    with safetensors.safe_open(file, framework="numpy") as opened:
-        names = [name for name in opened.keys() if name not in UNREAD]  # noqa: SIM118 - no mapping
-        if all(opened.get_slice(name).get_dtype() != "BF16" for name in names):
-            return {name: opened.get_tensor(name) for name in names}
-    tensors = dict(safetensors.deserialize(file.read_bytes()))  # type: ignore[no-untyped-call]
-    return {name: _as_float32(tensors[name]) for name in names}
+    """The parameters of a safetensors file by name, float16 and float32 as views of the mapped file."""
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        header = json.loads(opened.read(length))
+    content = np.memmap(file, np.uint8, "r", offset=8 + length)
+    names = header.keys() - {*UNREAD, "__metadata__"}
+    return {name: _values(content, **header[name]) for name in names}
 
 
-def _as_float32(tensor: Mapping[str, Any]) -> NDArray[np.float32]:
-    if tensor["dtype"] != "BF16":
-        kind = np.float16 if tensor["dtype"] == "F16" else np.float32
-        return np.frombuffer(tensor["data"], kind).reshape(tensor["shape"]).astype(np.float32)
-    # A bfloat16 is the upper half of a float32.
-    return (np.frombuffer(tensor["data"], np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(tensor["shape"])
+def _values(content: NDArray[np.uint8], dtype: str, shape: Sequence[int], data_offsets: Sequence[int]) -> NDArray[Any]:
+    part = content[slice(*data_offsets)]
+    if dtype == "BF16":  # the upper half of a float32
+        return (part.view(np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    return part.view({"F16": np.float16, "F32": np.float32}[dtype]).reshape(shape)

@@ -44,7 +44,7 @@ DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 
 _log = logging.getLogger("longmatch.encoder")
 
-_BATCH_TOKENS = 1024  # of a batch, which one thread reads by itself, so that its states stay in the cache
+_BATCH_TOKENS = 512  # of a batch, which one thread reads by itself, so that its states stay in the cache
 _MULTIPLE = 16  # of tokens in a padded sequence: OpenVINO compiles kernels for each shape
 _MOST_STREAMS = 16
 _FLOATS = ("F16", "BF16", "F32")
