@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from indexer.building.builder import EncodeNow, Settings
 from indexer.building.doc_ids import FileIds
-from longmatch.arguments import index_path
 from longmatch.index import Index
 from longmatch.records import Columns
-from longmatch.sources import Source, read_source
+from longmatch.sources import Source, index_path, read_source
+from longmatch.writing import warn_of_failures, write
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
-    from indexer.building.builder import EncodeNow
     from indexer.building.report import Progress
 
 
@@ -83,17 +82,23 @@ def build(
     """
     folder = index_path(path)
     stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))
-    from indexer.building.builder import Settings
-    from longmatch.writing import warn_of_failures, write
-
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
         # Loaded here, so that the returned index uses it too.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    settings = Settings(used, device, encode, factory, memory_bytes=memory_bytes, disk_bytes=disk_bytes)
-    settings = replace(settings, language=language, partitions=partitions, prune=prune)
+    settings = Settings(
+        used,
+        device,
+        encode,
+        factory,
+        memory_bytes=memory_bytes,
+        disk_bytes=disk_bytes,
+        language=language,
+        partitions=partitions,
+        prune=prune,
+    )
     report = write(folder, stream, settings, progress)
     shown = progress if isinstance(progress, bool) else None
     index = Index.open(folder, encoder=None if encode == "none" else used, device=device, progress=shown)

@@ -11,16 +11,15 @@ from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.views import Result, result_view
-from longmatch.sources import query_document
+from longmatch.sources import Item, query_document
 
 if TYPE_CHECKING:
     from longmatch.index import Index
-    from longmatch.sources import QueryItem
 
 
 def compare(
-    a: QueryItem,
-    b: QueryItem,
+    a: Item,
+    b: Item,
     *,
     index: Index | None = None,
     encoder: Encoder | str | None = None,

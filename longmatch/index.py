@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
 
@@ -18,9 +18,11 @@ from engine.store.manifest import holds_index
 from engine.store.where import filter_text
 from engine.text.document import Document
 from engine.views import JointResult, Result, SectionMatrix
-from longmatch.arguments import Where, index_path
+from indexer.building.builder import EncodeNow, Settings
+from indexer.building.doc_ids import FileIds
 from longmatch.records import Columns
-from longmatch.writing import progress_log
+from longmatch.sources import Item, Source, Where, index_path, query_document, read_source
+from longmatch.writing import changes_only, progress_log, warn_of_failures, write
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,11 +30,9 @@ if TYPE_CHECKING:
     from engine.citing import CitingDocument
     from engine.report.arrow import What
     from engine.views import Pairs
-    from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
-    from longmatch.sources import QueryItem, Source, Stream
 
-QueryT = TypeVar("QueryT", bound="QueryItem")
+QueryT = TypeVar("QueryT", bound="Item")
 
 
 class SearchOptions(TypedDict, total=False):
@@ -204,13 +204,13 @@ class Index:
         return f"Index({str(self.path)!r}, {len(self):,} documents{missing}, {encoder})"
 
     @overload
-    def search(self, query: QueryItem, **options: Unpack[SearchOptions]) -> Result: ...
+    def search(self, query: Item, **options: Unpack[SearchOptions]) -> Result: ...
 
     @overload
     def search(self, query: list[QueryT] | tuple[QueryT, ...], **options: Unpack[SearchOptions]) -> list[Result]: ...
 
     def search(
-        self, query: QueryItem | list[QueryT] | tuple[QueryT, ...], **options: Unpack[SearchOptions]
+        self, query: Item | list[QueryT] | tuple[QueryT, ...], **options: Unpack[SearchOptions]
     ) -> Result | list[Result]:
         """Rank the index against a document of any length.
 
@@ -261,8 +261,6 @@ class Index:
             QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
                 the index.
         """
-        from longmatch.sources import query_document
-
         request = Request.of(**options)
         documents = [query_document(item) for item in (query if isinstance(query, list | tuple) else [query])]
         results = [self.opened.search(document, request) for document in documents]
@@ -280,8 +278,8 @@ class Index:
 
     def search_together(
         self,
-        like: Sequence[QueryItem] = (),
-        unlike: Sequence[QueryItem] = (),
+        like: Sequence[Item] = (),
+        unlike: Sequence[Item] = (),
         *,
         ids: Sequence[str] = (),
         unlike_ids: Sequence[str] = (),
@@ -303,12 +301,10 @@ class Index:
             DocumentError: a document has no text, or its file cannot be read.
             QueryError: no document is to be like, or see `search`.
         """
-        from longmatch.sources import query_document
-
         documents = [[query_document(item) for item in items] for items in (like, unlike)]
         return self.opened.search_together([*documents[0], *ids], [*documents[1], *unlike_ids], Request.of(**options))
 
-    def watch(self, query: QueryItem, state: str | os.PathLike[str], **options: Unpack[SearchOptions]) -> Result:
+    def watch(self, query: Item, state: str | os.PathLike[str], **options: Unpack[SearchOptions]) -> Result:
         """The hits of a standing question that no earlier call with this state returned, or that changed since.
 
         Args:
@@ -320,7 +316,6 @@ class Index:
             DocumentError: the state is that of another index, or see `search`.
         """
         from indexer.watching import Watch
-        from longmatch.sources import query_document
 
         watch = Watch(Path(state), self.path)
         request = Request.of(**{**STANDING, **options})
@@ -426,9 +421,7 @@ class Index:
             DocumentError: the source cannot be used, or none of its documents could be added.
             IndexBusy: another process writes the index.
         """
-        from longmatch.writing import keep_new
-
-        return self._write(source, Columns(text, id, title), keep_new, encode, progress)
+        return self._write(source, Columns(text, id, title), encode, progress, are_present=False)
 
     def update(
         self,
@@ -442,23 +435,13 @@ class Index:
     ) -> BuildReport:
         """Replace documents by new ones with the same id; a document whose id is not in the index fails, see `add`.
 
-        If the content is the same, the metadata are replaced and nothing is encoded.
-
-        Args:
-            source: as in `longmatch.build`.
-            text: field or column that holds the text.
-            id: field or column that holds the id.
-            title: field or column that holds the title.
-            encode: as in `add`.
-            progress: as in `longmatch.build`.
+        If the content is the same, the metadata are replaced and nothing is encoded. The arguments are those of `add`.
 
         Raises:
             DocumentError: the source cannot be used, or none of its documents could replace one.
             IndexBusy: another process writes the index.
         """
-        from longmatch.writing import keep_present
-
-        return self._write(source, Columns(text, id, title), keep_present, encode, progress)
+        return self._write(source, Columns(text, id, title), encode, progress, are_present=True)
 
     def remove(self, doc_ids: str | Iterable[str]) -> int:
         """Remove documents, all or none; `longmatch upkeep compact` frees their disk space.
@@ -484,7 +467,7 @@ class Index:
                 )
             self.opened.position(name)
         names = list(dict.fromkeys(names))
-        self._release()
+        self.opened.close()  # while a snapshot is open, a writer cannot empty the log
         try:
             return remove(self.path, names)
         finally:
@@ -494,35 +477,27 @@ class Index:
         self,
         source: Source,
         columns: Columns,
-        keep: Callable[[Stream, Path], None],
         encode: EncodeNow | None,
         progress: bool | Progress | None,
+        *,
+        are_present: bool,
     ) -> BuildReport:
-        """Read a source, let `keep` turn documents that must not be written into failures, and write the others."""
-        from indexer.building.builder import Settings
-        from indexer.building.doc_ids import FileIds
-        from longmatch.sources import read_source
-        from longmatch.writing import warn_of_failures, write
-
-        stream = read_source(source, columns, FileIds(index=self.path))
-        keep(stream, self.path)
+        """Write the documents of a source whose doc_id is in the index, or those whose doc_id is not."""
+        stream = changes_only(
+            read_source(source, columns, FileIds(index=self.path)), self.path, are_present=are_present
+        )
         encode = encode or ("later" if self.opened.snapshot.width else "none")
         if encode != "none" and self.opened.snapshot.width:
             self._encoder = self.opened.encoder  # loaded once, for writing and for the reopened index
-        self._release()
+        self.opened.close()  # while a snapshot is open, a writer cannot empty the log
         try:
-            settings = Settings(self._encoder, self._device, encode)
             shown = self._progress if progress is None else progress
-            report = write(self.path, stream, settings, shown)
+            report = write(self.path, stream, Settings(self._encoder, self._device, encode), shown)
         finally:
             self._opened = self._open()
         self.report = report
         warn_of_failures(report, stacklevel=4)
         return report
-
-    def _release(self) -> None:
-        """Close the snapshot before writing: while a snapshot is open, a writer cannot empty the log."""
-        self.opened.close()
 
 
 open = Index.open

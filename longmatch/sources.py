@@ -23,7 +23,7 @@ from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
-from engine.errors import DocumentError, QueryError
+from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.readers import Unreadable, is_readable, read_file
 from engine.text.document import Document
 from indexer.building.corpus import list_corpus, read_corpus, with_prefix
@@ -37,9 +37,7 @@ _BEGINNINGS = ("/", "./", "../", "~/")
 def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
     """The path that a string names, whether it exists or not; None for a text.
 
-    Args:
-        string: a string that a user passed.
-        is_folder_named: whether the name of an existing folder is a path too.
+    With `is_folder_named` the name of an existing folder is a path too.
     """
     if not string or len(string) > _MOST_CHARS or not string.isprintable():
         return None
@@ -52,16 +50,14 @@ def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
         return path
     if is_folder_named and is_folder:
         return path
-    return path if _looks_like_name(string) else None
-
-
-def _looks_like_name(string: str) -> bool:
-    has_blank = any(character.isspace() for character in string)
-    return not has_blank and (is_readable(PurePath(string)) or string.startswith(_BEGINNINGS))
+    looks_like_name = is_readable(PurePath(string)) or string.startswith(_BEGINNINGS)
+    return path if looks_like_name and not any(map(str.isspace, string)) else None
 
 
 Item: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
 Source: TypeAlias = Item | Iterable[Any]  # a table of pandas, Polars, Arrow or datasets is an iterable too
+
+Where: TypeAlias = str | Mapping[str, Any]
 
 _ITEMS = "a text, a path, a dict or a Document"
 
@@ -80,8 +76,6 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
     """Read the first document of a source, so that an unusable source is refused before anything is written.
 
     Args:
-        source: see `longmatch.build`.
-        columns: names of fields and columns.
         ids: settings of the doc_ids of files; the prefix is put in front of the doc_ids of other documents too.
 
     Raises:
@@ -248,7 +242,15 @@ def _library(source: object) -> str | None:
     return None
 
 
-QueryItem: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
+def index_path(path: object) -> Path:
+    """The folder of an index as a `Path`.
+
+    Raises:
+        IndexMismatch: the value is not a path.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise IndexMismatch(f"{path!r:.60} is not a path of an index; pass the folder first, for example 'papers.lm'")
+    return Path(path)
 
 
 def query_document(query: object) -> Document:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.readers import Unreadable
@@ -22,9 +21,6 @@ from indexer.building.builder import build as build_index
 from indexer.building.creation import has_only_failures, is_free, without_stub
 from indexer.building.report import BuildReport, Progress
 from longmatch.sources import Stream
-
-if TYPE_CHECKING:
-    from indexer.building.report import Progress
 
 _AT_ONCE = 64  # documents looked up in the catalog together
 
@@ -51,7 +47,11 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
         )
         if has_only_failures(report):
             raise _nothing_indexed(report.failures)
-        listener.log(_summary(report, stream.n_repeated))
+        repeated = f", {stream.n_repeated:,} repeated texts left out" if stream.n_repeated else ""
+        listener.log(
+            f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
+            f"{report.n_removed:,} removed, {len(report.failures):,} failed{repeated}"
+        )
     return report
 
 
@@ -66,18 +66,18 @@ def warn_of_failures(report: BuildReport, stacklevel: int = 3) -> None:
         )
 
 
-def keep_new(stream: Stream, folder: Path) -> None:
-    """Turn documents of a stream into failures if they would replace a document of the index."""
-    stream.documents = _only(stream.documents, folder, are_present=False)
+def changes_only(stream: Stream, folder: Path, *, are_present: bool) -> Stream:
+    """The same stream with a failure for each document that is not a change of the kind that is wanted.
+
+    Either all doc_ids must be in the index, and files may replace files of the same doc_id; or no document may replace
+    one of another content.
+    """
+    stream.replace_files = are_present
+    stream.documents = _changes(stream.documents, folder, are_present=are_present)
+    return stream
 
 
-def keep_present(stream: Stream, folder: Path) -> None:
-    """Turn documents of a stream into failures if their doc_id is not in the index; the others replace documents."""
-    stream.replace_files = True
-    stream.documents = _only(stream.documents, folder, are_present=True)
-
-
-def _only(
+def _changes(
     documents: Iterable[Document | Unreadable], folder: Path, *, are_present: bool
 ) -> Iterator[Document | Unreadable]:
     rest = iter(documents)
@@ -113,19 +113,8 @@ def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Doc
         waiting.append(document)
         if isinstance(document, Document) and any(character.isalnum() for character in document.text):
             return chain(waiting, documents)
-    failures = [
-        request if isinstance(request, Unreadable) else Unreadable(request.source or request.doc_id, "it holds no word")
-        for request in waiting
-    ]
+    failures = [item if isinstance(item, Unreadable) else _refused(item, "it holds no word") for item in waiting]
     raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with at least one")
-
-
-def _summary(report: BuildReport, n_repeated: int) -> str:
-    repeated = f", {n_repeated:,} repeated texts left out" if n_repeated else ""
-    return (
-        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
-        f"{report.n_removed:,} removed, {len(report.failures):,} failed{repeated}"
-    )
 
 
 @dataclass(frozen=True, slots=True)

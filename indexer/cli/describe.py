@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from engine.text.outside import json_text
-from engine.text.spans import Span
 from indexer.cli.terminal import counted
 
 _N_NAMED = 3  # headings that an error suggests
+_NO_WORDS = "none; add them: longmatch upkeep repair INDEX"
 _EXAMPLE_COLUMNS = 40
 _MAX_COLUMNS = 400  # of a metadata value; --json has all of it
 _MAX_HEADING_COLUMNS = 60
@@ -35,20 +35,13 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
-        ("vectors", _size_line(index, facts)),
-        (
-            "words",
-            f"language {facts['language']}" if facts["language"] else "none; add them: longmatch upkeep repair INDEX",
-        ),
+        ("vectors", f"{counted(facts['shards'], 'shard')}, {facts['shard_bytes'] / 1e6:,.1f} MB"),
+        ("words", f"language {facts['language']}" if facts["language"] else _NO_WORDS),
         ("reference", _reference_line(facts["reference"])),
         *_generation_rows(facts),
         ("not covered", f"{counted(facts['fresh_documents'], 'document')}, scanned exactly"),
     ]
     return table(rows)
-
-
-def _size_line(index: Index, facts: dict[str, Any]) -> str:
-    return f"{counted(facts['shards'], 'shard')}, {facts['shard_bytes'] / 1e6:,.1f} MB"
 
 
 def _coverage_line(facts: dict[str, Any]) -> str:
@@ -107,13 +100,11 @@ def list_citing(index: Index, doc_id: str, as_json: bool) -> list[Line]:
     """The documents that name a document, with the citing sentences."""
     found = cited_by(index, doc_id)
     if as_json:
-        return _json(
-            [
-                {"id": citing.document.doc_id, "title": citing.document.title, "source": citing.document.source}
-                | {"citations": [_citation(citation) for citation in citing.citations]}
-                for citing in found
-            ]
-        )
+        rows = []
+        for citing in found:
+            named = {"id": citing.document.doc_id, "title": citing.document.title, "source": citing.document.source}
+            rows.append(named | {"citations": [_citation(citation) for citation in citing.citations]})
+        return _json(rows)
     lines = []
     for citing in found:
         lines.append(line(Run(citing.document.doc_id, Style.TITLE), f"  {citing.document.title}"))
@@ -175,18 +166,11 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> l
     ((document, coverage),) = index.snapshot.documents(np.array([position]))
     n_chunks = len(index.snapshot.spans(position)) if index.snapshot.is_encoded(position) else 0
     if as_json:
-        return _json(
-            {
-                "doc_id": document.doc_id,
-                "title": document.title,
-                "source": document.source,
-                "metadata": dict(document.metadata),
-                "tokens_read": coverage.tokens_read,
-                "tokens_total": coverage.tokens_total,
-                "sections": [{"position": i, **asdict(section)} for i, section in enumerate(document.sections)],
-                **({"text": document.text} if text else {}),
-            }
-        )
+        values = {name: getattr(document, name) for name in ("doc_id", "title", "source")}
+        values |= {"metadata": dict(document.metadata)}
+        values |= {name: getattr(coverage, name) for name in ("tokens_read", "tokens_total")}
+        values["sections"] = [{"position": i, **asdict(section)} for i, section in enumerate(document.sections)]
+        return _json(values | ({"text": document.text} if text else {}))
     if text:
         return [(Run(document.text),)]
     rows = [("title", document.title), ("source", document.source)]
@@ -211,13 +195,7 @@ def _section_lines(document: Document) -> list[Line]:
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a text, and its place in the document."""
-
-    span: Span
-    text: str
-    place: dict[str, Any]  # for JSON: section and heading, or page
+Passage: TypeAlias = dict[str, Any]  # section and heading, or page; start, end and text
 
 
 def section_texts(document: Document, wanted: str) -> list[Passage]:
@@ -236,7 +214,7 @@ def section_texts(document: Document, wanted: str) -> list[Passage]:
     folded = wanted.casefold().strip()
     found = [place for place, heading in enumerate(headings) if heading.casefold() == folded]
     found = found or [place for place, heading in enumerate(headings) if folded and folded in heading.casefold()]
-    names = list(dict.fromkeys(headings[place] for place in found))
+    names = {headings[place] for place in found}
     if len(names) > 1:
         listed = ", ".join(f"{place + 1} {headings[place]!r}" for place in found[:_N_NAMED])
         more = ", …" if len(found) > _N_NAMED else ""
@@ -244,9 +222,8 @@ def section_texts(document: Document, wanted: str) -> list[Passage]:
     if not found:
         known = [heading for heading in headings if heading]
         similar = difflib.get_close_matches(wanted, known, _N_NAMED, cutoff=0.5)
-        hint = (
-            f"did you mean {' or '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX DOC_ID"
-        )
+        meant = " or ".join(map(repr, similar))
+        hint = f"did you mean {meant}?" if similar else "list them: longmatch show INDEX DOC_ID"
         raise QueryError(f"no section {wanted!r} among {n} in {document.doc_id}; {hint}")
     return [_passage(document, place) for place in found]
 
@@ -263,25 +240,22 @@ def page_text(document: Document, page: int) -> Passage:
     if page > len(starts):
         raise QueryError(f"{document.doc_id} has no page {page}; name one from 1 to {len(starts)}")
     stop = starts[page] if page < len(starts) else len(document.text)
-    span = Span(starts[page - 1], stop)
-    return Passage(span, document.text[span.start : span.stop], {"page": page})
+    return {"page": page} | _span(document, starts[page - 1], stop)
 
 
 def passage_text(passages: Sequence[Passage], as_json: bool) -> str:
     """Passages one after another, as they are in the text, or as JSON."""
-    if as_json:
-        rows = [
-            passage.place | {"start": passage.span.start, "end": passage.span.stop, "text": passage.text}
-            for passage in passages
-        ]
-        return json_text(rows)
-    return "".join(passage.text for passage in passages).rstrip("\n")
+    return json_text(passages) if as_json else "".join(passage["text"] for passage in passages).rstrip("\n")
 
 
 def _passage(document: Document, place: int) -> Passage:
     section = document.sections[place]
-    where = {"section": place + 1, "heading": section_label(document, place)}
-    return Passage(Span(section.start, section.stop), document.text[section.start : section.stop], where)
+    named = {"section": place + 1, "heading": section_label(document, place)}
+    return named | _span(document, section.start, section.stop)
+
+
+def _span(document: Document, start: int, stop: int) -> Passage:
+    return {"start": start, "end": stop, "text": document.text[start:stop]}
 
 
 def _json(value: object) -> list[Line]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import QueryError
+from engine.store.manifest import holds_index
 from indexer.cli.terminal import echo, log
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ def typed_command() -> str:
 
 
 def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
-    """Refuse a missing folder before anything is loaded; `Snapshot` checks its contents."""
-    if not path.exists():
+    """Refuse a folder without an index before anything is loaded."""
+    if not holds_index(path):
         raise click.ClickException(f"{path} holds no index; make one: longmatch index {path} PATH...")
     return path
 
@@ -155,9 +156,8 @@ def opened_index(path: Path, device: str | None = None, *, placement: Placement 
 def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add options, and give the command a `Request` as its argument `request`.
 
-    Args:
-        names: of the fields, in the order of the options; by default all that a command can change.
-        defaults: of this command, where they are not those of `Request`.
+    `names` are those of fields, in the order of the options, by default all that a command can change; `defaults` are
+    those of this command, where they are not those of `Request`.
     """
     from engine.search.request import Request, parameters  # loads numpy, which other commands do not need
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.errors import QueryError
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -30,7 +29,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
-@index_argument
+@existing_index_argument
 @click.argument("doc_ids", nargs=-1, required=True, metavar="DOC_ID...")
 def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     """Remove documents from INDEX; `longmatch upkeep compact` frees their disk space.
@@ -41,7 +40,6 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     """
     from indexer.upkeep.removal import remove as take_out
 
-    _must_exist(index)
     echo(f"{take_out(index, doc_ids)} removed")
 
 
@@ -79,12 +77,12 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         from indexer.upkeep.deep import SAMPLE, verify_deep
 
         findings += verify_deep(index, sample=sample or SAMPLE, device=device)
+    harmful = [finding for finding in findings if not finding.is_harmless]
     if as_json:
         echo(json.dumps([asdict(finding) for finding in findings]))
-    for finding in findings if not as_json else []:
-        echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
-    harmful = [finding for finding in findings if not finding.is_harmless]
-    if not as_json:
+    else:
+        for finding in findings:
+            echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
         echo(f"{len(harmful)} damaged; repair it: longmatch upkeep repair {index}" if harmful else "no damage found")
     if harmful:
         sys.exit(FAILED)
@@ -110,14 +108,14 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
         echo(f"{counted(len(report.reencoded), 'document')} encoded again from their stored text")
     for doc_id in report.lost:
         echo(f"lost: {doc_id}")
-    again = "index the lost documents again: longmatch index INDEX PATH..."
-    echo(again if report.lost else "no damage found")
     if report.lost:
+        echo("index the lost documents again: longmatch index INDEX PATH...")
         sys.exit(PARTLY)
+    echo("no damage found")
 
 
 @upkeep.command()
-@index_argument
+@existing_index_argument
 def compact(index: Path) -> None:
     """Free the disk space of removed documents of INDEX, and join small shards.
 
@@ -127,7 +125,6 @@ def compact(index: Path) -> None:
     """
     from indexer.generation.compaction import compact as shrink
 
-    _must_exist(index)
     report = shrink(index, log=log)
     echo(
         f"{report.n_shards_before} shards of {report.bytes_before / 1e6:,.1f} MB became "
@@ -136,7 +133,7 @@ def compact(index: Path) -> None:
 
 
 @upkeep.command()
-@index_argument
+@existing_index_argument
 def rebase(index: Path) -> None:
     """Draw a new reference sample from the current documents of INDEX.
 
@@ -149,7 +146,6 @@ def rebase(index: Path) -> None:
     """
     from indexer.generation.reference import rebase as draw
 
-    _must_exist(index)
     draw(index, log=echo)
 
 
@@ -167,8 +163,7 @@ def backup(index: Path, file: Path) -> None:
     """
     from indexer.upkeep.backup import backup as write
 
-    report = write(index, file)
-    echo(f"{_size(report)}: {file}")
+    _print_backup(write(index, file), file)
 
 
 @upkeep.command()
@@ -185,8 +180,7 @@ def restore(file: Path, index: Path) -> None:
     """
     from indexer.upkeep.backup import restore as unpack
 
-    report = unpack(file, index)
-    echo(f"{_size(report)}: {index}")
+    _print_backup(unpack(file, index), index)
 
 
 @upkeep.command()
@@ -246,13 +240,6 @@ def doctor(deep: bool, as_json: bool) -> None:
         sys.exit(FAILED)
 
 
-def _size(report: BackupReport) -> str:
+def _print_backup(report: BackupReport, target: Path) -> None:
     size = f"{report.size_bytes / 1e6:,.1f} MB"
-    return f"{counted(report.n_documents, 'document')} in {counted(report.n_files, 'file')}, {size}"
-
-
-def _must_exist(index: Path) -> None:
-    from engine.store.manifest import holds_index
-
-    if not holds_index(index):
-        raise QueryError(f"{index} holds no index; make one: longmatch index {index} PATH...")
+    echo(f"{counted(report.n_documents, 'document')} in {counted(report.n_files, 'file')}, {size}: {target}")

@@ -7,8 +7,8 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-from longmatch.arguments import Where
 from longmatch.integrations.retrieval import Content, Retrieval, Source, refuse_unknown
+from longmatch.sources import Where
 
 
 @component
@@ -60,7 +60,7 @@ class HaystackRetriever:
         """The component as plain values; the index is saved as its folder."""
         own = self._retrieval
         settings = {"k": own.k, "where": own.where, "n_pairs": own.n_pairs, "content": own.content}
-        values: dict[str, Any] = default_to_dict(self, index=str(own.path), **settings)
+        values: dict[str, Any] = default_to_dict(self, index=str(own.index.path), **settings)
         return values
 
     @classmethod

@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
-from longmatch.arguments import Where
 from longmatch.integrations.retrieval import Content, Retrieval, refuse_unknown
+from longmatch.sources import Where
 
 
 class LangChainRetriever(BaseRetriever):

@@ -7,8 +7,8 @@ import asyncio
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from longmatch.arguments import Where
 from longmatch.integrations.retrieval import BULKY, Content, Retrieval, Source, refuse_unknown
+from longmatch.sources import Where
 
 
 class LlamaIndexRetriever(BaseRetriever):

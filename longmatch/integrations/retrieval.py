@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,12 +16,13 @@ import numpy as np
 from engine.errors import QueryError
 from engine.result import shown_spans
 from engine.scoring.breakdown import SectionPair
+from engine.search.request import Request
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.views import Hit, Result
 from engine.words.places import TermPlaces
-from longmatch.arguments import Where, check_count
 from longmatch.index import Index
+from longmatch.sources import Where
 
 Content: TypeAlias = Literal["passages", "document"]
 Source: TypeAlias = Index | str | os.PathLike[str]
@@ -81,28 +81,18 @@ class Retrieval:
             IndexMismatch: there is no index in the folder.
             QueryError: a setting cannot be used.
         """
-        check_count("k", k)
-        check_count("n_pairs", n_pairs)
+        Request.of(k=k, where=where)
+        if not isinstance(n_pairs, int):
+            raise QueryError(f"n_pairs is {n_pairs!r:.40}; it must be a whole number")
         if content not in get_args(Content):
             raise QueryError(f"content is {content!r}; use one of {', '.join(map(repr, get_args(Content)))}")
         self.index = index if isinstance(index, Index) else Index.open(index, progress=False)
         self.k, self.where, self.n_pairs, self.content = k, where, n_pairs, content
 
-    @property
-    def path(self) -> Path:
-        """The folder of the index."""
-        return self.index.path
-
     def find(self, query: str, *, k: int | None = None, where: Where | None = None) -> list[Found]:
         """Search with a text of any length, which is never taken as the name of a file.
 
-        Args:
-            query: the text.
-            k: number of hits; by default that of the settings.
-            where: metadata filter; by default that of the settings.
-
-        Returns:
-            The hits, best first.
+        `k` and `where` are those of the settings by default.
 
         Raises:
             DocumentError: the query is empty.
@@ -123,15 +113,9 @@ class Retrieval:
 
 
 def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
-    """The span of the target that `Hit.snippets` uses; a long one is cut to where matched words contribute most.
+    """The span of the target that `Hit.snippets` uses, at most `MOST_CHARACTERS` where matched words contribute most.
 
-    Args:
-        pair: section pair of the hit.
-        query: the document that was searched with.
-        theirs: places of terms in the target.
-
-    Returns:
-        A span of at most `MOST_CHARACTERS` of the target's text.
+    `theirs` has the places of terms in the target.
     """
     span = shown_spans(pair, query, theirs.document)[1]
     if span.stop - span.start <= MOST_CHARACTERS:
@@ -154,10 +138,7 @@ def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
 def hit_metadata(result: Result, hit: Hit, pairs: Sequence[tuple[SectionPair, Span]]) -> dict[str, Any]:
     """Fields of a hit, and metadata of its document; metadata with the name of a field become `document_NAME`.
 
-    Args:
-        result: result of the search.
-        hit: one of its hits.
-        pairs: section pairs of the hit to list, each with the span of the target that is shown.
+    `pairs` are the section pairs to list, each with the span of the target that is shown.
     """
     document = hit.document
     found = {

@@ -16,7 +16,6 @@ PUBLIC = [
     longmatch.Index.open,
     longmatch.Index.search,
     longmatch.Index.add,
-    longmatch.Index.update,
     longmatch.Index.remove,
     longmatch.build,
 ]
