@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
     from engine.store.partitioned import Snapshot
 
-N_SNIPPETS = 3  # section pairs of a hit that are shown by default
-N_MATCHES = 10  # section pairs of a hit that a report shows by default
+N_SNIPPETS = 3  # section pairs of a hit that are listed by default, in tables, JSON and rows alike
+N_MATCHES = 10  # section pairs of a hit that an HTML report shows by default
 _REPR_CHARACTERS = 50  # most characters of a title or a file name in a line
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from engine import pairs as overlaps
 from engine import result as results
 from engine.environment import check_extra
-from engine.result import N_MATCHES, N_SNIPPETS
+from engine.result import N_SNIPPETS
 from engine.text.document import section_label
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Result(results.Result):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
-    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
+    def to_dict(self, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
         """The result as plain values, ready for JSON, as in a line of `longmatch query --format jsonl`.
 
         `engine/report/result.schema.json` describes all fields (`longmatch.result_schema()`). The
@@ -176,7 +176,7 @@ class Result(results.Result):
 
         return hit_frame(self)
 
-    def parts_to_pandas(self, *, n_pairs: int | None = N_MATCHES) -> pandas.DataFrame:
+    def parts_to_pandas(self, *, n_pairs: int | None = N_SNIPPETS) -> pandas.DataFrame:
         """A row for each part of each hit: the table that `longmatch query --format csv` prints.
 
         Args:
@@ -189,7 +189,7 @@ class Result(results.Result):
 
         return part_frame(self, n_pairs=n_pairs)
 
-    def parts_to_arrow(self, *, n_pairs: int | None = N_MATCHES) -> pyarrow.Table:
+    def parts_to_arrow(self, *, n_pairs: int | None = N_SNIPPETS) -> pyarrow.Table:
         """The table of `parts_to_pandas` as an Arrow table.
 
         Args:
@@ -239,7 +239,7 @@ class JointResult(results.JointResult):
     __slots__ = ()
     results: tuple[Result, ...]
 
-    def to_dict(self, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
+    def to_dict(self, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
         """The result as plain values, as in a line of `longmatch query --together --format jsonl`.
 
         Args:

@@ -80,7 +80,13 @@ def own_references(document: Document) -> dict[str, Kind]:
     texts += [value for key in _AS_WRITTEN for value in values.get(key, ())]
     texts += [f"Case, {value}" for key in _OF_CASES for value in values.get(key, ())]  # "23 Or. 12" alone is unclear
     texts.append(stem if stem[:2] in ("US", "EP", "WO") else "")
-    return {reference.name: reference.kind for text in texts for reference in _references(text, _EVERY_KIND)}
+    named = {text for text in texts if text and not text.isdigit()}  # a number alone is no reference
+    return {reference.name: reference.kind for text in sorted(named) for reference in _in_name(text)}
+
+
+@lru_cache(maxsize=1 << 8)  # those of a query are needed for every hit
+def _in_name(text: str) -> tuple[Reference, ...]:
+    return tuple(_references(text, _EVERY_KIND))
 
 
 def common_references(query: Document, target: Document) -> CommonReferences:

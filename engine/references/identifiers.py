@@ -33,14 +33,14 @@ def numbered(text: str, kinds: frozenset[Kind]) -> Iterator[Reference]:
 
 
 _SERIES = {"RFC": "RFC ", "BCP": "BCP ", "STD": "STD ", "PEP": "PEP ", "EIP": "EIP-", "ERC": "EIP-", "BIP": "BIP-"}
-_SERIES_FORM = re.compile(
-    r"(?P<series>RFC|BCP|STD|PEP|EIP|ERC|BIP|rfc|pep|eip|erc|bip)(?<!\w...)s?[\s_-]{0,2}(?:[Nn]o\.?\s)?#?(?P<number>\d{1,5})(?!\w|[.,]\d)"
+_IN_SERIES = (
+    r"(?<!\w...)s?[\s_-]{0,2}(?:[Nn]o\.?\s)?#?(?P<number>\d{1,5})(?!\w|[.,]\d)"
     r"(?P<more>(?:(?:,\s{1,2}(?:and\s|or\s)?|\s(?:and|or|&)\s)\d{1,5}(?!\w|[.,]\d)){0,12})"
 )
 
 
 def _series(match: re.Match[str]) -> list[str]:
-    series = match["series"].upper()
+    series = match[0][:3].upper()
     is_military = match.string[match.start() - 1 : match.start()] == "-"  # or federal: "MIL-STD-498"
     if series == "STD" and (match[0][3:4] not in (" ", "-") or is_military):
         return []
@@ -210,11 +210,9 @@ def _laboratory(match: re.Match[str]) -> list[str]:
 
 
 _FORMS = (
-    _Form(
-        Kind.SERIES,
-        ("RFC", "rfc", "BCP", "STD", "PEP", "pep", "EIP", "eip", "ERC", "erc", "BIP", "bip"),
-        _SERIES_FORM,
-        _series,
+    *(  # one by one, as a search passes over a text faster for one name than for one of many
+        _Form(Kind.SERIES, (name,), re.compile(name + _IN_SERIES), _series)
+        for name in (*_SERIES, "rfc", "pep", "eip", "erc", "bip")
     ),
     _Form(Kind.PAPER, ("10.",), _DOI, _doi),
     _Form(Kind.PAPER, ("Xiv", "xiv", "XIV"), _ARXIV, lambda match: [f"arXiv:{match['id']}"]),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.errors import IndexMismatch, QueryError
 from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
-from engine.result import N_MATCHES, Result
+from engine.result import N_SNIPPETS, Result
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_types
 from engine.store.partitioned import Snapshot
@@ -92,7 +92,7 @@ class Export:
         return pa.Table.from_batches(self.batches, self.schema)
 
 
-def part_export(results: Iterable[Result], *, n_pairs: int | None = N_MATCHES) -> Export:
+def part_export(results: Iterable[Result], *, n_pairs: int | None = N_SNIPPETS) -> Export:
     """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results.
 
     Args:

@@ -19,7 +19,7 @@ from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
 from engine.report.rows import as_cell
-from engine.report.shares import STANDS_OUT, kinds_of, section_floors
+from engine.report.shares import STANDS_OUT, QuerySections
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 from engine.text.document import Document, section_label
@@ -118,9 +118,8 @@ class _Lowest:
 def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) -> list[_Lowest]:
     if least is not None:
         return [_Lowest(least, is_passage_enough=False)] * len(rows)
-    if result.floor is None:
+    if (floors := QuerySections.of(result).floors) is None:
         return [_Lowest(hit.score / max(2, 2 * len(result.query.sections)), is_passage_enough=True)] * len(rows)
-    floors = section_floors(result.query, kinds_of(result), result.floor)
     return [_Lowest(float(floors[row]), is_passage_enough=False) for row in rows]
 
 

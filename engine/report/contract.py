@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from engine.encoders.explanation import ModelExplanation
 from engine.references.extraction import common_references
 from engine.report.quotes import Quote, Quotes
-from engine.report.shares import SectionShares, kinds_of, section_shares
-from engine.result import N_MATCHES
+from engine.report.shares import QuerySections, SectionShares, section_shares
+from engine.result import N_MATCHES, N_SNIPPETS
 from engine.scoring.breakdown import ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
-from engine.text.section_kinds import SectionKind
 from engine.text.spans import Chunk, Coverage, Span
 from engine.work import step
 
@@ -63,7 +62,7 @@ def envelope(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"schema": VERSION, "results": list(results)}
 
 
-def result_dict(result: Result, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
+def result_dict(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
     """A result as plain values; the contributions of the parts of a hit sum to its score, to 1e-5.
 
     A search for novelty has `sections`, each with its hit; other results have `hits`.
@@ -110,11 +109,11 @@ def head_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def hit_dicts(result: Result, *, n_pairs: int | None = N_MATCHES) -> Iterator[dict[str, Any]]:
+def hit_dicts(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
-    kinds = kinds_of(result)
+    sections = QuerySections.of(result)
     for hit in result.hits:
-        values = _hit(result, hit, n_pairs, kinds)
+        values = _hit(result, hit, n_pairs, sections)
         level = None if result.floor is None else result.floor.level(hit.score)
         yield values if result.sections is not None else values | {"above": level}
 
@@ -144,11 +143,11 @@ def _kept_document(result: Result) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(result: Result, hit: Hit, n_pairs: int | None, kinds: Sequence[SectionKind]) -> dict[str, Any]:
+def _hit(result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections) -> dict[str, Any]:
     query, pairs = result.query, hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
     step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
-    shares = section_shares(query, kinds, pairs, result.floor, hit.breakdown.sections)
+    shares = section_shares(sections, pairs, hit.breakdown.sections)
     listed = shares.listed(n_listed, len(pairs))
     quoted = listed if n_pairs is not None else shares.listed(N_MATCHES, len(pairs))
     quotes = Quotes(query, hit, result.language, result.stock)

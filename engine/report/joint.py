@@ -10,14 +10,14 @@ from engine.report.contract import JOINT_VERSION, head_dict, hit_dicts
 from engine.report.lines import Line, Run, Style, cut, line
 from engine.report.shares import summary
 from engine.report.table import WIDTH, hit_lines, reach_note, title_line, undated_note
-from engine.result import N_MATCHES, JointResult
+from engine.result import N_SNIPPETS, JointResult
 from engine.text.outside import safe
 
 _OF_TARGET = ("rank", "id", "title")
 _INDENT = 5
 
 
-def joint_dict(result: JointResult, *, n_pairs: int | None = N_MATCHES) -> dict[str, Any]:
+def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
     """A result as plain values: the contributions of `by_query` sum to the score of a hit, to 1e-5."""
     heads = [head_dict(one) for one in result.results]
     queries = [

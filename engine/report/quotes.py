@@ -171,11 +171,11 @@ class Quotes:
         found = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
         chosen: list[TermPart] = []
         seen: set[str | int] = set()
+        pairs = [(both, 2 * pair.contribution) for pair, both in found if len(both) > 1]
         for term, words in sorted(found, key=lambda one: has_number(one[0].term)):
-            in_pair = any(
-                words < both and 2 * pair.contribution >= term.contribution and not both & seen for pair, both in found
-            )
-            if not words & seen and not in_pair:
+            if words & seen:
+                continue
+            if not any(words < both and least >= term.contribution and not both & seen for both, least in pairs):
                 chosen.append(term)
                 seen |= words
         return chosen[:N_TERMS]
@@ -194,15 +194,12 @@ class Quotes:
         return _on_one_line(text, _without_signs(text, _shortened(text, side.span(at), marks)), marks)
 
     def _marks(self, text: str, places: NDArray[np.int32]) -> list[list[int]]:
-        """Places (n, 2) that touch, overlap or nest as one mark each, with content words at its ends."""
-        merged: list[list[int]] = []
-        for start, stop in sorted(places.tolist()):
-            if merged and start <= merged[-1][1]:
-                merged[-1][1] = max(merged[-1][1], stop)
-            else:
-                merged.append([start, stop])
+        """Places (n, 2), rising, that touch, overlap or nest as one mark each, with content words at its ends."""
+        stops = np.maximum.accumulate(places[:, 1])
+        is_first = np.append(True, places[1:, 0] > stops[:-1])[: len(places)]
+        is_last = np.append(is_first[1:], True)[: len(places)]
         marks = []
-        for start, stop in merged:
+        for start, stop in zip(places[is_first, 0].tolist(), stops[is_last].tolist(), strict=True):
             content = content_of(text[start:stop], self._language)
             if content is not None:
                 marks.append([start + content.start, start + content.stop])

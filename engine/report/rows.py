@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import check_extra
 from engine.pairs import PAIR_COLUMNS
 from engine.report.contract import listed_hits, result_dict
-from engine.result import N_MATCHES
+from engine.result import N_SNIPPETS
 from engine.text.document import section_label
 from engine.text.outside import safe
 
@@ -152,7 +152,7 @@ def hit_frame(result: Result) -> pandas.DataFrame:
     return frame
 
 
-def part_frame(result: Result, *, n_pairs: int | None = N_MATCHES) -> pandas.DataFrame:
+def part_frame(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> pandas.DataFrame:
     """A row for each part, see `engine.report.rows`.
 
     Args:

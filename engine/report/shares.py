@@ -74,83 +74,74 @@ class SectionShares:
         return tuple(row for row in self.rows[:_N_NAMED] if row.contribution >= least)
 
 
-def kinds_of(result: Result) -> tuple[SectionKind, ...]:
-    """The kinds of the sections of a query."""
-    query, kinds = result.query, section_kinds(result.query)
-    spans = [Span(section.start, section.stop) for section in query.sections]
-    stock = kept_shares([sentence.span for sentence in result.stock], spans)
-    return tuple(
-        SectionKind.BOILERPLATE if kind is SectionKind.BODY and left <= 1 - _LEAST_STOCK else kind
-        for kind, left in zip(kinds, stock.tolist(), strict=True)
-    )
+class QuerySections:
+    """The sections of a query, for all hits of its result. Letter in shapes: S sections."""
 
+    def __init__(self, query: Document, kinds: Sequence[SectionKind], floor: Floor | None) -> None:
+        """Measure the sections.
 
-def section_floors(query: Document, kinds: Sequence[SectionKind], floor: Floor) -> NDArray[np.float64]:
-    """(S,) what each section of the query must add to stand out.
+        Args:
+            query: the document that was searched with.
+            kinds: of its sections.
+            floor: of the index, for the query; None where it is not known.
+        """
+        self.kinds = kinds
+        self.is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
+        sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
+        is_counted = (self.is_body if self.is_body.any() else ~self.is_body) & (sizes > 0)
+        is_long = is_counted & (sizes >= _LEAST_CHARACTERS)
+        self.is_counted = is_long if is_long.any() else is_counted  # (S,)
+        shares = sizes / max(1.0, float(sizes[self.is_counted].sum()))
+        margins = STANDS_OUT - (STANDS_OUT - 1) * np.minimum(shares, 1)
+        self.floors = None if floor is None else floor.p99 * shares * margins  # (S,) what each must add to stand out
 
-    Args:
-        query: the document that was searched with.
-        kinds: of its sections.
-        floor: of the index, for the query.
-    """
-    sizes, is_counted = _sizes(query, kinds)
-    shares = sizes / max(1.0, float(sizes[is_counted].sum()))
-    return floor.p99 * shares * (STANDS_OUT - (STANDS_OUT - 1) * np.minimum(shares, 1))
-
-
-def _sizes(query: Document, kinds: Sequence[SectionKind]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """(S,) characters of the sections, and whether each is counted."""
-    is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
-    sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
-    is_counted = (is_body if is_body.any() else ~is_body) & (sizes > 0)
-    is_long = is_counted & (sizes >= _LEAST_CHARACTERS)
-    return sizes, is_long if is_long.any() else is_counted
+    @classmethod
+    def of(cls, result: Result) -> QuerySections:
+        """The sections of the query of a result; those of mostly stock sentences are boilerplate."""
+        query, kinds = result.query, section_kinds(result.query)
+        spans = [Span(section.start, section.stop) for section in query.sections]
+        left = kept_shares([sentence.span for sentence in result.stock], spans).tolist()
+        is_stock = (kind is SectionKind.BODY and share <= 1 - _LEAST_STOCK for kind, share in zip(kinds, left, strict=True))
+        own = [SectionKind.BOILERPLATE if stock else kind for kind, stock in zip(kinds, is_stock, strict=True)]
+        return cls(query, own, result.floor)
 
 
 def section_shares(
-    query: Document,
-    kinds: Sequence[SectionKind],
-    pairs: Sequence[SectionPair],
-    floor: Floor | None,
-    sums_of_all: SectionSums | None = None,
+    sections: QuerySections, pairs: Sequence[SectionPair], sums_of_all: SectionSums | None = None
 ) -> SectionShares:
     """Sum the section pairs of a hit by section of the query.
 
     Args:
-        query: the document that was searched with.
-        kinds: of its sections.
+        sections: of the query.
         pairs: of the hit, the strongest of each section of the query before its others.
-        floor: of the index, for the query; None where it is not known.
         sums_of_all: `Breakdown.sections`; the sections of a very long query that are not divided come last.
     """
-    columns, n_sections = pair_columns(pairs), len(query.sections)
-    sums, words = (
-        np.bincount(columns.query_sections, values, minlength=n_sections).astype(np.float64)
-        for values in (columns.contributions, columns.words)
-    )
-    if sums_of_all is not None:
+    columns, n_sections, is_covered = pair_columns(pairs), len(sections.kinds), None
+    own = columns.query_sections
+    if sums_of_all is None:
+        sums, words = (np.bincount(own, values, n_sections) for values in (columns.contributions, columns.words))
+    else:
         sums, words = sums_of_all.contributions, sums_of_all.words
-    n_pairs = np.bincount(columns.query_sections, minlength=n_sections)
-    best = dict(zip(*(one.tolist() for one in np.unique(columns.query_sections, return_index=True)), strict=True))
-    _, is_counted = _sizes(query, kinds)
-    is_covered = None
-    if floor is not None:
-        is_covered = is_counted & (sums > 0) & (sums >= section_floors(query, kinds, floor))
-    is_beside = np.array([kind is not SectionKind.BODY for kind in kinds], bool)
+    n_pairs = np.bincount(own, minlength=n_sections)
+    bests = np.full(n_sections, -1)
+    bests[own[::-1]] = np.arange(len(own))[::-1]
+    if sections.floors is not None:
+        is_covered = sections.is_counted & (sums > 0) & (sums >= sections.floors)
     rows = (
         SectionShare(
             at,
-            kinds[at],
+            sections.kinds[at],
             float(sums[at]),
             float(words[at]),
             int(n_pairs[at]),
-            best.get(at),
+            int(bests[at]) if n_pairs[at] else None,
             None if is_covered is None else bool(is_covered[at]),
         )
-        for at in np.lexsort((-sums, is_beside, n_pairs == 0)).tolist()
+        for at in np.lexsort((-sums, ~sections.is_body, n_pairs == 0)).tolist()
         if sums[at]
     )
-    return SectionShares(tuple(rows), int(is_counted.sum()), None if is_covered is None else int(is_covered.sum()))
+    n_covered = None if is_covered is None else int(is_covered.sum())
+    return SectionShares(tuple(rows), int(sections.is_counted.sum()), n_covered)
 
 
 def summary(hit: Mapping[str, Any]) -> str:

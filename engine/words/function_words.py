@@ -131,6 +131,7 @@ def content_words(term: str, language: str) -> frozenset[str | int]:
     return frozenset(segmenter_of(language).segment(" ".join(words)).words.tolist())
 
 
+@lru_cache(maxsize=1 << 16)
 def has_number(term: str) -> bool:
     """Whether a bare number that is no year is a word of a term."""
     return any(_is_bare_number(word) for word in _WORD.findall(term))

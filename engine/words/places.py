@@ -58,6 +58,7 @@ class TermPlaces:
         self.document = document
         self.terms = terms
         self._sentences: dict[int, Sentences] = {}
+        self._counts: dict[Span | None, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = {}
 
     def sentences(self, section: int) -> Sentences:
         """The sentences of a section without its heading."""
@@ -78,13 +79,8 @@ class TermPlaces:
             keys: (T,) of which some may not occur; hashes, plus `PAIR` for pairs of words.
         """
         distinct, starts, order = self._by_key
-        at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
-        if not len(distinct):
-            return np.empty(0, np.int64), np.empty(0, np.int32)
-        sizes = np.where(distinct[at] == keys, starts[at + 1] - starts[at], 0)
-        ends = np.cumsum(sizes)
-        at_order = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[at] - ends + sizes, sizes)
-        return np.repeat(np.arange(len(keys)), sizes), order[at_order]
+        terms, at = _ranges(distinct, starts, keys)
+        return terms, order[at]
 
     def in_order(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Terms (n,), 0 to T-1, and spans (n, 2) of all their occurrences, in reading order."""
@@ -102,15 +98,12 @@ class TermPlaces:
             title: span of the title, whose terms count more often; None if the text does not contain it.
             weights: (A,) of the sections, by which occurrences count; 1 by default.
         """
-        terms, at = self.occurrences(keys)
-        sections = self._sections[at]
-        is_first = (np.diff(terms, prepend=-1) != 0) | (np.diff(sections, prepend=-1) != 0)
-        rows = np.flatnonzero(is_first)
-        counts = np.add.reduceat(self._repeats(title)[at], rows) if len(rows) else np.empty(0, np.int64)
-        terms = terms[rows]
-        counted = counts if weights is None else counts * weights[sections[rows]]
+        starts, sections, counts = self._by_section(title)
+        terms, rows = _ranges(self._by_key[0], starts, keys)
+        own = sections[rows]
+        counted = counts[rows] if weights is None else counts[rows] * weights[own]
         shares = counted / np.bincount(terms, counted, minlength=len(keys))[terms]
-        return SectionShares(terms, sections[rows].astype(np.int64), shares)
+        return SectionShares(terms, own, shares)
 
     def mean_weights(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64]
@@ -123,8 +116,9 @@ class TermPlaces:
 
     def tables(self, title: Span | None) -> tuple[TermTable, TermTable]:
         """The counts of words and of pairs."""
-        distinct, starts, order = self._by_key
-        summed = np.add.reduceat(self._repeats(title)[order], starts[:-1]) if len(distinct) else starts[:0]
+        distinct = self._by_key[0]
+        starts, _, of_sections = self._by_section(title)
+        summed = np.add.reduceat(of_sections, starts[:-1]) if len(distinct) else starts[:0]
         counts = np.minimum(summed, MOST_COUNT).astype(np.uint16)
         n_words = int(np.searchsorted(distinct, PAIR))
         terms = distinct.astype(np.uint32)  # without `PAIR`
@@ -146,6 +140,20 @@ class TermPlaces:
     def word_starts(self) -> NDArray[np.int64]:
         """The first character of each word, rising."""
         return np.ascontiguousarray(self.terms.word_spans[:, 0])
+
+    def _by_section(
+        self, title: Span | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The counts of each key by section: where each key starts (D + 1,), and the sections and counts (n,)."""
+        if title not in self._counts:
+            _, starts, order = self._by_key
+            sections = self._sections[order]
+            is_first = np.diff(sections, prepend=-1) != 0
+            is_first[starts[:-1]] = True
+            rows = np.flatnonzero(is_first)
+            counts = np.add.reduceat(self._repeats(title)[order], rows) if len(rows) else rows
+            self._counts[title] = rows.searchsorted(starts), sections[rows].astype(np.int64), counts
+        return self._counts[title]
 
     def _repeats(self, title: Span | None) -> NDArray[np.int64]:
         """(N,) how often each occurrence counts."""
@@ -177,6 +185,25 @@ class TermPlaces:
         keys = values >> _PLACE_BITS
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         return keys[starts], np.append(starts, len(keys)), (values & ((1 << _PLACE_BITS) - 1)).astype(np.int32)
+
+
+def _ranges(
+    distinct: NDArray[np.int64], starts: NDArray[np.int64], keys: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of keys (T,), some not among the distinct ones (D,), the number and the place of each entry, key by key.
+
+    Args:
+        distinct: rising.
+        starts: (D + 1,) where the entries of each start.
+        keys: wanted.
+    """
+    if not len(distinct):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
+    sizes = np.where(distinct[at] == keys, starts[at + 1] - starts[at], 0)
+    ends = np.cumsum(sizes)
+    places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[at] - ends + sizes, sizes)
+    return np.repeat(np.arange(len(keys)), sizes), places
 
 
 def phrase_starts(text: str, starts: list[int]) -> list[int]:

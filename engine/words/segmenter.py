@@ -35,6 +35,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNMARKED = re.compile(f"[{UNSPACED}]+")
 _NO_TERM = -1
 _NO_WORD = -1
+_WORD, _SPACE, _SIGN = range(3)
 _MOST_REMEMBERED = 250_000  # cached words, about 35 MB
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
 
@@ -95,12 +96,17 @@ class WordSegmenter:
         words = _plain_words(text) if text.isascii() or not _NOT_PLAIN.search(text) else _all_words(text)
         hashes = np.fromiter(map(self._hashes.__getitem__, words.words), np.int64, len(words.words))
         is_content = hashes != _NO_TERM
-        first, second = _pairs(text, words, is_content)
+        first = np.flatnonzero(is_content & (words.nexts != _NO_WORD))
+        second = words.nexts[first]
+        is_pair = is_content[second]
+        first, second = first[is_pair], second[is_pair]
+        pair_spans = words.spans[first]
+        pair_spans[:, 1] = words.spans[second, 1]
         return Terms(
             hashes[is_content].astype(np.uint32),
-            np.stack([words.starts[is_content], words.stops[is_content]], axis=1),
+            words.spans[is_content],
             _hash_pairs(hashes[first], hashes[second]),
-            np.stack([words.starts[first], words.stops[second]], axis=1),
+            pair_spans,
         )
 
 
@@ -109,33 +115,32 @@ class _Words:
     """All words of a text, content words or not, in reading order."""
 
     words: list[str]  # n words
-    starts: NDArray[np.int64]  # (n,)
-    stops: NDArray[np.int64]  # (n,)
-    nexts: NDArray[np.int64]  # (n,) place of the next word that does not overlap; n after the last; or `_NO_WORD`
+    spans: NDArray[np.int64]  # (n, 2)
+    nexts: NDArray[np.int64]  # (n,) place of the next word if it is near and does not overlap, or `_NO_WORD`
 
 
 def _plain_words(text: str) -> _Words:
     """The words of a text without marks and without scripts that are cut into bigrams."""
-    codes = _codes(text)
-    is_word = _is_word()[codes]
-    edges = np.flatnonzero(np.diff(is_word, prepend=False, append=False))
-    starts, stops = edges[::2], edges[1::2]
-    spaced = np.where(is_word, codes, codes.dtype.type(ord(" "))).tobytes()
-    words = spaced.decode("ascii" if codes.itemsize == 1 else "utf-32-le", "surrogatepass").split()
-    return _Words(words, starts, stops, np.arange(1, len(words) + 1))
-
-
-def _codes(text: str) -> NDArray[np.uint32] | NDArray[np.uint8]:
-    """(n,) the code point of each character."""
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    padded = f" {text} "
+    encoding = "ascii" if text.isascii() else "utf-32-le"
+    encoded = padded.encode(encoding, "surrogatepass")
+    codes = np.frombuffer(encoded, np.uint8 if text.isascii() else np.uint32)
+    kinds = _kinds()[codes]
+    is_word = kinds == _WORD
+    spans = np.flatnonzero(is_word[1:] != is_word[:-1]).reshape(-1, 2)
+    spaced = np.where(is_word, codes, codes.dtype.type(ord(" "))).tobytes().decode(encoding, "surrogatepass")
+    n_signs = np.cumsum(kinds == _SIGN, dtype=np.int32)
+    stops, starts = spans[:-1, 1], spans[1:, 0]
+    is_near = (starts - stops <= 1) | (n_signs[starts] == n_signs[stops])
+    nexts = np.where(is_near, np.arange(1, len(starts) + 1), _NO_WORD)
+    return _Words(spaced.split(), spans, np.append(nexts, _NO_WORD)[: len(spans)])
 
 
 @cache
-def _is_word() -> NDArray[np.bool_]:
-    """Which of the code points of a plain text are in `\\w`."""
-    return np.array([chr(code).isalnum() or code == ord("_") for code in range(_PLAIN_CODES)])
+def _kinds() -> NDArray[np.uint8]:
+    """Of each code point of a plain text whether it is in `\\w`, white space, or a sign."""
+    every = map(chr, range(_PLAIN_CODES))
+    return np.array([_WORD if c.isalnum() or c == "_" else _SPACE if c.isspace() else _SIGN for c in every], np.uint8)
 
 
 def _all_words(text: str) -> _Words:
@@ -156,7 +161,17 @@ def _all_words(text: str) -> _Words:
             nexts.append(_NO_WORD)
         nexts.append(place + n_words)
     words = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
-    return _Words(words, np.array(starts, np.int64), np.array(stops, np.int64), np.array(nexts, np.int64))
+    following = [*starts, len(text)]
+    near = [
+        after if after < len(starts) and _is_near(text[stop : following[after]]) else _NO_WORD
+        for stop, after in zip(stops, nexts, strict=True)
+    ]
+    return _Words(words, np.stack([starts, stops], axis=1).astype(np.int64), np.array(near, np.int64))
+
+
+def _is_near(gap: str) -> bool:
+    """Whether two words on both sides of a gap can be a pair."""
+    return len(gap) <= 1 or gap.isspace()
 
 
 def _syllables(text: str, start: int, stop: int) -> Iterable[int]:
@@ -164,20 +179,6 @@ def _syllables(text: str, start: int, stop: int) -> Iterable[int]:
     if _UNMARKED.fullmatch(text, start, stop):
         return range(start, stop)
     return [match.start() for match in _UNSPACED.finditer(text, start, stop)]
-
-
-def _pairs(text: str, words: _Words, is_content: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of the first and of the second word of each pair, (m,) each."""
-    n_words = len(words.words)
-    first = np.flatnonzero(is_content & (words.nexts != _NO_WORD) & (words.nexts < n_words))
-    second = words.nexts[first]
-    is_pair = is_content[second]
-    first, second = first[is_pair], second[is_pair]
-    lefts, rights = words.stops[first], words.starts[second]
-    is_near = rights - lefts <= 1
-    wide = np.flatnonzero(~is_near)
-    is_near[wide] = [text[left:right].isspace() for left, right in zip(lefts[wide], rights[wide], strict=True)]
-    return first[is_near], second[is_near]
 
 
 def _hash_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.uint32]:

@@ -51,7 +51,7 @@ def test_the_schema_is_valid_in_its_draft_of_json_schema() -> None:
 
 
 def test_a_result_of_vectors_and_words_is_valid(index: Index, corpus: list[Document]) -> None:
-    result = check(index.search(corpus[3], Request(with_itself=True)).to_dict())
+    result = check(index.search(corpus[3], Request(with_itself=True)).to_dict(n_pairs=10))
     kinds = {part["kind"] for hit in result["hits"] for part in hit["parts"]}
     assert kinds == {"section_pair"}
     assert any(part["spans"] and part["words"] for part in result["hits"][0]["parts"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.shares import rest_note, section_shares, summary
+from engine.report.shares import QuerySections, rest_note, section_shares, summary
 from engine.scoring.breakdown import SectionPair
 from engine.scoring.floor import Floor
 from engine.search.request import Request
@@ -21,12 +21,13 @@ from tests.fakes import FakeEncoder, make_document
 SENTENCE = "The heron waits for trout at the weir of the mill. "
 QUERY = make_document("q", [("A", SENTENCE * 4), ("B", SENTENCE * 4), ("C", SENTENCE * 2), ("References", SENTENCE)])
 KINDS = (SectionKind.BODY, SectionKind.BODY, SectionKind.BODY, SectionKind.REFERENCES)
+FLOOR = Floor(0.1, 0.15, 0.2)
 
 
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 4)), st.floats(1e-6, 0.3), max_size=12))
 def test_the_sections_sum_to_the_pairs_and_the_body_is_first(values: dict[tuple[int, int], float]) -> None:
     pairs = [SectionPair(*places, value, ()) for places, value in sorted(values.items(), key=lambda one: -one[1])]
-    rows = section_shares(QUERY, KINDS, pairs, None).rows
+    rows = section_shares(QuerySections(QUERY, KINDS, None), pairs).rows
     assert sum(row.contribution for row in rows) == pytest.approx(sum(values.values()))
     assert sum(row.n_pairs for row in rows) == len(values)
     assert [row.kind for row in rows] == sorted(row.kind for row in rows)
@@ -42,14 +43,14 @@ def test_a_section_is_covered_if_it_adds_half_more_than_its_share_of_the_floor()
         SectionPair(2, 1, 0.07, ()),
         SectionPair(1, 1, 0.1, ()),
     ]
-    shares = section_shares(QUERY, KINDS, pairs, Floor(0.1, 0.15, 0.2))
+    shares = section_shares(QuerySections(QUERY, KINDS, FLOOR), pairs)
     assert (shares.n_covered, shares.n_sections) == (2, 3)
     assert [(row.section, row.is_covered) for row in shares.rows] == [(0, True), (1, False), (2, True), (3, False)]
     assert [row.section for row in shares.strongest()] == [0, 1]
     whole = make_document("q", [("A", SENTENCE * 4)])
-    alone = section_shares(whole, KINDS[:1], [SectionPair(0, 0, 0.21, ())], Floor(0.1, 0.15, 0.2))
+    alone = section_shares(QuerySections(whole, KINDS[:1], FLOOR), [SectionPair(0, 0, 0.21, ())])
     assert alone.n_covered == 1  # a hit above the floor covers a query of one section
-    unknown = section_shares(QUERY, KINDS, pairs, None)
+    unknown = section_shares(QuerySections(QUERY, KINDS, None), pairs)
     assert (unknown.n_covered, {row.is_covered for row in unknown.rows}) == (None, {None})
 
 
