@@ -415,12 +415,7 @@ class Index:
         return self.stored_queries(np.array([position]))[0]
 
     def stored_queries(self, positions: Positions, *, vectors: bool = True) -> list[Query]:
-        """Indexed documents as queries, with their stored vectors and words; nothing is encoded.
-
-        Args:
-            positions: rows of the snapshot.
-            vectors: whether the queries have vectors; otherwise they have words alone.
-        """
+        """Indexed documents as queries, with their stored vectors and words; nothing is encoded."""
         snapshot = self.snapshot
         words = snapshot.words(positions) if len(positions) else None
         keys = snapshot.content_keys(positions).tolist()

@@ -92,12 +92,6 @@ class OnDemand:
     ) -> tuple[_Made, Snapshot]:
         """Encode documents, attach their vectors, and store the vectors if possible.
 
-        Args:
-            snapshot: holds the documents.
-            positions: documents without vectors, the most wanted first.
-            tokens: approximate limit of tokens to read; at least one document is encoded.
-            wanted: documents that are recorded as wanted, when vectors are stored, if they still have none then.
-
         Returns:
             What was encoded, and the snapshot with its vectors.
         """

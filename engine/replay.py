@@ -76,11 +76,6 @@ def kept_query(recorded: Mapping[str, Any]) -> Document | None:
 def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) -> Differences:
     """Repeat a search, and compare its result with the recorded one.
 
-    Args:
-        index: an open index; an index other than the recorded one is reported as a difference.
-        recorded: a result that `check_replayable` accepts.
-        query: the document; None for a document of the index.
-
     Raises:
         QueryError: the document, or the fields of the filter, are not in the index.
     """

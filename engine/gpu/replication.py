@@ -18,9 +18,9 @@ from engine.encoders.encoder import Vectors
 from engine.gpu.gpus import RESERVED_BYTES, Gpus
 from engine.gpu.index_types import can_clone, centroids, list_parts, lists_of
 from engine.store.ann import Ids
-from engine.store.gathering import ranges
 from engine.store.replica import MOST, OpenReplica, Part, Replica
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
+from engine.words.apart import ranges
 
 BLOCK_CHUNKS = 65_536
 SAMPLE_CHUNKS = 65_536

@@ -24,9 +24,9 @@ from engine.scoring.evidence import ROUNDING, Thresholds
 from engine.scoring.similarity import best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import Ids
-from engine.store.gathering import ranges
 from engine.store.replica import OpenReplica, Replica
 from engine.store.snapshot import IndexSnapshot
+from engine.words.apart import ranges
 
 TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
 MAY_LACK = 0.05  # share of near chunks by which a replica may fall below the CPU's index

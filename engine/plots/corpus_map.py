@@ -266,9 +266,6 @@ _HUES = len(COLOURS) - 1  # black is for the clusters without a name
 def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
     """Draw the clusters of an index.
 
-    Args:
-        index: the index of the map and of the pairs.
-
     Raises:
         QueryError: the score is below that of the pairs.
     """

@@ -66,13 +66,7 @@ class TermRows:
 
 
 def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.uint32] | None = None) -> TermRows:
-    """Weigh the terms of documents as the score does: b_t(d) = ln(1 + alpha tf / (|d| p(t))), then unit rows.
-
-    Args:
-        table: counts of documents.
-        statistics: of the corpus.
-        terms: columns, rising; by default the heaviest of the terms that occur in several documents.
-    """
+    """Weigh the terms of documents as the score does: b_t(d) = ln(1 + alpha tf / (|d| p(t))), then unit rows."""
     lengths = np.maximum(1.0, table.lengths())[table.rows()]
     weights = np.log1p(ALPHA * table.counts / (lengths * statistics.probabilities(table.terms)))
     if terms is None:
@@ -94,11 +88,7 @@ def _heaviest(terms: NDArray[np.uint32], weights: NDArray[np.float64], n_documen
 
 
 def project_vectors(vectors: Vectors) -> Projection:
-    """Principal components of document vectors.
-
-    Args:
-        vectors: (N, D).
-    """
+    """Principal components of document vectors."""
     rows = vectors.astype(np.float64)
     mean = rows.mean(0) if len(rows) else np.zeros(rows.shape[1])
     centred = rows - mean

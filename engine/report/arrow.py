@@ -93,12 +93,7 @@ class Export:
 
 
 def part_export(results: Iterable[Result], *, n_pairs: int | None = N_SNIPPETS) -> Export:
-    """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results.
-
-    Args:
-        results: of searches.
-        n_pairs: section pairs listed for each hit; None for all.
-    """
+    """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results."""
     types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
     rows = (list(part_rows(result_dict(result, n_pairs=n_pairs))) for result in results)

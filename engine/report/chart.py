@@ -169,13 +169,7 @@ _MARGIN_CM, _LONG_CM, _SHORT_CM = 1.5, 29.7, 21.0
 
 
 def chart_html(chart: Chart, unit: Unit, *, command: str = "") -> str:
-    """One offline file.
-
-    Args:
-        chart: of a query.
-        unit: the part of the query that a row represents.
-        command: the command line that made the chart, shown at its end.
-    """
+    """One offline file."""
     values = result_dict(chart.result, n_pairs=0)
     return render("chart.html", chart=chart, unit=unit.value, values=values, command=command)
 

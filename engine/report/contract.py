@@ -54,11 +54,7 @@ def result_schema() -> dict[str, Any]:
 
 
 def envelope(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Any number of results as one value; one result is a list of one.
-
-    Args:
-        results: each from `result_dict`.
-    """
+    """Any number of results as one value; one result is a list of one."""
     return {"schema": VERSION, "results": list(results)}
 
 

@@ -103,12 +103,7 @@ class ResultView:
 
 
 def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
-    """Arrange a result for a report.
-
-    Args:
-        result: of a search or a comparison.
-        n_pairs: section pairs shown for each hit.
-    """
+    """Arrange a result for a report."""
     return ResultView(result, head_dict(result), tuple(hit_views(result, n_pairs=n_pairs)))
 
 
@@ -119,13 +114,7 @@ def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
 
 
 def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
-    """Arrange one hit.
-
-    Args:
-        query: the query that found the hit.
-        hit: of a result.
-        values: the hit as in `Result.to_dict`; the section pairs that it lists are shown.
-    """
+    """Arrange one hit."""
     rows, listed = values["by_section"]["rows"], best_parts(values)
     documents = (query, hit.document)
     marks = tuple(list(_marks(side, listed)) for side in SIDES)
@@ -248,13 +237,7 @@ class Run:
 
 
 def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
-    """Cut a stretch of a text where marks begin and end.
-
-    Args:
-        text: the whole text.
-        span: the stretch; its runs joined are `text[span.start : span.stop]`.
-        marks: of the text, in any order; parts outside the stretch are left out.
-    """
+    """Cut a stretch of a text where marks begin and end."""
     clipped = [
         (max(mark.span.start, span.start), min(mark.span.stop, span.stop), mark)
         for mark in marks
@@ -282,13 +265,7 @@ def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
 
 
 def excerpts(section: Span, focuses: Sequence[Span], margin: int) -> list[Span]:
-    """The excerpts of a long section that are shown: the focuses with a margin around each, joined where they meet.
-
-    Args:
-        section: span of the section, which the excerpts do not leave.
-        focuses: spans to show, in any order.
-        margin: characters before and after each focus.
-    """
+    """The excerpts of a long section that are shown: the focuses with a margin around each, joined where they meet."""
     shown: list[Span] = []
     for focus in sorted(focuses, key=lambda one: one.start):
         start, stop = max(section.start, focus.start - margin), min(section.stop, focus.stop + margin)

@@ -54,13 +54,7 @@ def _hits(result: JointResult, n_pairs: int | None) -> Iterator[dict[str, Any]]:
 
 
 def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int = WIDTH) -> list[Line]:
-    """The hits, each with its score by query document, and the strongest sections of each of those to be like.
-
-    Args:
-        result: of several documents.
-        n_pairs: sections shown of each query document, by default 1.
-        width: columns of the terminal.
-    """
+    """The hits, each with its score by query document, and the strongest sections of each of those to be like."""
     n_pairs = 1 if n_pairs is None else n_pairs
     lines = []
     for one, weight in zip(result.results, result.weights, strict=True):

@@ -106,13 +106,7 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:
-    """Rows in columns as wide as their widest cell; the last column is not padded.
-
-    Args:
-        rows: cells, the same number in each row.
-        head: names of the columns; none by default.
-        gap: blanks between two columns.
-    """
+    """Rows in columns as wide as their widest cell; the last column is not padded."""
     cells = [[safe(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
     lines = []

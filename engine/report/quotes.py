@@ -71,13 +71,7 @@ def marked_runs(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
 
 
 def window(text: str, marks: Sequence[Span], most: int) -> tuple[str, tuple[Span, ...]]:
-    """A line in at most `most` characters, and its marks: where most marked text fits, between words.
-
-    Args:
-        text: the line.
-        marks: of the line, rising.
-        most: characters, with "…" where text is left out.
-    """
+    """A line in at most `most` characters, and its marks: where most marked text fits, between words."""
     if len(text) <= most:
         return text, tuple(marks)
     room = max(1, most - 2)
@@ -104,14 +98,7 @@ class Quotes:
     """The quotes of one hit."""
 
     def __init__(self, query: Document, hit: Hit, language: str | None, stock: Sequence[StockSentence] = ()) -> None:
-        """Prepare the terms of a hit.
-
-        Args:
-            query: the document that was searched with.
-            hit: of the search.
-            language: of the words; None without words.
-            stock: `Result.stock`.
-        """
+        """Prepare the terms of a hit."""
         self._query, self._hit, self._language = query, hit, language or "none"
         self._stock, self._stock_starts = stock, [sentence.span.start for sentence in stock]
         terms = term_columns(hit.breakdown.terms)

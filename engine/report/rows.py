@@ -50,9 +50,6 @@ NOVELTY_COLUMNS = (
 def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows of a result, each with `PART_COLUMNS`.
 
-    Args:
-        result: from `Result.to_dict`.
-
     Yields:
         Rows in the order of hits and parts; None for values that a part does not have. `words` are the strongest
         terms, strongest first, separated by "; ".
@@ -81,9 +78,6 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each section, most novel first, with the strongest section pair of its hit.
-
-    Args:
-        found: from `Result.to_dict` of a search for novelty.
 
     Yields:
         Rows with `NOVELTY_COLUMNS`; None for values that a section does not have.
@@ -154,10 +148,6 @@ def hit_frame(result: Result) -> pandas.DataFrame:
 
 def part_frame(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> pandas.DataFrame:
     """A row for each part, see `engine.report.rows`.
-
-    Args:
-        result: of a search.
-        n_pairs: section pairs listed for each hit; None for all.
 
     Raises:
         MissingExtra: pandas is not installed.

@@ -76,14 +76,7 @@ class SectionMap:
 
 
 def section_map(query: Document, target: Document, pairs: PairColumns, shown: Sequence[tuple[int, int]]) -> SectionMap:
-    """Lay out the heat map of a hit.
-
-    Args:
-        query: the document that was searched with.
-        target: the document that was found.
-        pairs: section pairs of the hit.
-        shown: section of the query and of the target of each match that the report shows, numbered from 1.
-    """
+    """Lay out the heat map of a hit."""
     names = tuple(
         tuple(section_label(document, position) for position in range(len(document.sections)))
         for document in (query, target)

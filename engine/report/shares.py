@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.result import Result
 from engine.scoring.breakdown import SectionPair, SectionSums, pair_columns
@@ -58,12 +57,7 @@ class SectionShares:
         return tuple(row for row in self.rows[: max(0, n_most)] if row.best is not None)
 
     def listed(self, n_most: int, n_pairs: int) -> dict[int, bool]:
-        """The places of the pairs to list, rising, and whether each is the best of a row: these come first.
-
-        Args:
-            n_most: pairs to list.
-            n_pairs: of the hit.
-        """
+        """The places of the pairs to list, rising, and whether each is the best of a row: these come first."""
         bests = {row.best for row in self.divided(n_most) if row.best is not None}
         others = islice((at for at in range(n_pairs) if at not in bests), max(0, n_most) - len(bests))
         return {at: at in bests for at in sorted([*bests, *others])}
@@ -78,13 +72,7 @@ class QuerySections:
     """The sections of a query, for all hits of its result. Letter in shapes: S sections."""
 
     def __init__(self, query: Document, kinds: Sequence[SectionKind], floor: Floor | None) -> None:
-        """Measure the sections.
-
-        Args:
-            query: the document that was searched with.
-            kinds: of its sections.
-            floor: of the index, for the query; None where it is not known.
-        """
+        """Measure the sections, of some kinds; the floor is that of the index for the query."""
         self.kinds = kinds
         self.is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
         sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
@@ -100,9 +88,12 @@ class QuerySections:
         """The sections of the query of a result; those of mostly stock sentences are boilerplate."""
         query, kinds = result.query, section_kinds(result.query)
         spans = [Span(section.start, section.stop) for section in query.sections]
-        left = kept_shares([sentence.span for sentence in result.stock], spans).tolist()
-        is_stock = (kind is SectionKind.BODY and share <= 1 - _LEAST_STOCK for kind, share in zip(kinds, left, strict=True))
-        own = [SectionKind.BOILERPLATE if stock else kind for kind, stock in zip(kinds, is_stock, strict=True)]
+        left = kept_shares([sentence.span for sentence in result.stock], spans)
+        is_stock = (left <= 1 - _LEAST_STOCK).tolist()
+        own = [
+            SectionKind.BOILERPLATE if stock and kind is SectionKind.BODY else kind
+            for kind, stock in zip(kinds, is_stock, strict=True)
+        ]
         return cls(query, own, result.floor)
 
 
@@ -145,11 +136,7 @@ def section_shares(
 
 
 def summary(hit: Mapping[str, Any]) -> str:
-    """A hit in one sentence: "covers 7 of 11 sections; strongest in Claims and Background".
-
-    Args:
-        hit: from `Result.to_dict`.
-    """
+    """A hit in one sentence: "covers 7 of 11 sections; strongest in Claims and Background"."""
     values = hit["by_section"]
     n_sections, n_covered, names = values["n_sections"], values["n_covered"], " and ".join(values["strongest"])
     if n_covered is None:
@@ -161,11 +148,7 @@ def summary(hit: Mapping[str, Any]) -> str:
 
 
 def reference_notes(hit: Mapping[str, Any]) -> list[str]:
-    """What both documents cite, and whether one cites the other, in a sentence each.
-
-    Args:
-        hit: from `Result.to_dict`.
-    """
+    """What both documents cite, and whether one cites the other, in a sentence each."""
     values = hit["references"]
     notes = [f"the query cites it, in {values['query_cites'][0]['label']}"] if values["query_cites"] else []
     notes += [f"it cites the query, in {values['target_cites'][0]['label']}"] if values["target_cites"] else []

@@ -403,7 +403,7 @@ def _parts(
         places = scored.text.places, TermPlaces(target, found)
         terms = scored.words, scored.pairs
         words = _SharedTerms(places, terms, components, scored.section_weights)
-    besides = _is_beside(scored.text.kinds), _is_beside(section_kinds(target))
+    besides = _besides(scored.text.kinds), _besides(section_kinds(target))
     rest = sections = None
     if words is None:
         columns = by_pair.columns()
@@ -411,7 +411,7 @@ def _parts(
         columns, rest, sections = _divided(words.divide(by_pair), by_pair, besides[0])
     else:
         columns = _columns(by_pair.matrix(), words.spread(by_pair))
-    is_beside = besides[0][columns.query_sections] | besides[1][columns.target_sections]
+    is_beside = np.isin(columns.query_sections, besides[0]) | np.isin(columns.target_sections, besides[1])
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
     is_small = columns.contributions < scored.min_pair
     return {
@@ -462,10 +462,11 @@ def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairC
 
 
 def _divided(
-    mixture: DividedMixture, passages: _Passages, is_beside: NDArray[np.bool_]
+    mixture: DividedMixture, passages: _Passages, besides: Sequence[int]
 ) -> tuple[PairColumns, SmallPairs | None, SectionSums]:
     """The pairs of the strongest sections of a long query, the sum of the other sections, and that of each."""
     sums = SectionSums(passages.of_sections() + mixture.masses, mixture.masses)
+    is_beside = np.isin(np.arange(len(mixture.masses)), besides)
     divided, others = np.split(np.lexsort((-sums.contributions, is_beside)), [N_DIVIDED])
     found = []
     for section in np.sort(divided).tolist():
@@ -479,9 +480,9 @@ def _divided(
     return PairColumns(*map(np.concatenate, zip(*found, strict=True))), rest if len(others) else None, sums
 
 
-def _is_beside(kinds: Sequence[SectionKind]) -> NDArray[np.bool_]:
-    """Which sections are not body (A,), which are shown after all others; [False] for a text without sections."""
-    return np.array([kind is not SectionKind.BODY for kind in kinds] or [False])
+def _besides(kinds: Sequence[SectionKind]) -> list[int]:
+    """The positions of the sections that are not body, which are shown after all others."""
+    return [number for number, kind in enumerate(kinds) if kind is not SectionKind.BODY]
 
 
 def _small(columns: PairColumns, rest: SmallPairs | None) -> SmallPairs | None:

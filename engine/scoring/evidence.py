@@ -71,12 +71,7 @@ class Scoring:
         return self.chunk_weight > 0
 
     def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
-        """The weight v_c of each component; the weights of the available components sum to 1.
-
-        Args:
-            vectors: whether query and documents have vectors.
-            words: whether there are term counts.
-        """
+        """The weight v_c of each component; the weights of the available components sum to 1."""
         given = {
             "chunks": self.chunk_weight * vectors,
             "words": self.word_weight * words,
@@ -179,12 +174,6 @@ def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float
 
 
 def combine(components: Components, weights: dict[str, float], root: float) -> NDArray[np.float64]:
-    """The scores (N,) in [0, 1].
-
-    Args:
-        components: of N documents.
-        weights: v_c, from `Scoring.weights`.
-        root: r.
-    """
+    """The scores (N,) in [0, 1]."""
     added = [weights[name] * getattr(components, name) ** root for name in COMPONENTS]
     return np.asarray(sum(added), np.float64)

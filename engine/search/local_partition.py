@@ -58,11 +58,7 @@ class LocalPartition:
         replica: OpenReplica | None = None,
         scan: Scan | None = None,
     ) -> None:
-        """Search a snapshot.
-
-        Args:
-            scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
-        """
+        """Search a snapshot."""
         self.snapshot = snapshot
         self.scoring = scoring
         self._neighbours = CandidateLists(snapshot, generation, replica)

@@ -74,11 +74,7 @@ def _place(one: SectionNovelty) -> tuple[bool, float, int]:
 
 
 def section_query(query: Query, number: int) -> Query:
-    """One section of a document as a query; its offsets are those of the document.
-
-    Args:
-        query: the document with its vectors, and with its key.
-    """
+    """One section of a document as a query; its offsets are those of the document."""
     document, section = query.document, query.document.sections[number]
     before, after = " " * section.start, " " * (len(document.text) - section.stop)
     alone = replace(document, text=before + document.text[section.start : section.stop] + after)

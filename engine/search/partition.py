@@ -122,11 +122,7 @@ class Placement(Protocol):
     """Where the partitions of an index are searched, other than in this process."""
 
     def partitions(self, snapshots: Sequence[IndexSnapshot], scoring: Scoring) -> Sequence[Partition]:
-        """The partitions of an index.
-
-        Args:
-            snapshots: of the partitions, by number, as this process opened them; the same documents are searched.
-        """
+        """The partitions of an index."""
 
 
 def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Exact:

@@ -191,13 +191,7 @@ def _exceeding(reference: Reference, scoring: Scoring) -> int:
 def left_out_sections(
     kinds: Sequence[SectionKind], skip: Collection[SectionKind], weights: Sequence[float] = ()
 ) -> NDArray[np.bool_]:
-    """Which sections of a query are left out, (A,); [False] for a document without sections.
-
-    Args:
-        kinds: of the A sections.
-        skip: kinds to leave out.
-        weights: of the sections, of which those of weight 0 are left out; () where all are 1.
-    """
+    """Which sections of a query are left out, (A,); [False] for a document without sections."""
     of_kind = np.array([kind in skip for kind in kinds] or [False])
     return of_kind | (np.array(weights) == 0) if len(weights) else of_kind
 

@@ -149,9 +149,6 @@ class Searcher:
         """The best documents that `search` with `exact` finds for indexed documents, each without itself.
 
         Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
-
-        Args:
-            queries: doc_ids, and the queries.
         """
         at = [(-1 if (place := self.snapshot.position(doc_id)) is None else place, one) for doc_id, one in queries]
         return [positions for positions, _ in self.tops(at, Selection(exact=True), k=k)]

@@ -89,10 +89,6 @@ _N_NAMED = 5  # headings that an error lists
 def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[str, float]) -> Query:
     """A query whose sections are skipped or weighted.
 
-    Args:
-        skip: names of kinds to leave out, of the query and of targets.
-        weights: by kind, heading or number.
-
     Raises:
         QueryError: a weight cannot be used.
     """
@@ -107,9 +103,6 @@ def section_weights(
     document: Document, weights: Mapping[str, float], kinds: Sequence[SectionKind] | None = None
 ) -> tuple[float, ...]:
     """The weight of each section of a document; () where all are 1.
-
-    Args:
-        weights: by kind, heading or number, each at least 0.
 
     Raises:
         QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.

@@ -18,6 +18,7 @@ from engine.store.locations import Locations
 from engine.store.shards import Shard, ShardSet
 from engine.store.tensors import as_float32
 from engine.text.spans import Chunk, Coverage
+from engine.words.apart import ranges
 from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
 from engine.words.inverted import InvertedTable, inverted
 from engine.words.packing import PackedWords, gather, unpacked
@@ -264,10 +265,3 @@ class Gathering:
     def _by_first_chunk(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         order = np.argsort(self.locations.first_chunk)
         return order, self.locations.first_chunk[order]
-
-
-def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate `start, start + 1, ..., start + count - 1` of each pair, without a loop."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - ends + counts, counts)

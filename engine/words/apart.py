@@ -95,14 +95,9 @@ def gathered(
     parts: Sequence[tuple[Apart[CountsT], NDArray[np.int64]]],
     gather: Callable[[Sequence[tuple[CountsT, NDArray[np.int64]]]], CountsT],
 ) -> Apart[CountsT]:
-    """The kinds and counts of documents of several tables, one table after another.
-
-    Args:
-        parts: tables, and the documents wanted from each.
-        gather: joins counts in the same way.
-    """
-    sections = [_places(part.section_starts, documents) for part, documents in parts]
-    groups = [_places(part.group_starts, documents) for part, documents in parts]
+    """The kinds and counts of documents of several tables, one table after another."""
+    sections = [ranges(starts[at], np.diff(starts)[at]) for starts, at in ((p.section_starts, at) for p, at in parts)]
+    groups = [ranges(starts[at], np.diff(starts)[at]) for starts, at in ((p.group_starts, at) for p, at in parts)]
     return Apart(
         np.concatenate([part.kinds[at] for (part, _), at in zip(parts, sections, strict=True)]),
         _starts([np.diff(part.section_starts)[documents] for part, documents in parts]),
@@ -112,13 +107,10 @@ def gathered(
     )
 
 
-def _places(starts: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of all entries of some documents, one document after another."""
-    sizes = np.diff(starts)[documents]
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    places: NDArray[np.int64] = np.arange(total) + np.repeat(starts[documents] - ends + sizes, sizes)
-    return places
+def ranges(firsts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Concatenate `first, first + 1, ..., first + size - 1` of each pair, without a loop."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + sizes, sizes)
 
 
 def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

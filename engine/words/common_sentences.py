@@ -61,12 +61,7 @@ def common_sentences(texts: Iterable[str]) -> NDArray[np.uint64]:
 
 
 def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
-    """The spans of common sentences in a query, in reading order; none if hardly any other text would remain.
-
-    Args:
-        text: of the query.
-        common: keys from `common_sentences`.
-    """
+    """The spans of common sentences in a query, in reading order; none if hardly any other text would remain."""
     if not len(common):
         return []
     sentences = _sentences(text)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.text.document import Document
 from engine.text.spans import Span
-from engine.words.apart import IN_TITLE, Apart, LeftOut, Sections, gathered, left_out
+from engine.words.apart import IN_TITLE, Apart, LeftOut, Sections, gathered, left_out, ranges
 from engine.words.segmenter import Terms, WordSegmenter
 from engine.words.titles import in_title, repeats, title_span
 
@@ -85,10 +85,8 @@ class TermTable:
     def of(self, documents: NDArray[np.int64]) -> TermTable:
         """The counts of some documents, in the order given."""
         sizes = np.diff(self.starts)[documents]
-        ends = np.cumsum(sizes)
-        total = int(ends[-1]) if len(ends) else 0
-        at = np.arange(total) + np.repeat(self.starts[documents] - ends + sizes, sizes)
-        starts = np.concatenate([[0], ends]).astype(np.int64)
+        at = ranges(self.starts[documents], sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return TermTable(self.terms[at], self.counts[at], starts, self.occurrences[documents])
 
 
@@ -133,12 +131,6 @@ def kept_table(whole: TermCounts, groups: TermCounts, apart: Apart[Any], skip: i
     """The counts of one kind of term outside of some kinds of sections.
 
     A count of `MOST_COUNT` or more in the whole document is taken as `MOST_COUNT` before sections are left out.
-
-    Args:
-        whole: counts of the documents.
-        groups: counts of the groups of `apart`, of the same kind of term.
-        apart: kinds and groups of the documents.
-        skip: bits of the kinds to leave out.
     """
     return KeptTable(whole, groups, left_out(apart, skip, whole.lengths(), groups.lengths()))
 

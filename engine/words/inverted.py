@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.words.apart import ranges
 from engine.words.counts import KeptTable, TermCounts
 from engine.words.likelihood import QueryTerms, scores, shared_terms, shares_of
 
@@ -56,10 +57,7 @@ class InvertedTable:
         """All places of a query's terms, and for each the place of its term in the query; the terms rise."""
         at = np.minimum(np.searchsorted(self.terms, query.terms), len(self.terms) - 1)
         sizes = (self.starts[at + 1] - self.starts[at]) * (self.terms[at] == query.terms)
-        ends = np.cumsum(sizes)
-        n_places = int(ends[-1]) if len(ends) else 0
-        places = np.arange(n_places) + np.repeat(self.starts[at] - ends + sizes, sizes)
-        return places, np.repeat(np.arange(len(at)), sizes)
+        return ranges(self.starts[at], sizes), np.repeat(np.arange(len(at)), sizes)
 
 
 def _turned(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> InvertedTable:

@@ -111,11 +111,7 @@ class PackedWords:
 
 
 def gather(parts: Sequence[tuple[PackedWords, NDArray[np.int64]]]) -> PackedWords:
-    """The counts of documents of several tables, one table after another.
-
-    Args:
-        parts: tables, and the documents wanted from each.
-    """
+    """The counts of documents of several tables, one table after another."""
     words = _gathered([(part.words, documents) for part, documents in parts])
     aparts = [(part.apart, documents) for part, documents in parts if part.apart is not None]
     apart = gathered(aparts, gather) if len(aparts) == len(parts) else None

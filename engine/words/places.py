@@ -22,7 +22,7 @@ from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import sentence_starts
 from engine.text.spans import Span
-from engine.words.apart import Sections
+from engine.words.apart import Sections, ranges
 from engine.words.counts import MOST_COUNT, TermTable
 from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms, segmenter_of
@@ -141,9 +141,7 @@ class TermPlaces:
         """The first character of each word, rising."""
         return np.ascontiguousarray(self.terms.word_spans[:, 0])
 
-    def _by_section(
-        self, title: Span | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _by_section(self, title: Span | None) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The counts of each key by section: where each key starts (D + 1,), and the sections and counts (n,)."""
         if title not in self._counts:
             _, starts, order = self._by_key
@@ -190,20 +188,12 @@ class TermPlaces:
 def _ranges(
     distinct: NDArray[np.int64], starts: NDArray[np.int64], keys: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of keys (T,), some not among the distinct ones (D,), the number and the place of each entry, key by key.
-
-    Args:
-        distinct: rising.
-        starts: (D + 1,) where the entries of each start.
-        keys: wanted.
-    """
+    """Of keys (T,), some not among the distinct ones (D,), the number and the place of each entry, key by key."""
     if not len(distinct):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     at = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
     sizes = np.where(distinct[at] == keys, starts[at + 1] - starts[at], 0)
-    ends = np.cumsum(sizes)
-    places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[at] - ends + sizes, sizes)
-    return np.repeat(np.arange(len(keys)), sizes), places
+    return np.repeat(np.arange(len(keys)), sizes), ranges(starts[at], sizes)
 
 
 def phrase_starts(text: str, starts: list[int]) -> list[int]:

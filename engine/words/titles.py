@@ -51,12 +51,7 @@ def in_title(spans: NDArray[np.int64], title: Span) -> NDArray[np.bool_]:
 
 
 def repeats(spans: NDArray[np.int64], title: Span | None) -> NDArray[np.int64]:
-    """How often each occurrence of a term counts (n,): once, or more often inside the title.
-
-    Args:
-        spans: (n, 2) of all occurrences of one kind of term in a text.
-        title: from `title_span`.
-    """
+    """How often each occurrence of a term counts (n,): once, or more often inside the title."""
     counts = np.ones(len(spans), np.int64)
     if title is not None:
         is_inside = in_title(spans, title)

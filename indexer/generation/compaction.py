@@ -14,12 +14,12 @@ from sqlalchemy import case, func, select
 from engine.errors import named_faults
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.factory import AUTO
-from engine.store.gathering import ranges
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.staging import staged_shards
 from engine.store.writer import Replacement, Writer
+from engine.words.apart import ranges
 from engine.words.counts import join
 from engine.words.packing import pack, unpacked
 from indexer.generation.generations import publish_generation

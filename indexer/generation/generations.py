@@ -17,10 +17,10 @@ from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded, IndexDamaged, RecallTooLow
 from engine.store.durable import Checksum
 from engine.store.factory import AUTO, index_bytes, is_exact_factory, training_size
-from engine.store.gathering import ranges
 from engine.store.postings import Postings
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.store.writer import Writer
+from engine.words.apart import ranges
 from engine.words.counts import WordTables
 from indexer.generation.index_choice import SCAN, BuildSizes, IndexOption, Size, describe_options, index_options
 from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune

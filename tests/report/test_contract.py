@@ -100,7 +100,7 @@ def test_results_of_a_list_of_queries_are_one_envelope(index: Index, corpus: lis
 def test_a_result_by_words_alone_is_valid(tmp_path: Path, corpus: list[Document]) -> None:
     result = check(result_of(tmp_path / "x.lm", corpus[:20], corpus[3], encode="none"))
     parts = [part for hit in result["hits"] for part in hit["parts"]]
-    assert {(part["kind"], part["similarity"]) for part in parts} == {("section_pair", None)}
+    assert {(part["kind"], part["similarity"]) for part in parts} == {("section_pair", None), ("rest", None)}
     assert all(part["contribution"] == part["word_contribution"] for part in parts)
     assert result["status"] == "certified" and not result["hits"][0]["has_vectors"]
 

@@ -22,7 +22,7 @@ def values(index: Index, corpus: list[Document]) -> dict[str, Any]:
 def test_a_result_equals_itself_listed_in_full_or_not(index: Index, corpus: list[Document]) -> None:
     result = index.search(corpus[3], Request(k=3))
     for n_pairs in (0, 1, None):
-        found = compare_results(result.to_dict(n_pairs=n_pairs), result.to_dict())
+        found = compare_results(result.to_dict(n_pairs=n_pairs), result.to_dict(n_pairs=None))
         assert found.is_equal and found.reasons == ()
     assert differences_text(found) == f"equal: {corpus[3].title}: 3 hits with the same ranks, scores and parts"
 

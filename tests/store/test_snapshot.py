@@ -21,11 +21,11 @@ from engine.search.searcher import Searcher
 from engine.store.ann import AnnIndex
 from engine.store.catalog import has_log, open_reader
 from engine.store.durable import Checksum
-from engine.store.gathering import ranges
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Documents, IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
+from engine.words.apart import ranges
 from indexer.building.builder import build
 from indexer.building.splitting import partition
 from indexer.generation.compaction import compact
