@@ -110,7 +110,8 @@ def section_shares(
     columns, n_sections, is_covered = pair_columns(pairs), len(sections.kinds), None
     own = columns.query_sections
     if sums_of_all is None:
-        sums, words = (np.bincount(own, values, n_sections) for values in (columns.contributions, columns.words))
+        values = columns.contributions, columns.words
+        sums, words = (np.bincount(own, one, n_sections).astype(np.float64) for one in values)
     else:
         sums, words = sums_of_all.contributions, sums_of_all.words
     n_pairs = np.bincount(own, minlength=n_sections)

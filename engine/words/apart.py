@@ -110,7 +110,7 @@ def gathered(
 def ranges(firsts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Concatenate `first, first + 1, ..., first + size - 1` of each pair, without a loop."""
     ends = np.cumsum(sizes, dtype=np.int64)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + sizes, sizes)
+    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(firsts - ends + sizes.astype(np.int64), sizes)
 
 
 def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
