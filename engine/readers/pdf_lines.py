@@ -310,7 +310,7 @@ def split_rows(
         for number, at in enumerate(wide):
             if number == _MIN_ROWS and len(gaps) < _MIN_ROWS // 2:
                 break
-            if found := _wide_gaps(text_page, rows[at][0], characters):
+            if found := _gaps_between_words(text_page, rows[at][0], characters):
                 gaps[at] = found
     if len(gaps) < _MIN_ROWS:
         return _left_first(rows)
@@ -321,7 +321,11 @@ def split_rows(
             if gap[0] < gutter + _GUTTER_SHIFT and gap[1] > gutter - 0.1
         }  # fmt: skip
         if len(split) >= enough:
-            return list(_by_columns(text_page, rows, split, gutter, characters, most - 1))
+            others = {
+                at: gap for at in wide if at not in split for gap in _gaps(text_page, rows[at][0], characters)
+                if gutter - 0.1 < gap[1] < gutter + _GUTTER_SHIFT
+            }  # fmt: skip
+            return list(_by_columns(text_page, rows, split | others, gutter, characters, most - 1))
     return rows
 
 
@@ -352,9 +356,9 @@ def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool
         if not (line.y > before.y + before.size and line.right < before.left) or _RIGHT_TO_LEFT.search(line.text):
             continue
         start, stop = at, at
-        while start and rows[start - 1][0].left > line.right:
+        edge = min(row.left for row, _ in rows[at - _MIN_ROWS : at])
+        while start and rows[start - 1][0].left >= edge:
             start -= 1
-        edge = min(row.left for row, _ in rows[start:at])
         while stop < len(rows) and rows[stop][0].right < edge:
             stop += 1
         overlap = min(rows[start][0].y, line.y) - max(before.y, rows[stop - 1][0].y)
@@ -363,14 +367,16 @@ def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool
     return rows
 
 
-def _wide_gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
+def _gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
+    """The spaces of a line that are wider than a word space."""
+    places = (line.start + match.start() for match in re.finditer(" ", characters[line.start : line.stop]))
+    gaps = ((_right(text_page, place - 1), _origin(text_page, place + 1)[0], place) for place in places)
+    return [gap for gap in gaps if gap[1] - gap[0] >= _LEAST_GAP * line.size]
+
+
+def _gaps_between_words(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
     """The spaces of a line that are far wider than a word space and have words on both sides."""
-    found: list[_Gap] = []
-    for index in (match.start() for match in re.finditer(" ", characters[line.start : line.stop])):
-        place = line.start + index
-        left, stop = _right(text_page, place - 1), _origin(text_page, place + 1)[0]
-        if stop - left >= _GUTTER * line.size:
-            found.append((left, stop, place))
+    found = [gap for gap in _gaps(text_page, line, characters) if gap[1] - gap[0] >= _GUTTER * line.size]
     borders = [line.start, *(place for _, _, place in found), line.stop]
     has_words = [_has_words(characters[start:stop]) for start, stop in pairwise(borders)]
     return [gap for gap, both in zip(found, pairwise(has_words), strict=True) if all(both)]

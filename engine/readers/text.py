@@ -173,7 +173,7 @@ _DOCKET = re.compile(
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(
-    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus)[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
+    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|on )[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
     r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
     re.IGNORECASE | re.MULTILINE,
 )
