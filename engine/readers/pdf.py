@@ -43,7 +43,7 @@ _STAMP = re.compile(
     r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
 )
 _BETWEEN_WORDS = re.compile(  # hyphens of pdfium, private signs, letters from right to left, which are set in order
-    "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)"
+    "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)|(?<=\\d)(?=[^\\W\\d_])"
 )
 _DOUBLED = re.compile("([\U00010000-\U0010ffff])\\1")  # by a font that maps a sign to itself twice
 _NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)

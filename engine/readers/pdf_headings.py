@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
+from engine.text.centred import is_part_of_opinion, names_court
 from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
@@ -135,6 +136,8 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
         for group in groups
         if group is not title and not (group.start < _TOP_LINES and _FILED.match(_text(lines, group)))
     ]
+    if any(is_part_of_opinion(_text(lines, group)) for group in groups):
+        groups = [group for group in groups if not names_court(_text(lines, group))]
     levels = _levels(lines, groups)
     headings = [HeadingLines(group.start, group.stop, level) for group, level in zip(groups, levels, strict=True)]
     return (without_note_marks(_text(lines, title)) if title else ""), headings
@@ -184,10 +187,17 @@ def _centred(lines: Sequence[Line], size: float, pitch: float) -> dict[int, int]
             number += 1
             continue
         group, after = lines[number:stop], lines[stop]
-        if _is_over_text(group, after, width) and _is_apart(lines, number, pitch):
-            text = " ".join(line.text for line in group)
+        text = " ".join(line.text for line in group)
+        is_bare = _BARE.fullmatch(text) is not None
+        if not _is_apart(lines, number, pitch):
+            pass
+        elif is_part_of_opinion(text) and len(group) == 1:
+            found[number] = stop
+        elif is_bare and _BARE.fullmatch(after.text) and _is_centred(group, after, width):
+            bare[number] = stop  # "I" over "A"
+        elif _is_over_text(group, after, width):
             is_far = group[-1].y - after.y > 1.2 * pitch
-            if _BARE.fullmatch(text):
+            if is_bare:
                 bare[number] = stop
             elif _is_in_capitals(text) or (
                 is_far and number and _is_capitalised(text) and (seen_text or _OPENING_HEADING.match(text))
@@ -209,15 +219,18 @@ def _is_short(lines: Sequence[Line], first: int, place: int, width: float, size:
 
 
 def _is_over_text(group: Sequence[Line], after: Line, width: float) -> bool:
-    middle, of_text = (group[0].left + group[0].right) / 2, (after.left + after.right) / 2
     return (
-        after.page == group[-1].page
-        and after.right - after.left > _NARROW * width
+        after.right - after.left > _NARROW * width
         and not after.text.isupper()
         and all(line.left > after.left + 0.1 * width for line in group)
-        and abs(middle - of_text) < _SAME_MIDDLE * width
+        and _is_centred(group, after, width)
         and group[-1].text[-1] not in ",;"
     )
+
+
+def _is_centred(group: Sequence[Line], after: Line, width: float) -> bool:
+    shift = group[0].left + group[0].right - after.left - after.right
+    return after.page == group[-1].page and abs(shift) < 2 * _SAME_MIDDLE * width
 
 
 def _is_apart(lines: Sequence[Line], number: int, pitch: float) -> bool:
@@ -390,7 +403,9 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
         elif numbered is not None and numbered.kind is not Kind.NAMED:
             levels.append(numbered.level)
         else:
-            levels.append(of_style[style].most_common(1)[0][0] if style in of_style else ranks[style])
+            text = _text(lines, group)
+            is_letter = _BARE.fullmatch(text) is not None and not set(text) <= set("IVX.")
+            levels.append(is_letter + (of_style[style].most_common(1)[0][0] if style in of_style else ranks[style]))
     return levels
 
 

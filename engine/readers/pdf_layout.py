@@ -12,6 +12,7 @@ from statistics import median
 from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
+from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import is_unspaced
 
 _HYPHENS = "-\u00ad\u2010"
@@ -156,6 +157,7 @@ _PAGE_NUMBER_LINE = re.compile(
     r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
     r"(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$"
 )
+_OF_PAGE = re.compile(r"^\d{1,4}\s+(?=\D)|(?<=[^\d\s])\s+\d{1,4}$")  # beside the words of a running head
 _PAGE_OF = re.compile(r"\b[Pp](?:age|AGE|\.)\s?(\d{1,4})\b")
 _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
@@ -169,7 +171,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
 
     A line at the edge of a page is left out if its words and numbers repeat on many pages,
     or at the same height on pages nearby, and it stands apart from the body or in another
-    type; or if it starts or ends with a number that counts with the pages; or if it is one
+    type, but the name of a part of an opinion stays where it is new; or if it starts or ends with a number that counts with the pages; or if it is one
     of the outermost lines and is nothing but a page number. A line in large type is a
     title and stays, unless it repeats on many pages.
     """
@@ -184,6 +186,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     alone = _counting_alone(pages)
     of_two = _on_both(pages, size) if len(pages) == 2 else frozenset()
     kept: list[Line] = []
+    part = ""
     for page in pages:
         edge = _edges(page, _MAX_EDGE_LINES) or page
         outermost = {id(line) for line in _edges(page, _EDGE_LINES)}
@@ -197,6 +200,10 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
         dropped |= {id(line) for line in _outer(page) if line.size <= largest and alone & _page_numbers(line)}
+        name = next((line for line in _edges(page, _EDGE_LINES + 1, 2) if is_part_of_opinion(line.text)), None)
+        if name is not None:
+            dropped = dropped - {id(name)} if name.text != part else dropped | {id(name)} if dropped else dropped
+            part = name.text
         kept.extend(line for line in page if id(line) not in dropped)
     return kept
 
@@ -221,16 +228,16 @@ def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[_EdgePla
     return frozenset(first & second)
 
 
-def _edges(page: Sequence[Line], n_lines: int) -> list[Line]:
+def _edges(page: Sequence[Line], n_lines: int, per_edge_line: int = _MIN_HEADED_LINES) -> list[Line]:
     """The lines at the edges of a page, by height: pdfium can list a footer first."""
     by_place = sorted(page, key=lambda line: -line.y)
-    n_lines = min(n_lines, len(page) // _MIN_HEADED_LINES)
+    n_lines = min(n_lines, len(page) // per_edge_line)
     return by_place[:n_lines] + by_place[len(page) - n_lines :]
 
 
 def _mask(line: Line) -> tuple[str, float]:
     """A key for equal lines; the size separates a title from a running head of its words."""
-    return line.text.casefold(), line.size
+    return _OF_PAGE.sub("", line.text.casefold()), line.size
 
 
 def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:
@@ -272,7 +279,7 @@ def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
 
 def _page_numbers(line: Line) -> set[_PageNumber]:
     """The first and the last word of a line, read as the number of its page."""
-    if len(line.text) > _MAX_CHARS:
+    if len(line.text) > _MAX_CHARS or line.is_note:
         return set()
     words = line.text.split()
     words = [words[0], words[-1], *re.findall(r"\d+", f"{words[0]} {words[-1]}"), *_PAGE_OF.findall(line.text)]

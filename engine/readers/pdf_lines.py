@@ -183,6 +183,7 @@ _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
 _NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
 _DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
 _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
+_GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
 _MAX_COLUMNS = 6
@@ -218,6 +219,7 @@ class Line:
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
     trailing: TrailingNumber | None = None
+    is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes under the text do
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
     cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, on a first page
@@ -425,13 +427,14 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    shown = _with_raised_marks(text_page, text, start, with_letters=page == 0)
+    shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
     size = round(sizes[len(sizes) // 2], 1)
+    is_note = shown[0].isdigit() and _size(text_page, first) < _RAISED_SIZE * size
     return Line(
-        text=expanded(shown.strip()),
+        text=_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown,
         page=page,
         left=left,
         right=_right(text_page, last),
@@ -440,6 +443,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         is_bold=all(_is_bold(text_page, index) for index in samples),
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
         trailing=_trailing(text_page, text, start, size),
+        is_note=is_note,
         start=first,
         stop=last + 1,
         cells=_cells(text_page, text, start, size) if page == 0 else (),
@@ -583,14 +587,17 @@ def rejoined(lines: Iterable[Line]) -> list[Line]:
         gap = line.left - before.right
         is_apart = gap >= _WORD_GAP * max(before.size, line.size) and line.text[0] not in _CLOSING
         is_apart = is_apart and not is_unspaced(before.text[-1], line.text[0])
+        is_note = before.is_note or (before.text.isdigit() and before.size < _RAISED_SIZE * line.size)
+        is_apart |= is_note and before.text.isdigit()
         is_raised = line.size < _RAISED_SIZE * before.size and line.y > before.y + _RAISED * before.size
         following = raised(before.text[-8:], line.text) if is_raised and not is_apart else line.text
         text = f"{before.text} {following}" if is_apart else before.text + following
         of_type = line if len(line.text) > longest else before
         longest = max(longest, len(line.text))
         joined[-1] = replace(
-            of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing
-        )
+            of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing,
+            is_note=is_note,
+        )  # fmt: skip
     return joined
 
 

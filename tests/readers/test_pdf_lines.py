@@ -61,7 +61,7 @@ def test_words_in_another_type_keep_their_space() -> None:
 
 
 def test_the_longest_fragment_gives_place_and_type() -> None:
-    assert rejoined([part("1", 72, 75, 704, 6), part("A footnote", 76, 140)]) == [part("1A footnote", 72, 140)]
+    assert rejoined([part("1", 72, 75, 704, 6), part("A footnote", 76, 140)]) == [part("1 A footnote", 72, 140)]
 
 
 def test_other_lines_stay_apart() -> None:
