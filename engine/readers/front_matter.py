@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from engine.errors import DocumentError
@@ -32,7 +31,10 @@ _TITLE_BLOCK = re.compile(
 )  # of pandoc
 _NOTE = re.compile(r"\^?\[\^?[^\[\]]*\]$")  # behind a name
 _LINE = re.compile(r"[A-Za-z_][\w .-]{0,100}:(?:\s|$)|[ \t#]|-\s|$")  # of fields that a parser of YAML may refuse
-_FIELD = re.compile(r"([A-Za-z_][\w .-]{0,100}?)[ \t]*:(?:[ \t]+(.*))?$")
+_BARE = re.compile(  # a value that YAML may refuse without quotes
+    r"^([ \t-]{0,40}[A-Za-z_][\w .-]{0,100}:[ \t]+)((?:[^\s\"'\[{|>#&!]|[\"'\[{](?=[^\n]*[^\"'\]}\n]$))[^\n]*)$",
+    re.MULTILINE,
+)
 _AUTHORS = ("authors", "author", "by", "creator")
 
 
@@ -89,20 +91,8 @@ def _yaml(lines: str) -> dict[str, MetadataValue] | None:
     try:
         return _flat(yaml.load(lines, Loader))
     except (yaml.YAMLError, RecursionError, ValueError):
-        rows = lines.split("\n")
-        return (
-            _flat(dict(_by_line(rows)))
-            if all(map(_LINE.match, rows)) and _FIELD.match(lines.lstrip().partition("\n")[0])
-            else None
-        )
-
-
-def _by_line(rows: list[str]) -> Iterator[tuple[str, MetadataValue]]:
-    """The fields of one line."""
-    for row in rows:
-        match = _FIELD.match(row)
-        if match is not None and match[2]:
-            yield match[1], typed_scalar(match[2].strip())
+        quoted = _BARE.sub(lambda match: match[1] + json.dumps(match[2].rstrip()), lines)
+        return _yaml(quoted) if quoted != lines and all(map(_LINE.match, lines.split("\n"))) else None
 
 
 def _flat(fields: object) -> dict[str, MetadataValue] | None:

@@ -15,11 +15,13 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
 from engine.readers.latex_commands import (
     with_acronyms,
+    with_item_numbers,
     with_shorthands,
     with_units,
     without_branches,
     without_overlays,
     without_revisions,
+    without_tabs,
 )
 from engine.readers.latex_macros import (
     Macro,
@@ -40,6 +42,7 @@ __all__ = ["included_files", "read", "read_in_folder", "read_loaded"]
 
 _LEVELS = {
     "part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6, "subparagraph": 7,
+    "addpart": 1, "addchap": 2, "addsec": 3, "minisec": 6,
 }  # fmt: skip
 _SECTION = re.compile(
     rf"\\\\|\\(?P<command>{'|'.join(_LEVELS)})\*?\s{{0,9}}(?:\[[^\]]{{0,1000}}\])?\s{{0,9}}(?=\{{)"
@@ -71,7 +74,7 @@ _AUTHOR_END = re.compile(
 _AUTHOR_MARK = re.compile(
     r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
     r"|\\(?:corref|fnref|inst|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
-    r"|\\IEEEauthorblockN(?![A-Za-z])"
+    r"|\\IEEEauthorblockN(?![A-Za-z])|\b\d{1,2}\\textsuperscript\{(?:st|nd|rd|th)\}"
 )
 
 
@@ -81,6 +84,8 @@ _USUAL = {  # commands of packages, as the author would define them
     "frametitle": Macro("\n\n#1\n\n", "m"),
     "framesubtitle": Macro("\n\n#1\n\n", "m"),
     "alignauthor": Macro(r"\and "),
+    "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
+    "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
 }
 
 
@@ -94,6 +99,9 @@ _PLAIN = {  # commands of plain TeX and AMS-TeX
     "author": Macro(r"\Author{#1}", "m", delimiters=("", r"\endauthor")),
 }
 _IS_PLAIN = re.compile(r"\\(?:bye|beginsection|endtitle|endhead|endheading|input[ \t{]{0,3}amstex)(?![A-Za-z])")
+
+
+_CENTRED = re.compile(r"\\centerline\s{0,3}\{((?:[^{}]++|\{[^{}]*+\})*+)\}")
 
 
 class _Kept:
@@ -126,12 +134,14 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
     tex, n_variants = without_branches(tex)
-    tex = with_shorthands(without_overlays(tex))
+    tex = with_shorthands(without_tabs(without_overlays(tex)))
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
     usual = _PLAIN | _USUAL if _IS_PLAIN.search(text) and r"\begin{document}" not in text else _USUAL
     macros |= {name: macro for name, macro in usual.items() if f"\\{name}" in text and name not in macros}
-    text, revisions = without_revisions(expanded(text, macros))
+    text, revisions = without_revisions(with_item_numbers(expanded(text, macros)))
     front = _front_matter(text)
+    if usual is not _USUAL and not front["title"] and (centred := _CENTRED.search(text)):
+        front["title"], text = [centred[1]], text[: centred.start()] + text[centred.end() :]
     titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]
     titled, thanks = _without_notes(titles[0], _THANKS) if titles else ("", [])
     title = one_line(latex.with_code(plain(titled)))
@@ -148,7 +158,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         blocks.add(latex.with_code(plain(thank)))
     counts = {
         **revisions,
-        reasons.VARIANTS: n_variants,
+        reasons.VARIANTS: n_variants + revisions[reasons.VARIANTS],
         reasons.ENCODED: n_encoded,
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
@@ -290,20 +300,23 @@ _ALL_CITED = re.compile(
     rf"[(\[](?:(?:e\.g\.|cf\.|see|see also|i\.e\.),?[~\s]{{0,5}})?{_CITED}(?:[\s,;~]{{0,5}}{_CITED})*[)\]]"
 )
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
-_RAISED = re.compile(r"(?<=(\w))\\textsuperscript\{(\w{1,10})\}")
+_RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|tnote)\{(\w{1,10})\}")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which the first is words
+_GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
+_DEGREES = re.compile(r"\^\s{0,3}(?:\{\s{0,3}\\circ\s{0,3}\}|\\circ(?![A-Za-z]))")
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
 _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matter were already read
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph",
-    "title", "author", "date", "maketitle", "includegraphics", "input", "include", "-",
+    "title", "author", "date", "maketitle", "includegraphics", "input", "include", "-", "today",
 )  # fmt: skip
-_WITH_TEXT = ("mbox", "textmd", "textsf", "texttt", "textup", "keywords", "citetext")  # the converter drops theirs
+_WITH_TEXT = ("mbox", "textmd", "textsf", "texttt", "textup", "citetext")  # the converter drops theirs
 _SIGNS = {
     "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textsection": "§",
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
     "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
     "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-",
+    "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
@@ -334,6 +347,8 @@ def _converter() -> LatexNodes2Text:
         + [MacroTextSpec(name, simplify_repl=_filled("%(1)s")) for name in _WITH_TEXT]
         + [
             MacroTextSpec("caption", simplify_repl="\n\n"),
+            MacroTextSpec("keywords", simplify_repl=_filled("\n\n%(1)s")),
+            MacroTextSpec("sqrt", simplify_repl=_filled("%(1)s√(%(2)s)")),
             MacroTextSpec("footnote", simplify_repl=_filled(" (%(2)s)")),
         ],
     )
@@ -371,11 +386,12 @@ def plain(latex: str) -> str:
         return ""
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
-    text = _converted(balanced(_OPTION.sub(r"\1", _GROUPS.sub("} {", latex))))
+    latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} {", latex))
+    text = _converted(balanced(_OPTION.sub(r"\1", _DEGREES.sub("°", latex))))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
     text = "\n\n".join(map(joined_lines, text.split("\n\n")))
-    return _ALONE.sub("", re.sub(r" +([.,;:)\]])", r"\1", text)).strip()
+    return _ALONE.sub("", re.sub(r" +([.,;:)\]])(?!\d)", r"\1", text)).strip()
 
 
 def _converted(latex: str) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from engine.readers.latex_macros import arguments, closing_braces
-from engine.readers.left_out import DELETED, READINGS
+from engine.readers.left_out import DELETED, READINGS, VARIANTS
+from engine.text.numbering import numeral
 
 _NUMBERS = {
     **dict.fromkeys(["SI", "qty", "qtyproduct"], "omom"),
@@ -36,7 +37,7 @@ _PREFIXES = {
 }  # fmt: skip
 _POWERS = {"squared": "^2", "cubed": "^3"}
 _POWERS_BEFORE = {"square": "^2", "cubic": "^3"}
-_EXPONENT = re.compile(r"(?<=\d)[eEdD]([+-]?\d+)\b")
+_EXPONENT = re.compile(r"(?<=[\d)])[eEdD]([+-]?\d+)\b")
 _NEW_UNIT = re.compile(r"\\DeclareSIUnit(?:\[[^\]]{0,80}\])?\s{0,9}\{?\\([A-Za-z]+)\}?\s{0,9}\{([^{}]{1,60})\}")
 _UNIT_PART = re.compile(r"\\([A-Za-z]+)(?:\{([^{}]{0,20})\})?|[^\\]+|\\.")
 _ACRONYMS = (  # commands that define one, and their arguments
@@ -44,7 +45,6 @@ _ACRONYMS = (  # commands that define one, and their arguments
     (re.compile(r"\\(?:newglossaryentry|DeclareAcronym)(?=[\s{])"), "mm"),
     (re.compile(r"\\(?:acrodef|acro|newacro)(?=[\[{])"), "mom"),
 )
-_ACRONYM_ENTRY = re.compile(r"\\acro(?=[\[{])")
 _KEY = re.compile(r"(?:^|,)\s*+(name|plural|short|long)\s*+=\s*+(?:\{([^{}]{0,300}+)\}|([^,{}]{1,300}+))")
 _GLOSSED = re.compile(
     r"\\(?P<name>[gG]ls(?:xtr(?:short|long|full)|entry(?:short|long|full|name)|symbol|name)?(?P<pl>pl)?|GLS"
@@ -72,6 +72,7 @@ _REVISIONS = {  # command: its arguments, which of them is text, and the reason 
     **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)),
     **dict.fromkeys(["replaced", "change"], ("omm", 1, DELETED)),
     **dict.fromkeys(["ruby", "kanji", "jruby"], ("omm", 1, READINGS)),
+    **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool"], ("ommm", 2, VARIANTS)),
 }
 _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
 
@@ -175,7 +176,7 @@ def with_acronyms(text: str) -> str:
             shown = f"{long} ({short})" if is_full and long else short
         return shown[:1].upper() + shown[1:] if match["name"][0].isupper() else shown
 
-    return _ACRONYM_ENTRY.sub(r"\\par\\acro", _GLOSSED.sub(write, text)) if known else text
+    return _GLOSSED.sub(write, text) if known else text
 
 
 def _acronyms(text: str) -> dict[str, tuple[str, str, str]]:
@@ -273,6 +274,54 @@ def _is_true(name: str, condition: str, defined: Container[str]) -> bool:
         first, second = int(numbers[1][:9]), int(numbers[3][:9])
         return {"<": first < second, "=": first == second, ">": first > second}[numbers[2]]
     return name not in ("ifx", "iffalse")
+
+
+_LIST = re.compile(
+    r"\\begin\{(?P<kind>\w{0,20}(?:enum|enumerate|itemize|description|list))\*?\}(?:\[(?P<options>[^\]\n]{0,200})\])?"
+    r"|\\(?P<end>end)\{\w{0,20}(?:enum|enumerate|itemize|description|list)\*?\}|\\item(?![A-Za-z])(?!\s{0,9}\[)"
+)
+_LABELS = ("1.", "(a)", "i.", "A.")  # of the four levels of lists
+_LABEL = re.compile(
+    r"([^\s\\=,{}]{0,5})(?:\\(arabic|alph|Alph|roman|Roman)\*?|(?<![\w=])([1aAiI])(?![\w=]))([^\s,\\{}\w]{0,3})"
+)
+_FIRST = {"arabic": "1", "alph": "a", "Alph": "A", "roman": "i", "Roman": "I"}
+_START = re.compile(r"start=(\d{1,4})")
+
+
+def with_item_numbers(text: str) -> str:
+    """Write the numbers of the items of numbered lists into their brackets."""
+    forms: list[str] = []  # of each open list; "" without numbers
+    numbers: list[int] = []
+
+    def write(match: re.Match[str]) -> str:
+        if match["kind"]:
+            options = match["options"] or ""
+            label = _LABEL.search(options) or _LABEL.search(_LABELS[min(3, sum(map(bool, forms)))])
+            first = re.search(_START, options)
+            is_numbered = label is not None and "enum" in match["kind"]
+            forms.append(f"{label[1]}{{}}{label[4]}\0{_FIRST.get(label[2], label[3])}" if is_numbered and label else "")
+            numbers.append(int(first[1]) if first else 1)
+        elif match["end"]:
+            del forms[-1:], numbers[-1:]
+        elif forms and forms[-1]:
+            numbers[-1] += 1
+            form, _, sign = forms[-1].partition("\0")
+            return rf"\item[{form.format(numeral(numbers[-1] - 1, sign))}]"
+        return match.group()
+
+    return _LIST.sub(write, text) if "enum" in text else text
+
+
+_TABS = re.compile(
+    r"(\\halign[^{}]{0,40}\{)(?:[^{}]|\{[^{}]{0,80}\}){0,300}?\\cr(?![A-Za-z])|\\settabs\s?\d+\s?\\columns"
+)
+_ROW = re.compile(r"\\\+([^\n]{0,2000}?)\\cr(?![A-Za-z])")
+
+
+def without_tabs(text: str) -> str:
+    """Leave out the templates of the columns of a table in plain TeX."""
+    is_tabbed = r"\halign" in text or r"\settabs" in text
+    return _ROW.sub(r"\n\n\1\n\n", _TABS.sub(r"\1", text)) if is_tabbed else text
 
 
 _GERMAN = re.compile(r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}german[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})")

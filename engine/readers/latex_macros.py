@@ -189,7 +189,17 @@ _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 # Command -> its arguments, in the letters of `latex_nesting.arguments`.
 _DEFINITIONS = {
     **dict.fromkeys(
-        ["newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd", "renewrobustcmd"],
+        [
+            "newcommand",
+            "renewcommand",
+            "providecommand",
+            "DeclareRobustCommand",
+            "newrobustcmd",
+            "renewrobustcmd",
+            "newcommandx",
+            "renewcommandx",
+            "providecommandx",
+        ],
         "*moom",
     ),
     **dict.fromkeys(["DeclareMathOperator"], "*mm"),
@@ -252,8 +262,8 @@ _SETTINGS = {
     **dict.fromkeys(["put", "rput"], "(("),
     **dict.fromkeys(["caption"], "*o"),
     **dict.fromkeys(["list"], "mm"),
-    **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout"], "om"),
-    **dict.fromkeys(["multirow"], "omomo"),
+    **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout", "mintinline"], "om"),
+    **dict.fromkeys(["multirow"], "omolo"),
     **dict.fromkeys(["cmidrule"], "o(m"),
     **dict.fromkeys(["rule"], "omm"),
     **dict.fromkeys(["footnotemark", "footnotetext", "linebreak", "pagebreak"], "o"),
@@ -443,7 +453,12 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
     macro = Macro(body)
     if signature == "*moom" and parts[2]:
         n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
-        macro = _with_default(body, n_arguments, parts[3], _is_optional(text, found[3]))
+        of_places = dict(re.findall(r"(?:^|,)\s*(\d)=([^,]*)", parts[3]))  # of the package xargs
+        if of_places:
+            letters = "".join("o" if str(place) in of_places else "m" for place in range(1, n_arguments + 1))
+            macro = Macro(body, letters, tuple(of_places[place] for place in sorted(of_places)))
+        else:
+            macro = _with_default(body, n_arguments, parts[3], _is_optional(text, found[3]))
     elif signature == "lpm" and parts[1]:
         delimiters = tuple(part.strip() for part in re.split(r"#\d", parts[1]))
         macro = Macro(body, "m" * (len(delimiters) - 1), delimiters=delimiters if any(delimiters) else ())

@@ -11,6 +11,7 @@ import posixpath
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -30,7 +31,7 @@ _MARKS = str.maketrans({CODE_MARK: "\ufffd", _END_MARK: "\ufffd"})
 _LEXEME = re.compile(
     r"(?P<code>\\begin\{(?P<name>(?:verbatim|Verbatim|lstlisting|minted|alltt)\*?)\})"
     r"|(?P<hidden>\\iffalse(?![A-Za-z])|\\begin\{comment\})"
-    r"|\\(?:verb\*?|lstinline)(?P<quote>[^A-Za-z\s*{\[])(?P<verb>[^\n]{0,300}?)(?P=quote)"
+    r"|\\(?:verb\*?|lstinline|mintinline\{[\w+-]{1,30}\})(?P<quote>[^A-Za-z\s*{\[])(?P<verb>[^\n]{0,300}?)(?P=quote)"
     r"|\\(?P<link>url|path|nolinkurl|href)[ \t]*\{(?P<address>[^{}\n]{0,2000})\}"
     r"|\\."
     r"|(?P<comment>%[^\n]*(?:\n[ \t]*(?=\S))?)",
@@ -40,17 +41,26 @@ _HIDDEN_ENDS = {
     r"\iffalse": re.compile(r"\\(?:fi|else)(?![A-Za-z])"),
     r"\begin{comment}": re.compile(r"\\end\{comment\}"),
 }
-_CODE_OPTIONS = re.compile(r"[ \t]*(?:\[[^\]\n]{0,500}\])?(?:\{[A-Za-z0-9+#-]{1,30}\}(?=[ \t]*\n))?")
+_OPTIONS = r"\[(?:[^\[\]{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\}|\[[^\[\]]*+\])*+\]"
+_CODE_OPTIONS = re.compile(rf"[ \t]*+(?:{_OPTIONS})?(?:\{{[A-Za-z0-9+#-]{{1,30}}\}}(?=[ \t]*\n))?")
 _INCLUDE = re.compile(
-    r"\\(?:input|include|subfile|subfileinclude)[ \t]*+\{(?P<name>[^{}\n]{1,300}+)\}"
+    r"\\(?:input|include|subfile|subfileinclude|InputIfFileExists)[ \t]*+\{(?P<name>[^{}\n]{1,300}+)\}"
     r"|\\input[ \t]++(?P<plain>[^\s{}\\%]{1,300})"
     r"|\\(?:sub)?import\*?[ \t]*+\{(?P<folder>[^{}\n]{0,300}+)\}[ \t]*+\{(?P<file>[^{}\n]{1,300}+)\}"
+    rf"|\\(?:lstinputlisting|inputminted|verbatiminput|VerbatimInput)\*?(?P<options>{_OPTIONS})?(?:\{{[\w+-]{{1,30}}\}}(?=\{{))?"
+    r"\{(?P<code>[^{}\n]{1,300}+)\}"
+    r"|\\(?:usepackage|RequirePackage)[ \t]*+(?:\[[^\]]{0,300}+\][ \t]*+)?\{(?P<styles>[^{}]{1,300}+)\}"
+)
+_SIMPLE_MACRO = re.compile(  # of a style; the others are programs
+    r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand|def)\*?\s{0,3}\{?\\[A-Za-z]{1,40}\}?\s{0,3}"
+    r"(?:\[\d\]\s{0,3})?(?:\[[^\[\]{}]{0,200}\]\s{0,3})?(?:#\d){0,9}"
+    r"\{(?:[^{}@]++|\{(?:[^{}@]++|\{[^{}@]*+\})*+\})*+\}"
 )
 _MAY_INCLUDE = re.compile(rb"\\(?:input|include|subfile|subfileinclude|import|subimport)(?![A-Za-z])")
 _INPUT_PATH = re.compile(r"\\input@path[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
 _GRAPHICS = re.compile(rb"\\includegraphics\*?[ \t]*+(?:\[[^\]]{0,500}+\][ \t]*+)?\{([^{}\n]{1,300}+)\}")
 _GRAPHICS_PATH = re.compile(rb"\\graphicspath[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
-_CAPTION = re.compile(r"(?:^|[\[,])[ \t]*+caption[ \t]*+=[ \t]*+(?:\{([^{}]{0,500}+)\}|([^,\]{}]{1,300}+))")
+_CAPTION = re.compile(r"(?:^|[\[,])\s*+caption\s*+=\s*+(?:\{((?:[^{}]++|\{[^{}]*+\})*+)\}|([^,\]{}]{1,300}+))")
 _DOCUMENT = re.compile(rb"\\document(?:class|style)(?![A-Za-z])|\\begin\{document\}")
 _FIGURE_SUFFIXES = ("", ".pdf", ".html", ".xml", ".txt")
 _END_INPUT = re.compile(r"\\endinput(?![A-Za-z])")
@@ -194,8 +204,7 @@ class _Joined:
                 else:
                     options = _CODE_OPTIONS.match(text, start, stop)
                     code = text[options.end() if options else start : stop].strip("\n").rstrip()
-                    caption = _CAPTION.search(options.group()) if options else None
-                    yield f"\n\n{(caption[1] or caption[2]) if caption else ''}\n\n{self._put_aside(code)}\n\n"
+                    yield self._listing(options.group() if options else "", code)
                     start = stop + len(end)
             elif match["hidden"]:
                 hidden = match["hidden"]
@@ -216,9 +225,24 @@ class _Joined:
         self.code.append(code)
         return f"{CODE_MARK}{len(self.code) - 1}{_END_MARK}"
 
+    def _listing(self, options: str, code: str) -> str:
+        caption = _CAPTION.search(options)
+        return f"\n\n{(caption[1] or caption[2]) if caption else ''}\n\n{self._put_aside(code)}\n\n"
+
+    def _macros_of(self, style: str) -> Iterator[str]:
+        """The definitions of a style beside the document; those of a layout are for its title page."""
+        path = self._find(style, ".sty")
+        with suppress(OSError, EOFError, zlib.error, DocumentError):
+            text = decode(self._folder.read(path)) if self._folder and path else ""
+            yield from _SIMPLE_MACRO.findall("" if r"\maketitle" in text else text)
+
     def _included(self, match: re.Match[str]) -> str:
         """The text that replaces an include command."""
-        name = (match["name"] or match["plain"] or f"{match['folder']}/{match['file']}").strip(' \t"')
+        if match["styles"]:
+            macros = [macro for style in match["styles"].split(",") for macro in self._macros_of(style.strip())]
+            return "\n".join([match.group(), *macros])
+        name = match["name"] or match["plain"] or match["code"] or f"{match['folder']}/{match['file']}"
+        name = name.strip(' \t"')
         self._n_includes += 1
         path = self._find(name) if self._n_includes <= MAX_INCLUDES else None
         if path is None or path in self._open or len(self._open) > MAX_INCLUDE_DEPTH:
@@ -226,15 +250,15 @@ class _Joined:
             return ""
         self._open.append(path)
         try:
-            text = self._text_of_file(path)
+            text = self._text_of_file(path, is_code=match["code"] is not None)
         finally:
             self._open.pop()
         if text is None:
             self.missing.append(name)
             return ""
-        return f"{_body_of(text)}\n"
+        return self._listing(match["options"] or "", text) if match["code"] else f"{_body_of(text)}\n"
 
-    def _text_of_file(self, path: Path) -> str | None:
+    def _text_of_file(self, path: Path, *, is_code: bool) -> str | None:
         """The text of an included file; None where it cannot be read."""
         assert self._folder is not None
         try:
@@ -243,13 +267,13 @@ class _Joined:
         except (OSError, EOFError, zlib.error, DocumentError):
             return None
         self.files.append(path)
-        return self.text_of(text, len(data))
+        return text if is_code else self.text_of(text, len(data))
 
-    def _find(self, name: str) -> Path | None:
+    def _find(self, name: str, suffix: str = ".tex") -> Path | None:
         """The file of that name: below the main file's folder, regular and not hidden."""
         if self._folder is None or "\x00" in name or "\\" in name:
             return None
-        names = [name, f"{name}.tex"] if name.endswith(".tex") else [f"{name}.tex", name]
+        names = [name, f"{name}{suffix}"] if name.endswith(suffix) else [f"{name}{suffix}", name]
         root, here = self._folder.root, self._open[-1].parent
         for folder in dict.fromkeys((root, here, *(root / path for path in self._paths))):
             for candidate in [*names, *(f"{one}.gz" for one in names)]:

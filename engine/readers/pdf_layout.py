@@ -171,9 +171,10 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
 
     A line at the edge of a page is left out if its words and numbers repeat on many pages,
     or at the same height on pages nearby, and it stands apart from the body or in another
-    type, but the name of a part of an opinion stays where it is new; or if it starts or ends with a number that counts with the pages; or if it is one
+    type; or if it starts or ends with a number that counts with the pages; or if it is one
     of the outermost lines and is nothing but a page number. A line in large type is a
-    title and stays, unless it repeats on many pages.
+    title and stays, unless it repeats on many pages. The name of a part of an opinion
+    stays where it is new.
     """
     size = body_size(lines)
     largest = _LARGEST * size
@@ -193,7 +194,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         dropped = {
             id(line)
             for line in edge
-            if (_mask(line) in on_many and _is_apart(line, page, size))
+            if (not line.is_note and _mask(line) in on_many and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
             or (_place(line) in of_two)
             or (line.size <= largest and counting & _page_numbers(line))
@@ -237,7 +238,9 @@ def _edges(page: Sequence[Line], n_lines: int, per_edge_line: int = _MIN_HEADED_
 
 def _mask(line: Line) -> tuple[str, float]:
     """A key for equal lines; the size separates a title from a running head of its words."""
-    return _OF_PAGE.sub("", line.text.casefold()), line.size
+    words = _OF_PAGE.sub("", line.text)
+    is_head = 2 * sum(map(str.isupper, words.split())) > len(words.split())  # notes have other words beside a number
+    return (words if is_head else line.text).casefold(), line.size
 
 
 def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:

@@ -219,7 +219,7 @@ class Line:
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
     trailing: TrailingNumber | None = None
-    is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes under the text do
+    is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes do
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
     cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, on a first page

@@ -219,6 +219,8 @@ class _Conversion:
             if isinstance(node, _DROPPED) or _is_struck(node):
                 continue
             if isinstance(node, _LEAVES):
+                if isinstance(node, nodes.classifier) and len(parent):
+                    parent = parent[-1]  # the term before it
                 etree.SubElement(parent, "inline").text = NOT_XML.sub("\ufffd", self._words(node))
                 continue
             element = etree.SubElement(parent, _tag(node))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst.directives.tables import CSVTable
 from docutils.parsers.rst.states import Inliner
 from docutils.utils import unescape
 
@@ -83,13 +84,24 @@ def lenient_directives() -> Iterator[None]:
             if known is not None:
                 return known, []
             found, messages = original(name, language, document)
-            return found or _Unknown, messages
+            return _lenient(found) if isinstance(found, type) else _Unknown, messages
 
         directives.directive = lookup
         try:
             yield
         finally:
             directives.directive = original
+
+
+class _AnyOption(dict[str, Any]):
+    """The options of a directive; one that docutils does not know has any value."""
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401
+        return directives.unchanged
+
+
+def _lenient(directive: Any) -> Any:  # noqa: ANN401
+    return type(directive.__name__, (directive,), {"option_spec": _AnyOption(directive.option_spec or {})})
 
 
 def _local(name: str) -> str:
@@ -160,6 +172,19 @@ class _Literal(_Body):
         return [*found, nodes.literal_block(code, code)] if code else found
 
 
+class _Csv(CSVTable):  # type: ignore[misc]
+    """A table whose rows may be in another file, which is counted."""
+
+    option_spec = _AnyOption(CSVTable.option_spec)
+
+    def run(self) -> list[Any]:
+        """The nodes that take the place of the directive."""
+        if self.options.keys().isdisjoint(("file", "url")):
+            rows: list[Any] = super().run()
+            return rows
+        return [*(nodes.paragraph(title, title) for title in self.arguments), nodes.raw(format=OTHER_FILE)]
+
+
 class _Toctree(_Body):
     """A list of other files. Titles that are written out are kept, file names are not."""
 
@@ -186,10 +211,11 @@ def _captions(options: list[str]) -> list[Any]:
     return [nodes.paragraph(match.group(1), match.group(1)) for match in matches if match]
 
 
-_KNOWN: dict[str, type[_Body]] = {
+_KNOWN: dict[str, type[Directive]] = {
     **dict.fromkeys(_LITERAL, _Literal),
     **dict.fromkeys(_WITHOUT_TEXT, _WithoutText),
     "raw": _Raw,
+    "csv-table": _Csv,
     **dict.fromkeys(["include", "literalinclude"], _File),
     "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument
     "toctree": _Toctree,

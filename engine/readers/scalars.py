@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _BORDER = re.compile(r"\s*(?:;|\n|\s(?:and|und|et|y|&)\s)\s*|\s*,\s*(?:and|&)\s+")
+_MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>")
 _COMMA = re.compile(r"\s*,\s*")
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
 _ORGANISATION = re.compile(
@@ -32,7 +33,7 @@ def typed_scalar(raw: str) -> str | int | float | bool:
 
 def split_names(text: str) -> list[str]:
     """The names in a line; "Vane, Ann" is one name, and so is an organisation with "and" in its name."""
-    text = " ".join(text.split(" ")).strip(" ,;")
+    text = " ".join(_MAIL.sub("", text).split(" ")).strip(" ,;")
     if ";" in text or "\n" in text:
         return _distinct(re.split(r"\s*[;\n]\s*", text))
     parts = [part for border in _BORDER.split(text) for part in _commas(border)]

@@ -9,7 +9,7 @@ from engine.readers import left_out as reasons
 from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode
 from engine.readers.running_text import running_text
-from engine.readers.scalars import typed_scalar
+from engine.readers.scalars import split_names, typed_scalar
 from engine.text.cleaning import without_encoded
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import find_headings
@@ -41,6 +41,7 @@ _NOT_A_NAME = re.compile(
 _ABBREVIATED = re.compile(
     r"(?:\b(?:Inc|Co|Corp|Ltd|Cos|Bros|Jr|Sr|Assn|Assoc|Dept|Comm|Comr)|\b\w|\W\w)\.$", re.IGNORECASE
 )
+_AUTHORS = ("author", "authors")
 _HEAD_CHARS = 4_000  # of a text that can be the first page
 _MAX_PARTY_CHARS, _MAX_LINE_CHARS = 100, 200
 
@@ -67,8 +68,10 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
     text = running.text
     fields = header_fields(text)
     metadata: dict[str, MetadataValue] = {
-        name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject")
+        name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject", *_AUTHORS)
     }
+    if names := [name for field in _AUTHORS for name in split_names(fields.get(field, ""))]:
+        metadata["authors"] = [*names]
     case = case_name(text)
     title = fields.get("title") or fields.get("subject") or case or _title(text)
     if case:
@@ -173,7 +176,8 @@ _DOCKET = re.compile(
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(
-    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|on )[A-Z][^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
+    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|on )[A-Z][^\n\d.,;]{0,60}\bcourt"
+    r"\b[^\n\d.;]{0,60}"
     r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
     re.IGNORECASE | re.MULTILINE,
 )

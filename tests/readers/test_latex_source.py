@@ -50,6 +50,19 @@ def test_macros_of_an_included_preamble_are_expanded(tmp_path: Path) -> None:
     assert (document.title, document.text) == ("LongMatch report", "LongMatch report\n\nWe built LongMatch.")
 
 
+def test_macros_of_a_style_beside_the_document_are_expanded(tmp_path: Path) -> None:
+    main = folder_of(
+        tmp_path, main=r"\usepackage[x]{own, none,layout} The \sys{} and \lock{oak}. \lstinputlisting{none.c}"
+    )
+    (tmp_path / "own.sty").write_text(
+        r"\ProvidesPackage{own}\newcommand{\sys}{LongMatch}\def\lock#1{lock of {#1}}\relax"
+    )
+    (tmp_path / "layout.sty").write_text(r"\renewcommand{\sys}{No}\renewcommand{\maketitle}{}")
+    document = read_document(main)
+    assert document.text == "The LongMatch and lock of oak."
+    assert document.metadata["missing_files"] == ["none.c"]
+
+
 def test_a_subfile_gives_its_body_alone(tmp_path: Path) -> None:
     main = folder_of(
         tmp_path,

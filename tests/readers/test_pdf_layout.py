@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.readers.pdf_layout import (
@@ -253,3 +255,19 @@ def test_headings_and_items_stay() -> None:
 def test_years_at_the_ends_of_lines_stay() -> None:
     lines = [row(f"in the year {year}", 700 - 12 * n, right=400) for n, year in enumerate(range(1990, 2000))]
     assert without_line_numbers(lines) == lines
+
+
+def test_parts_of_opinions_and_notes_at_the_edges_are_no_running_heads() -> None:
+    parts = ["Syllabus", "Syllabus", "Opinion of the Court", "Opinion of the Court"]
+    pages = [
+        [
+            line(f"{page + 1} OAK v. ELM" if page % 2 else f"Cite as: 1 U. S. 2 {page + 1}", 740, page=page, size=9),
+            line(part, 720, page=page),
+            *(line("The keeper of the lock has no right to", 690 - 12 * row, page=page) for row in range(9)),
+            replace(line(f"{page + 1} See Vane.", 80, page=page, size=8), is_note=True),
+        ]
+        for page, part in enumerate(parts)
+    ]
+    shown = [one.text for one in without_running_heads([one for page in pages for one in page])]
+    shown = [text for text in shown if not text.startswith("The")]
+    assert shown == ["Syllabus", "1 See Vane.", "2 See Vane.", "Opinion of the Court", "3 See Vane.", "4 See Vane."]

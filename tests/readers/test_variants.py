@@ -197,6 +197,7 @@ def test_patents_one_after_the_other(between: str) -> None:
     ("source", "title", "text"),
     [
         ('{\n  "title": "Locks"\n}\n\nText.', "Locks", "Text."),
+        ("---\ntitle: Locks\nsubtitle: A: b\nauthor: Ann Vane <a@b.c>\ntags:\n- a\n---\nText.", "Locks", "Text."),
         (';;;\n{"title": "Locks"}\n;;;\nText.', "Locks", "Text."),
         ('---json\n{"title": "Locks"}\n---\nText.', "Locks", "Text."),
         ('---toml\ntitle = "Locks"\n---\nText.', "Locks", "Text."),
@@ -227,6 +228,16 @@ def test_markdown_of_other_programs(source: str, title: str, text: str) -> None:
         (".. role:: del\n\nThe :del:`ten` toll :strike:`old` is due.", "The toll is due.", {"deleted_words": 2}),
         ("1. Oak\n2. Elm\n\na) Ash\nb) Fir\n", "1. Oak 2. Elm a) Ash b) Fir", {}),
         ("Text.\n\n.. a remark\n\n.. include:: b.rst\n", "Text.", {"comment_words": 2, "missing_files": 1}),
+        (
+            ".. math:: a\n   :label: e\n\n.. note::\n   :class: x\n\n   Oak\n\nElm : Ash\n  Fir\n",
+            "a Oak Elm : Ash Fir",
+            {},
+        ),
+        (
+            ".. csv-table:: Oak\n   :file: a.csv\n\n.. csv-table:: Elm\n\n   a, b\n",
+            "Oak Elm a | b",
+            {"missing_files": 1},
+        ),
         ("The judg-\nment of the reser-\nvoir.", "The judgment of the reservoir.", {}),
     ],
 )
