@@ -333,7 +333,7 @@ def pair_task(
             at = {doc_id: number for number, doc_id in enumerate(texts)}
             pairs = [LabelledPair(at[pair.first], at[pair.second], pair.is_match) for pair in train]
             sized = replace(learned, batch_pairs=n_pairs, max_sentences=chunks, group_tokens=GROUP_TOKENS)
-            return TextPairs(encoder, list(texts.values()), pairs, sized, seed=seed)
+            return TextPairs(encoder, [encoder.segment(text) for text in texts.values()], pairs, sized, seed=seed)
 
 
 def labels_alone(learned: Objectives) -> bool:
@@ -389,8 +389,8 @@ class LabelledMismatches:
             if not pair.is_match:
                 self._found.setdefault(pair.first, []).append(pair.second)
 
-    def negatives(self, query_id: str) -> Sequence[str]:
-        """As `Miner.negatives`, in the order of train."""
+    def __call__(self, query_id: str) -> Sequence[str]:
+        """In the order of train."""
         return self._found.get(query_id, [])
 
 

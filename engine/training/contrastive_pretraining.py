@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import TOKEN_BUDGET, MeanEncoder
 from engine.encoders.trainable import Embedded, TrainableEncoder
-from engine.errors import DocumentError, TrainingError
+from engine.errors import TrainingError
 from engine.training.losses import contrastive_tension, info_nce
-from engine.training.masked_words import MaskedWordLoss
+from engine.training.masked_words import MaskedWordLoss, backbone_of
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
-from engine.training.task import Backward, GradientCache, epoch_slice, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 from engine.training.views import ViewBatch, ViewPairs
 
 _INITIAL_STD = 0.02
@@ -71,7 +71,7 @@ class ContrastivePretraining:
             self._projection = ProjectionHead(encoder.width, generator).to(device)
             self.module["projection"] = self._projection
         if settings.mlm_weight:
-            self._backbone = _backbone_of(encoder)
+            self._backbone = backbone_of(encoder, "; set mlm_weight to 0")
             self._words = MaskedWordLoss(self._backbone, seed=settings.seed)
             self.module["words"] = self._words
 
@@ -86,13 +86,8 @@ class ContrastivePretraining:
     def backward(self, batch: ViewBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the parts are "contrastive" and, if `mlm_weight` is above 0, "mlm"."""
         documents = [*batch.queries, *batch.targets]
-        if self.settings.group_tokens is None:
-            loss = self._loss(self.encoder.embed(documents))
-            backward(loss)
-        else:
-            cache = GradientCache(self.encoder, group_tokens=self.settings.group_tokens)
-            loss = cache.backward(documents, self._loss, backward)
-        parts = {"contrastive": loss.item(), "loss": loss.item()}
+        loss = backward_in_groups(self.encoder, documents, self._loss, backward, self.settings.group_tokens)
+        parts = {"contrastive": loss, "loss": loss}
         if self._words is not None and self._backbone is not None:
             parts["mlm"] = self._words.backward(
                 self._backbone,
@@ -137,15 +132,6 @@ class ProjectionHead(nn.Module):
         """(B, D) unit rows to (B, D) unit rows."""
         states = vectors * vectors.shape[-1] ** 0.5
         return nn.functional.normalize(self.dense(states).tanh(), dim=-1)
-
-
-def _backbone_of(encoder: TrainableEncoder) -> Backbone:
-    backbone = getattr(encoder, "backbone", None)
-    if not isinstance(backbone, Backbone):
-        raise TrainingError(
-            f"an encoder of kind {encoder.kind!r} has no backbone that guesses words; set mlm_weight to 0"
-        )
-    return backbone
 
 
 class MomentumModule(nn.Module):
@@ -308,22 +294,16 @@ class ContrastiveTension:
         """See `Task.batch`."""
         pairs = self.pairs
         rng = step_generator(pairs.seed, step)
-        n_texts = pairs.batch_size // (self.negatives + 1)
-        one, other, labels = [], [], []
-        for position in epoch_slice(len(pairs.documents), n_texts, step, pairs.seed):
+
+        def read(position: int) -> list[SegmentedDocument]:
             drawn = rng.choice(len(pairs.documents) - 1, self.negatives, replace=False)
             # Positions from `position` on move up by one, so that a text is not its own negative.
             places = [position, *(int(place) + (place >= position) for place in drawn)]
-            try:
-                texts = [pairs.stretch(pairs.documents[place], rng) for place in places]
-            except DocumentError:
-                continue
-            one.append(texts[0])
-            other += texts
-            labels += [True] + [False] * self.negatives
-        if not one:
-            raise TrainingError(f"the {n_texts} documents of step {step} have no text that can be read")
-        return TensionBatch(tuple(one), tuple(other), tuple(labels))
+            return [pairs.stretch(pairs.documents[place], rng) for place in places]
+
+        drawn = pairs.draw(step, pairs.batch_size // (self.negatives + 1), read)
+        labels = ([True] + [False] * self.negatives) * len(drawn)
+        return TensionBatch(tuple(texts[0] for texts in drawn), tuple(chain(*drawn)), tuple(labels))
 
     def n_tokens(self, batch: TensionBatch) -> int:
         """Tokens that the two encoders read; see `Task.n_tokens`."""
@@ -337,10 +317,6 @@ class ContrastiveTension:
             loss = contrastive_tension(one, other, torch.tensor(batch.labels, device=one.device))
         backward(loss)
         return {"loss": loss.item()}
-
-    def better(self, quality: Callable[[MeanEncoder], float]) -> MeanEncoder:
-        """The encoder of higher quality; the first one where they are equal."""
-        return max(self.encoders, key=quality)
 
 
 def raw_vectors(encoder: MeanEncoder, documents: Sequence[SegmentedDocument]) -> Tensor:

@@ -33,7 +33,7 @@ from engine.training.losses import (
 )
 from engine.training.selection import Miner, PairBatch, Selector, Teacher
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, check_ranges, setting
-from engine.training.task import Backward, GradientCache, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,13 @@ class Towers:
     positives: Tensor  # (B, T) bool, True where a target belongs to a query
     excluded: Tensor  # (B, T) bool, True where it is neither positive nor negative
     teacher_scores: Tensor | None  # (B, T)
+    scaled_cosine: ScaledCosine  # the logit of `bce`
 
     @classmethod
-    def of(cls, embedded: Embedded, pairs: PairBatch, teacher_scores: Tensor | None = None) -> Self:
-        """Split the vectors of a batch.
-
-        Args:
-            teacher_scores: (B, T), on any device.
-        """
+    def of(
+        cls, embedded: Embedded, pairs: PairBatch, teacher_scores: Tensor | None, scaled_cosine: ScaledCosine
+    ) -> Self:
+        """Split the vectors of a batch; the scores of the teacher may be on any device."""
         n, device = len(pairs.queries), embedded.documents.device
         weights = chunk_weights(pairs.queries).to(device)
         return cls(
@@ -69,6 +68,7 @@ class Towers:
             positives=torch.from_numpy(pairs.positives).to(device),
             excluded=torch.from_numpy(pairs.excluded).to(device),
             teacher_scores=None if teacher_scores is None else teacher_scores.to(device),
+            scaled_cosine=scaled_cosine,
         )
 
     @cached_property
@@ -84,106 +84,6 @@ class Towers:
     def cosines(self) -> Tensor:
         """(B, T) cosines of the document vectors."""
         return self.query_documents @ self.target_documents.T
-
-
-class PairLosses:
-    """Losses of `Towers`, as scalars; excluded pairs have no influence on any of them."""
-
-    def __init__(
-        self,
-        scaled_cosine: ScaledCosine,
-        *,
-        threshold_rank: int,
-        evidence_temperature: float,
-        softening: float,
-        temperature: float,
-    ) -> None:
-        """Set the constants."""
-        self._scaled_cosine = scaled_cosine
-        self._threshold_rank = threshold_rank
-        self._evidence_temperature = evidence_temperature
-        self._softening = softening
-        self._temperature = temperature
-
-    def evidence(self, towers: Towers) -> Tensor:
-        """`ranking_loss` over `evidence_scores`."""
-        return ranking_loss(
-            self.evidence_scores(towers), towers.positives, towers.excluded, temperature=self._evidence_temperature
-        )
-
-    def evidence_scores(self, towers: Towers) -> Tensor:
-        """(B, T) in [0, 1], the chunk and document components of the score, softened, with thresholds of the batch."""
-        similarities = towers.best_matches
-        left_out = towers.positives | towers.excluded
-        cosines = towers.cosines()
-        return evidence_scores(
-            similarities,
-            cosines,
-            towers.weights,
-            batch_thresholds(similarities, left_out, self._threshold_rank),
-            batch_thresholds(cosines[:, None], left_out, self._threshold_rank).squeeze(1),
-            softening=self._softening,
-        )
-
-    def maxsim(self, towers: Towers) -> Tensor:
-        """`ranking_loss` over the weighted mean best match of the query's chunks."""
-        return ranking_loss(towers.mean_best_match(), towers.positives, towers.excluded, temperature=self._temperature)
-
-    def document(self, towers: Towers) -> Tensor:
-        """`ranking_loss` over the cosines of document vectors."""
-        return ranking_loss(towers.cosines(), towers.positives, towers.excluded, temperature=self._temperature)
-
-    def supcon(self, towers: Towers) -> Tensor:
-        """`supervised_contrastive` over the document vectors of both sides.
-
-        Two queries of one target, or two targets of one query, may belong together: such
-        pairs are left out, as are excluded pairs.
-        """
-        positives, ignored = _among_all(towers.positives, towers.excluded)
-        return supervised_contrastive(
-            torch.cat([towers.query_documents, towers.target_documents]),
-            positives,
-            temperature=self._temperature,
-            ignored=ignored,
-        )
-
-    def bce(self, towers: Towers) -> Tensor:
-        """`bce_of_cosine` over all pairs that count: the average of the means over positives and over negatives.
-
-        SMITH is trained on equal numbers of both. A batch has eighty negatives for each positive,
-        and a mean over all pairs is lowest when all vectors are pushed apart.
-        """
-        cosines, counted = towers.cosines(), ~towers.excluded
-        kinds = [pairs & counted for pairs in (towers.positives, ~towers.positives)]
-        losses = [
-            bce_of_cosine(cosines[pairs], towers.positives[pairs], self._scaled_cosine.scale, self._scaled_cosine.bias)
-            for pairs in kinds
-            if pairs.any()
-        ]
-        return torch.stack(losses).mean()
-
-    def distillation(self, towers: Towers) -> Tensor:
-        """`distillation` of a teacher's scores into the weighted mean best match."""
-        assert towers.teacher_scores is not None
-        return distillation(
-            towers.mean_best_match() / self._temperature,
-            towers.teacher_scores / self._temperature,
-            towers.excluded,
-        )
-
-
-def _among_all(positives: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
-    """From (B, T) to (N, N): the pairs of a batch that belong together, and the pairs that are ignored."""
-    n_queries, n_targets = positives.shape
-    related = (positives | excluded).float()
-    joined = torch.zeros(n_queries + n_targets, n_queries + n_targets, dtype=torch.bool, device=positives.device)
-    joined[:n_queries, n_queries:] = positives
-    ignored = torch.zeros_like(joined)
-    ignored[:n_queries, n_queries:] = excluded
-    joined, ignored = joined | joined.T, ignored | ignored.T
-    ignored[:n_queries, :n_queries] = related @ related.T > 0
-    ignored[n_queries:, n_queries:] = related.T @ related > 0
-    return joined, ignored
 
 
 class Loss(StrEnum):
@@ -224,6 +124,93 @@ class FineTuningSettings:
         if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
             weights = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
             raise TrainingError(f"the losses are {weights}; give each a weight of at least 0, and one of them more")
+
+
+# Losses of `Towers`, as scalars; excluded pairs have no influence on any of them.
+
+
+def _evidence(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    scores = softened_scores(towers, settings)
+    return ranking_loss(scores, towers.positives, towers.excluded, temperature=settings.evidence_temperature)
+
+
+def softened_scores(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    """(B, T) in [0, 1], the chunk and document components of the score, softened, with thresholds of the batch."""
+    similarities = towers.best_matches
+    left_out = towers.positives | towers.excluded
+    cosines = towers.cosines()
+    return evidence_scores(
+        similarities,
+        cosines,
+        towers.weights,
+        batch_thresholds(similarities, left_out, settings.threshold_rank),
+        batch_thresholds(cosines[:, None], left_out, settings.threshold_rank).squeeze(1),
+        softening=settings.softening,
+    )
+
+
+def _maxsim(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    return ranking_loss(towers.mean_best_match(), towers.positives, towers.excluded, temperature=settings.temperature)
+
+
+def _document(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    return ranking_loss(towers.cosines(), towers.positives, towers.excluded, temperature=settings.temperature)
+
+
+def _supcon(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    """Over the document vectors of both sides.
+
+    Two queries of one target, or two targets of one query, may belong together: such
+    pairs are left out, as are excluded pairs.
+    """
+    positives, ignored = _among_all(towers.positives, towers.excluded)
+    vectors = torch.cat([towers.query_documents, towers.target_documents])
+    return supervised_contrastive(vectors, positives, temperature=settings.temperature, ignored=ignored)
+
+
+def _bce(towers: Towers, _settings: FineTuningSettings) -> Tensor:
+    """Over all pairs that count: the average of the means over positives and over negatives.
+
+    SMITH is trained on equal numbers of both. A batch has eighty negatives for each positive,
+    and a mean over all pairs is lowest when all vectors are pushed apart.
+    """
+    cosines, counted, cosine = towers.cosines(), ~towers.excluded, towers.scaled_cosine
+    losses = [
+        bce_of_cosine(cosines[pairs], towers.positives[pairs], cosine.scale, cosine.bias)
+        for pairs in (towers.positives & counted, ~towers.positives & counted)
+        if pairs.any()
+    ]
+    return torch.stack(losses).mean()
+
+
+def _distillation(towers: Towers, settings: FineTuningSettings) -> Tensor:
+    assert towers.teacher_scores is not None
+    tau = settings.temperature
+    return distillation(towers.mean_best_match() / tau, towers.teacher_scores / tau, towers.excluded)
+
+
+LOSSES: Mapping[Loss, Callable[[Towers, FineTuningSettings], Tensor]] = {
+    Loss.EVIDENCE: _evidence,
+    Loss.MAXSIM: _maxsim,
+    Loss.DOCUMENT: _document,
+    Loss.SUPCON: _supcon,
+    Loss.BCE: _bce,
+    Loss.DISTILLATION: _distillation,
+}
+
+
+def _among_all(positives: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
+    """From (B, T) to (N, N): the pairs of a batch that belong together, and the pairs that are ignored."""
+    n_queries, n_targets = positives.shape
+    related = (positives | excluded).float()
+    joined = torch.zeros(n_queries + n_targets, n_queries + n_targets, dtype=torch.bool, device=positives.device)
+    joined[:n_queries, n_queries:] = positives
+    ignored = torch.zeros_like(joined)
+    ignored[:n_queries, n_queries:] = excluded
+    joined, ignored = joined | joined.T, ignored | ignored.T
+    ignored[:n_queries, :n_queries] = related @ related.T > 0
+    ignored[n_queries:, n_queries:] = related.T @ related > 0
+    return joined, ignored
 
 
 @dataclass(frozen=True)
@@ -277,23 +264,8 @@ class FineTuning:
         self._query_ids = [list(source.corpus.pairs) for source in sources]
         sizes = np.sqrt([source.corpus.n_pairs for source in sources])
         self._shares = sizes / sizes.sum()
-        scaled_cosine = ScaledCosine().to(_device_of(encoder.module))
-        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": scaled_cosine})
-        losses = PairLosses(
-            scaled_cosine,
-            threshold_rank=settings.threshold_rank,
-            evidence_temperature=settings.evidence_temperature,
-            softening=settings.softening,
-            temperature=settings.temperature,
-        )
-        self._losses: Mapping[Loss, Callable[[Towers], Tensor]] = {
-            Loss.EVIDENCE: losses.evidence,
-            Loss.MAXSIM: losses.maxsim,
-            Loss.DOCUMENT: losses.document,
-            Loss.SUPCON: losses.supcon,
-            Loss.BCE: losses.bce,
-            Loss.DISTILLATION: losses.distillation,
-        }
+        self._scaled_cosine = ScaledCosine().to(next(encoder.module.parameters()).device)
+        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": self._scaled_cosine})
 
     def batch(self, step: int) -> FineTuningBatch:
         """Draw queries of one corpus, a positive for each, and hard negatives.
@@ -307,8 +279,8 @@ class FineTuning:
         number = int(rng.choice(len(self._sources), p=self._shares))
         source = self._sources[number]
         whole = self._draw(number, rng)
-        teacher_scores = source.teacher.scores(whole) if source.teacher is not None else None
-        return FineTuningBatch(number, source.selector.select(whole, rng), teacher_scores)
+        teacher_scores = source.teacher(whole) if source.teacher is not None else None
+        return FineTuningBatch(number, source.selector(whole, rng), teacher_scores)
 
     def _draw(self, number: int, rng: np.random.Generator) -> PairBatch:
         corpus, miner = self._sources[number].corpus, self._sources[number].miner
@@ -322,7 +294,7 @@ class FineTuning:
             place = int(rng.integers(len(positives)))
             target_ids[next(islice(positives, place, None))] = None
         for query_id in query_ids:
-            for target in _few(miner.negatives(query_id) if miner else (), self.settings.negatives, rng):
+            for target in few(miner(query_id) if miner else (), self.settings.negatives, rng):
                 target_ids[target] = None
         return self._paired(number, query_ids, self._readable(number, target_ids))
 
@@ -362,26 +334,22 @@ class FineTuning:
 
         def total(embedded: Embedded) -> Tensor:
             with full_precision(embedded.documents.device):
-                towers = Towers.of(embedded, batch.pairs, batch.teacher_scores)
+                towers = Towers.of(embedded, batch.pairs, batch.teacher_scores, self._scaled_cosine)
                 whole = embedded.documents.new_zeros(())
                 for name, weight in self.settings.losses.items():
                     if weight:
-                        value = self._losses[name](towers)
+                        value = LOSSES[name](towers, self.settings)
                         parts[str(name)] = value.item()
                         whole = whole + weight * value
             return whole
 
         documents = [*batch.pairs.queries, *batch.pairs.targets]
-        if self.settings.group_tokens is None:
-            loss = total(self.encoder.embed(documents))
-            backward(loss)
-        else:
-            cache = GradientCache(self.encoder, group_tokens=self.settings.group_tokens)
-            loss = cache.backward(documents, total, backward)
-        return {"loss": loss.item(), **parts}
+        loss = backward_in_groups(self.encoder, documents, total, backward, self.settings.group_tokens)
+        return {"loss": loss, **parts}
 
 
-def _few(items: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
+def few(items: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
+    """At most n items, drawn without replacement."""
     return [items[int(position)] for position in rng.permutation(len(items))[:n]]
 
 
@@ -390,7 +358,3 @@ def _is_readable(segmented: SegmentedCorpus, doc_id: str) -> bool:
         return bool(segmented[doc_id].chunks)
     except DocumentError:
         return False
-
-
-def _device_of(module: nn.Module) -> torch.device:
-    return next(module.parameters()).device

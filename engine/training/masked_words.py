@@ -22,7 +22,7 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.encoders.trainable import TrainableEncoder, pad_chunks
-from engine.errors import DocumentError, TrainingError
+from engine.errors import TrainingError
 from engine.text.segmentation import TokenWindow
 from engine.training.settings import ABOVE_ZERO, COUNT, check_ranges, setting
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
@@ -198,6 +198,14 @@ class MaskedWordLoss(nn.Module):
             return cross_entropy(logits, targets[is_hidden], reduction="sum")
 
 
+def backbone_of(encoder: TrainableEncoder, advice: str = "") -> Backbone:
+    """The backbone that predicts words; raises TrainingError, with advice, for an encoder without one."""
+    backbone = getattr(encoder, "backbone", None)
+    if not isinstance(backbone, Backbone):
+        raise TrainingError(f"an encoder of kind {encoder.kind!r} has no backbone that guesses words{advice}")
+    return backbone
+
+
 @dataclass(frozen=True, slots=True)
 class WordBatch:
     """Documents, and the seed of their masking."""
@@ -222,12 +230,9 @@ class WordPretraining:
             TrainingError: the encoder has no backbone to predict words.
             EncoderError: the tokenizer has no [MASK].
         """
-        backbone = getattr(encoder, "backbone", None)
-        if not isinstance(backbone, Backbone):
-            raise TrainingError(f"an encoder of kind {encoder.kind!r} has no backbone that guesses words")
         self.pairs = pairs
-        self._backbone = backbone
-        self._words = MaskedWordLoss(backbone, seed=seed)
+        self._backbone = backbone_of(encoder)
+        self._words = MaskedWordLoss(self._backbone, seed=seed)
         self._token_budget = group_tokens or TOKEN_BUDGET
         self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "words": self._words})
 
@@ -238,14 +243,7 @@ class WordPretraining:
             TrainingError: all documents of the step were left out.
         """
         pairs, rng = self.pairs, step_generator(self.pairs.seed, step)
-        read = []
-        for position in epoch_slice(len(pairs.documents), pairs.batch_size, step, pairs.seed):
-            try:
-                read.append(pairs.stretch(pairs.documents[position], rng))
-            except DocumentError:
-                continue
-        if not read:
-            raise TrainingError(f"the {pairs.batch_size} documents of step {step} have no text that can be read")
+        read = pairs.draw(step, pairs.batch_size, lambda position: pairs.stretch(pairs.documents[position], rng))
         return WordBatch(tuple(read), int(rng.integers(2**62)))
 
     def n_tokens(self, batch: WordBatch) -> int:

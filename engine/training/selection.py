@@ -5,10 +5,10 @@ Letters in shapes: B queries, T targets, I chunks of a query, J of a target.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol
+from functools import cache, partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from torch import Tensor
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.errors import MissingExtra, TrainingError
 from engine.index import Index
-from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.training.corpus import TrainingCorpus
 
@@ -35,11 +34,12 @@ class PairBatch:
     excluded: NDArray[np.bool_]  # (B, T) True where it is neither positive nor negative
 
 
-class Selector(Protocol):
-    """Cuts the documents of a batch down to some of their chunks."""
-
-    def select(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
-        """The same batch, each document with some of its chunks, at least one."""
+# Cuts each document of a batch down to some of its chunks, at least one.
+Selector: TypeAlias = Callable[[PairBatch, np.random.Generator], PairBatch]
+# Negatives of a query, hardest first: without the query, targets related to it, and held-out documents.
+Miner: TypeAlias = Callable[[str], Sequence[str]]
+# Scores of the pairs of a batch, (B, T) float32 on the CPU, higher is closer; on the scale of a cosine.
+Teacher: TypeAlias = Callable[[PairBatch], Tensor]
 
 
 def keep_chunks(segmented: SegmentedDocument, positions: Sequence[int] | Positions) -> SegmentedDocument:
@@ -63,30 +63,19 @@ def spread_chunks(segmented: SegmentedDocument, most: int) -> SegmentedDocument:
     return keep_chunks(segmented, np.linspace(0, n - 1, most).round().astype(np.int64))
 
 
-def _check(query_chunks: int, target_chunks: int) -> None:
-    if min(query_chunks, target_chunks) < 1:
-        raise TrainingError(f"{query_chunks} chunks of a query and {target_chunks} of a target must each be at least 1")
-
-
+@dataclass(frozen=True)
 class RandomRuns:
-    """Selects a run of neighbouring chunks with a random start."""
+    """A `Selector` of a run of neighbouring chunks with a random start."""
 
-    def __init__(self, query_chunks: int, target_chunks: int) -> None:
-        """Set the maximum number of chunks of a query, and of a target.
+    query_chunks: int  # at most, at least 1
+    target_chunks: int
 
-        Raises:
-            TrainingError: a maximum is below 1.
-        """
-        _check(query_chunks, target_chunks)
-        self._query_chunks = query_chunks
-        self._target_chunks = target_chunks
-
-    def select(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
-        """As `Selector.select`."""
+    def __call__(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
+        """Select chunks."""
         return replace(
             batch,
-            queries=[_run(document, self._query_chunks, rng) for document in batch.queries],
-            targets=[_run(document, self._target_chunks, rng) for document in batch.targets],
+            queries=[_run(document, self.query_chunks, rng) for document in batch.queries],
+            targets=[_run(document, self.target_chunks, rng) for document in batch.targets],
         )
 
 
@@ -96,8 +85,9 @@ def _run(segmented: SegmentedDocument, most: int, rng: np.random.Generator) -> S
     return keep_chunks(segmented, range(first, min(first + most, n)))
 
 
+@dataclass(frozen=True)
 class EvidenceChunks:
-    """Selects the chunks that decide the ranking, by the stored vectors of an index of the corpus.
+    """A `Selector` of the chunks that decide the ranking, by the stored vectors of an index of the corpus.
 
     A query chunk is likely to be drawn if its best match in the positive, or in a hard
     negative, is far above its threshold. Of a target, the best matches of the drawn query
@@ -110,25 +100,14 @@ class EvidenceChunks:
     vectors only choose the chunks; the loss uses newly computed vectors.
     """
 
-    FLOOR = 1e-4
+    FLOOR: ClassVar[float] = 1e-4
+    index: Index
+    query_chunks: int  # at most, at least 1
+    target_chunks: int
+    threshold_rank: int  # M, at least 1; theta is the similarity of the (M+1)-th best target of the batch
 
-    def __init__(self, index: Index, query_chunks: int, target_chunks: int, *, threshold_rank: int) -> None:
-        """Choose by stored vectors.
-
-        Args:
-            threshold_rank: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
-
-        Raises:
-            TrainingError: a maximum is below 1.
-        """
-        _check(query_chunks, target_chunks)
-        self._index = index
-        self._query_chunks = query_chunks
-        self._target_chunks = target_chunks
-        self._threshold_rank = threshold_rank
-
-    def select(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
-        """As `Selector.select`.
+    def __call__(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
+        """Select chunks.
 
         Raises:
             TrainingError: the index has other chunks than the documents of the batch.
@@ -146,17 +125,17 @@ class EvidenceChunks:
             queries.append(keep_chunks(document, chosen))
             self._want(wanted, products[chosen], evidence[chosen], starts, batch.positives[row])
         shortened = [
-            keep_chunks(document, _filled(wanted[column], len(document.chunks), self._target_chunks, rng))
+            keep_chunks(document, _filled(wanted[column], len(document.chunks), self.target_chunks, rng))
             for column, document in enumerate(batch.targets)
         ]
         return replace(batch, queries=queries, targets=shortened)
 
     def _vectors(self, segmented: SegmentedDocument) -> Vectors:
         doc_id = segmented.document.doc_id
-        vectors = self._index.chunk_vectors(doc_id)
+        vectors = self.index.chunk_vectors(doc_id)
         if len(vectors) != len(segmented.chunks):
             raise TrainingError(
-                f"{self._index.snapshot.folder} holds {len(vectors)} chunks of {doc_id}, the encoder in training cuts "
+                f"{self.index.snapshot.folder} holds {len(vectors)} chunks of {doc_id}, the encoder in training cuts "
                 f"{len(segmented.chunks)}; index the corpus with the encoder that training starts from"
             )
         return vectors
@@ -167,7 +146,7 @@ class EvidenceChunks:
         """(I, T) squared margin of the best match in each target above theta; 0 where excluded."""
         best = np.maximum.reduceat(products, starts[:-1], axis=1)
         others = np.where(positives | excluded, -1.0, best)
-        place = min(self._threshold_rank, others.shape[1] - 1)
+        place = min(self.threshold_rank, others.shape[1] - 1)
         theta = -np.partition(-others, place, axis=1)[:, place]
         above = np.clip(best - np.clip(theta, 0, 1)[:, None], 0, None) ** 2
         return np.asarray(np.where(excluded, 0, above), np.float32)
@@ -175,7 +154,7 @@ class EvidenceChunks:
     def _draw(self, evidence: Vectors, positives: NDArray[np.bool_], rng: np.random.Generator) -> Positions:
         weight = evidence[:, positives].max(1, initial=0) + evidence.max(1) / 2 + self.FLOOR
         keys = np.log(weight) + rng.gumbel(size=len(weight))
-        return np.sort(np.argsort(-keys)[: self._query_chunks])
+        return np.sort(np.argsort(-keys)[: self.query_chunks])
 
     def _want(
         self,
@@ -188,7 +167,7 @@ class EvidenceChunks:
         """Add the best matches to `wanted`: of every target that has evidence, and of the positives in any case."""
         for column, positions in enumerate(wanted):
             rows = np.arange(len(products)) if positives[column] else np.flatnonzero(evidence[:, column] > 0)
-            if len(rows) and (positives[column] or len(positions) < self._target_chunks):
+            if len(rows) and (positives[column] or len(positions) < self.target_chunks):
                 positions.update(products[rows, starts[column] : starts[column + 1]].argmax(1).tolist())
 
 
@@ -206,17 +185,10 @@ DEPTH = 60  # targets of a ranking that are considered
 MARGIN = 0.95
 
 
-class Miner(Protocol):
-    """Names hard negatives of a training query."""
-
-    def negatives(self, query_id: str) -> Sequence[str]:
-        """Negatives, hardest first: without the query, targets related to it, and held-out documents."""
-
-
 def hard_negatives(
     ranking: Iterable[tuple[str, float]], related: Mapping[str, int], held_out: frozenset[str], margin: float
 ) -> list[str]:
-    """Targets of a ranking that are safe to use as negatives.
+    """Targets of a ranking, in its order, that are safe to use as negatives.
 
     Judgments have gaps: a target that ranks above a known positive is often a positive
     without a judgment. So a target counts as negative only if its score is at most
@@ -228,9 +200,6 @@ def hard_negatives(
     Args:
         ranking: targets and scores, best first, without the query itself; scores at least 0.
         margin: above 0; 1 keeps all that rank below the best related one.
-
-    Returns:
-        The targets that are left, in the order of the ranking.
     """
     scored = list(ranking)
     best = max((score for target, score in scored if target in related), default=float("inf"))
@@ -241,103 +210,62 @@ def hard_negatives(
     ]
 
 
-class IndexMiner:
-    """Negatives by the model itself: the hits of a search in an index of the corpus."""
+def index_miner(index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> Miner:
+    """Negatives by the model itself: the hits of a search in an index of the corpus, once for each query.
 
-    def __init__(self, index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
-        """Search `index`, which holds the documents of `corpus`; each query is searched once, at its first use."""
-        self._index = index
-        self._corpus = corpus
-        self._depth = depth
-        self._margin = margin
-        self._found: dict[str, list[str]] = {}
+    The miner raises QueryError for a query that the index does not hold.
+    """
 
-    def negatives(self, query_id: str) -> Sequence[str]:
-        """As `Miner.negatives`.
+    @cache
+    def negatives(query_id: str) -> list[str]:
+        hits = index.rank_id(query_id, k=depth)
+        ranking = [(doc_id, score) for doc_id, score in hits if doc_id in corpus.documents]
+        return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
 
-        Raises:
-            QueryError: the index does not hold the query.
-        """
-        if query_id not in self._found:
-            hits = self._index.rank_id(query_id, k=self._depth)
-            ranking = [(doc_id, score) for doc_id, score in hits if doc_id in self._corpus.documents]
-            self._found[query_id] = hard_negatives(
-                ranking, self._corpus.related.get(query_id, {}), self._corpus.held_out, self._margin
-            )
-        return self._found[query_id]
+    return negatives
 
 
-class LexicalMiner:
-    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model."""
+def lexical_miner(corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> Miner:
+    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model.
 
-    def __init__(self, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
-        """Index the texts of `corpus`.
+    Raises:
+        MissingExtra: bm25s is not installed.
+    """
+    try:
+        import bm25s
+    except ModuleNotFoundError as error:
+        raise MissingExtra("mining with BM25", "bm25s", "training") from error
+    doc_ids = list(corpus.documents)
+    tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
+    retriever = bm25s.BM25(method="lucene")
+    words = dict(zip(doc_ids, tokenize([document.text for document in corpus.documents.values()]), strict=True))
+    if any(words.values()):  # bm25s divides by the mean length
+        retriever.index(list(words.values()), show_progress=False)
 
-        Raises:
-            MissingExtra: bm25s is not installed.
-        """
-        try:
-            import bm25s
-        except ModuleNotFoundError as error:
-            raise MissingExtra("mining with BM25", "bm25s", "training") from error
-        self._corpus = corpus
-        self._depth = depth
-        self._margin = margin
-        self._doc_ids = list(corpus.documents)
-        self._tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
-        self._retriever = bm25s.BM25(method="lucene")
-        words = self._tokenize([document.text for document in corpus.documents.values()])
-        if any(words):  # bm25s divides by the mean length
-            self._retriever.index(words, show_progress=False)
-        self._found: dict[str, list[str]] = {}
-
-    def negatives(self, query_id: str) -> Sequence[str]:
-        """As `Miner.negatives`."""
-        if query_id not in self._found:
-            self._found[query_id] = hard_negatives(
-                self._ranking(self._corpus.documents[query_id]),
-                self._corpus.related.get(query_id, {}),
-                self._corpus.held_out,
-                self._margin,
-            )
-        return self._found[query_id]
-
-    def _ranking(self, query: Document) -> list[tuple[str, float]]:
-        words = self._tokenize([query.text])[0]
-        if not words:
+    @cache
+    def negatives(query_id: str) -> list[str]:
+        if not words[query_id]:
             return []
-        scores = self._retriever.get_scores(words)
-        order = np.argsort(-scores, kind="stable")[: self._depth + 1]
-        ranked = [(self._doc_ids[row], float(scores[row])) for row in order if scores[row] > 0]
-        return [(doc_id, score) for doc_id, score in ranked if doc_id != query.doc_id]
+        scores = retriever.get_scores(words[query_id])
+        order = np.argsort(-scores, kind="stable")[: depth + 1]
+        ranking = [(doc_ids[row], float(scores[row])) for row in order if scores[row] > 0 and doc_ids[row] != query_id]
+        return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
+
+    return negatives
 
 
-class Teacher(Protocol):
-    """Scores the pairs of a batch."""
-
-    def scores(self, batch: PairBatch) -> Tensor:
-        """(B, T) float32 on the CPU, higher is closer; on the scale of a cosine."""
-
-
-class IndexTeacher:
-    """MaxSim over all chunks of both documents, as a stronger encoder stored them.
+def maxsim_scores(index: Index, batch: PairBatch) -> Tensor:
+    """MaxSim over all chunks of both documents, as a stronger encoder stored them; a `Teacher`.
 
     s(q, t) = mean_i max_j <q_i, t_j> (Khattab & Zaharia 2020, arXiv:2004.12832, over
     chunks, and the mean in place of the sum). The student reads a few chunks
     of each document, the teacher all of them; their widths may differ.
     """
-
-    def __init__(self, index: Index) -> None:
-        """Read the vectors of `index`, which holds the documents of the corpus under the same doc_ids."""
-        self._index = index
-
-    def scores(self, batch: PairBatch) -> Tensor:
-        """As `Teacher.scores`."""
-        targets = [self._index.chunk_vectors(target.document.doc_id) for target in batch.targets]
-        stacked = np.concatenate(targets)
-        starts = np.cumsum([0, *map(len, targets)])[:-1]
-        rows = [
-            np.maximum.reduceat(self._index.chunk_vectors(query.document.doc_id) @ stacked.T, starts, axis=1).mean(0)
-            for query in batch.queries
-        ]
-        return torch.from_numpy(np.stack(rows).astype(np.float32))
+    targets = [index.chunk_vectors(target.document.doc_id) for target in batch.targets]
+    stacked = np.concatenate(targets)
+    starts = np.cumsum([0, *map(len, targets)])[:-1]
+    rows = [
+        np.maximum.reduceat(index.chunk_vectors(query.document.doc_id) @ stacked.T, starts, axis=1).mean(0)
+        for query in batch.queries
+    ]
+    return torch.from_numpy(np.stack(rows).astype(np.float32))

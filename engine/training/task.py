@@ -59,13 +59,9 @@ def step_generator(seed: int, step: int) -> np.random.Generator:
 
 
 def epoch_slice(n: int, size: int, step: int, seed: int) -> list[int]:
-    """The positions, out of n, that a step reads: each once per epoch, in a new order in every epoch.
+    """The min(size, n) positions, out of n, that a step reads: each once per epoch, in a new order in every epoch.
 
-    Args:
-        size: of a batch, at least 1; if n is smaller, all n are read.
-
-    Returns:
-        min(size, n) positions; an incomplete batch at the end of an epoch is left out.
+    An incomplete batch at the end of an epoch is left out.
     """
     size = min(size, n)
     epoch, at = divmod(step, n // size)
@@ -93,8 +89,28 @@ def join(parts: Sequence[Embedded]) -> Embedded:
     )
 
 
-class GradientCache:
-    """Encodes a batch in groups, twice.
+def groups_of(
+    documents: Sequence[SegmentedDocument], group_tokens: int | None
+) -> Iterator[Sequence[SegmentedDocument]]:
+    """Cut a batch, in its order, into groups of at most `group_tokens`; a longer document is a group by itself."""
+    first = tokens = 0
+    for position, document in enumerate(documents):
+        more = sum(map(len, document.token_ids))
+        if group_tokens is not None and position > first and tokens + more > group_tokens:
+            yield documents[first:position]
+            first, tokens = position, 0
+        tokens += more
+    yield documents[first:]
+
+
+def backward_in_groups(
+    encoder: TrainableEncoder,
+    documents: Sequence[SegmentedDocument],
+    loss: Callable[[Embedded], Tensor],
+    backward: Backward,
+    group_tokens: int | None,
+) -> float:
+    """Add the gradients of a loss over the vectors of a batch to the parameters; returns the loss.
 
     GradCache (Gao et al. 2021, arXiv:2101.06983, section 3.2): all vectors are first
     computed without a graph, and the loss gives the gradients of the vectors. Then each
@@ -103,64 +119,29 @@ class GradientCache:
     gradient is that of the whole batch, at the cost of one more forward pass. A batch of
     one group is encoded only once.
     """
-
-    def __init__(self, encoder: TrainableEncoder, *, group_tokens: int) -> None:
-        """Wrap an encoder.
-
-        Args:
-            group_tokens: maximum tokens of documents encoded together with a graph, at
-                least 1; a longer document is a group by itself.
-        """
-        self.encoder = encoder
-        self.group_tokens = group_tokens
-
-    def groups(self, documents: Sequence[SegmentedDocument]) -> Iterator[Sequence[SegmentedDocument]]:
-        """Cut a batch, in its order, into groups that are encoded together."""
-        first = tokens = 0
-        for position, document in enumerate(documents):
-            more = sum(map(len, document.token_ids))
-            if position > first and tokens + more > self.group_tokens:
-                yield documents[first:position]
-                first, tokens = position, 0
-            tokens += more
-        yield documents[first:]
-
-    def backward(
-        self, documents: Sequence[SegmentedDocument], loss: Callable[[Embedded], Tensor], backward: Backward
-    ) -> Tensor:
-        """Add the gradients of a loss over the vectors of all documents to the parameters.
-
-        Args:
-            documents: the whole batch, at least one.
-            loss: computes a scalar from the vectors of the batch, in its order; parameters
-                used in it get their gradients too.
-
-        Returns:
-            The loss, without graph.
-        """
-        groups = list(self.groups(documents))
-        if len(groups) == 1:
-            value = loss(self.encoder.embed(documents))
-            backward(value)
-            return value.detach()
-        randomness: list[_RandomState] = []
-        parts: list[Embedded] = []
-        with torch.no_grad():
-            for group in groups:
-                randomness.append(_RandomState(self.encoder.module))
-                parts.append(self.encoder.embed(group))
-        # Autocast caches its copies of parameters, in older torch also copies made without a graph.
-        torch.clear_autocast_cache()
-        whole = join(parts)
-        leaves = Embedded(whole.documents.requires_grad_(), whole.chunks.requires_grad_(), whole.mask)
-        value = loss(leaves)
+    groups = list(groups_of(documents, group_tokens))
+    if len(groups) == 1:
+        value = loss(encoder.embed(documents))
         backward(value)
-        first = 0
-        for group, state in zip(groups, randomness, strict=True):
-            with state.again():
-                _take_back(self.encoder.embed(group), leaves, slice(first, first + len(group)))
-            first += len(group)
-        return value.detach()
+        return value.item()
+    randomness: list[_RandomState] = []
+    parts: list[Embedded] = []
+    with torch.no_grad():
+        for group in groups:
+            randomness.append(_RandomState(encoder.module))
+            parts.append(encoder.embed(group))
+    # Autocast caches its copies of parameters, in older torch also copies made without a graph.
+    torch.clear_autocast_cache()
+    whole = join(parts)
+    leaves = Embedded(whole.documents.requires_grad_(), whole.chunks.requires_grad_(), whole.mask)
+    value = loss(leaves)
+    backward(value)
+    first = 0
+    for group, state in zip(groups, randomness, strict=True):
+        with state.again():
+            _take_back(encoder.embed(group), leaves, slice(first, first + len(group)))
+        first += len(group)
+    return value.item()
 
 
 def _take_back(part: Embedded, leaves: Embedded, rows: slice) -> None:

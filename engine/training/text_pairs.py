@@ -15,11 +15,10 @@ from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
-from engine.text.document import Document
 from engine.training.losses import supervised_contrastive
 from engine.training.selection import keep_chunks
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
-from engine.training.task import Backward, GradientCache, epoch_slice, full_precision, step_generator, tokens_read
+from engine.training.task import Backward, backward_in_groups, epoch_slice, full_precision, step_generator, tokens_read
 
 # The paper gives no learning rates. A BERT is tuned at the usual rate; topics and head begin at random.
 BACKBONE_RATE = 2e-5
@@ -79,17 +78,16 @@ class TextPairs:
     def __init__(
         self,
         encoder: TdeEncoder,
-        texts: Sequence[Document],
+        texts: Sequence[SegmentedDocument],
         pairs: Sequence[LabelledPair],
         settings: TextPairsSettings | None = None,
         *,
         seed: int = 0,
     ) -> None:
-        """Segment the texts.
+        """Train on texts that the encoder segmented.
 
         Raises:
             TrainingError: there are fewer than 8 pairs, in all or in a batch, or a pair names an unknown text.
-            DocumentError: a text has no token.
         """
         self.settings = settings or TextPairsSettings()
         if min(self.settings.batch_pairs, len(pairs)) < _FEWEST_PAIRS:
@@ -104,7 +102,7 @@ class TextPairs:
             )
         self.encoder = encoder
         self.pairs = tuple(pairs)
-        self._texts = [encoder.segment(text) for text in texts]
+        self._texts = texts
         self._seed = seed
 
     @property
@@ -143,14 +141,8 @@ class TextPairs:
                 + self.settings.classification_weight * parts["classification"]
             )
 
-        if self.settings.group_tokens is None:
-            whole = loss(self.encoder.embed(batch.texts))
-            backward(whole)
-        else:
-            whole = GradientCache(self.encoder, group_tokens=self.settings.group_tokens).backward(
-                batch.texts, loss, backward
-            )
-        return {"loss": whole.item(), **{name: value.item() for name, value in parts.items()}}
+        whole = backward_in_groups(self.encoder, batch.texts, loss, backward, self.settings.group_tokens)
+        return {"loss": whole, **{name: value.item() for name, value in parts.items()}}
 
     def losses(self, batch: TextPairBatch, embedded: Embedded) -> dict[str, Tensor]:
         """L_etm ("topics"; 0 without a topic model), L_sc ("contrastive") and L_ce ("classification")."""

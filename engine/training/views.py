@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
-from types import MappingProxyType
-from typing import Protocol
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -77,25 +77,16 @@ def one_section(document: Document) -> Document:
 
 
 _REDRAWS = 100
+_MIN_SENTENCES = 4  # of a document that DocSplit splits
+_MIN_SHARE = 0.1  # of the words, in each of its views
+_STRETCH_WORDS, _CROP_SHARES = 256, (0.1, 0.5)  # of Contriever
+_MAX_SPAN_SHARE = 0.2  # of the words, in a span of several sentences of an inverse cloze
+DrawnT = TypeVar("DrawnT")
 
 
-class PairSampler(Protocol):
-    """Draws two views of a document, or of a window of one that is too long to be read."""
-
-    @property
-    def room(self) -> int:
-        """Maximum length of the text that both views are drawn from, in lengths of a view.
-
-        2 where the views divide the text between them, 1 where one view may be all of it.
-        """
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """Draw two views.
-
-        Returns:
-            Two documents, each with a word if `document` has any. A document that is too
-            small for the method is returned twice; only dropout makes its vectors differ.
-        """
+# Draws two views of a document, each with a word if the document has any. A document that is too small for the method
+# is returned twice; only dropout makes its vectors differ.
+PairSampler: TypeAlias = Callable[[Document, np.random.Generator], tuple[Document, Document]]
 
 
 class Sampling(StrEnum):
@@ -109,139 +100,106 @@ class Sampling(StrEnum):
     CT = "ct"
 
 
-@dataclass(frozen=True, slots=True)
-class DocSplit:
+def docsplit(document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
     """Each sentence goes to one of two views by a fair coin, in order.
 
     DocSplit (EMNLP 2023 Findings, "DocSplit: Simple Contrastive Pretraining for Large
-    Document Embeddings", section 2.2). A split that is too uneven is drawn again.
+    Document Embeddings", section 2.2). A split that leaves a view under a tenth of the words is drawn again.
     """
-
-    min_sentences: int = 4  # a document with fewer is too small
-    min_share: float = 0.1  # of the words, in each view
-    room: int = 2
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`."""
-        spans = sentences(document)
-        if len(spans) < self.min_sentences:
-            return document, document
-        sizes = np.array([n_words(document, sentence) for sentence in spans])
-        for _ in range(_REDRAWS):  # one very long sentence can make every draw uneven
-            heads = rng.random(len(spans)) < 0.5
-            share = sizes[heads].sum() / sizes.sum()
-            if self.min_share <= share <= 1 - self.min_share:
-                first_view = [sentence for sentence, head in zip(spans, heads, strict=True) if head]
-                other = [sentence for sentence, head in zip(spans, heads, strict=True) if not head]
-                return keep(document, first_view), keep(document, other)
+    spans = sentences(document)
+    if len(spans) < _MIN_SENTENCES:
         return document, document
+    sizes = np.array([n_words(document, sentence) for sentence in spans])
+    for _ in range(_REDRAWS):  # one very long sentence can make every draw uneven
+        heads = rng.random(len(spans)) < 0.5
+        share = sizes[heads].sum() / sizes.sum()
+        if _MIN_SHARE <= share <= 1 - _MIN_SHARE:
+            first_view = [sentence for sentence, head in zip(spans, heads, strict=True) if head]
+            other = [sentence for sentence, head in zip(spans, heads, strict=True) if not head]
+            return keep(document, first_view), keep(document, other)
+    return document, document
 
 
-@dataclass(frozen=True, slots=True)
-class CropHalf:
+def crop_half(document: Document, _rng: np.random.Generator) -> tuple[Document, Document]:
     """The first half and the second, as DocSplit's section 3.1 describes Contriever.
 
     The cut is the end of the sentence that is nearest to the middle; a single sentence is
     cut between words.
     """
-
-    room: int = 2
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`; nothing is random."""
-        pieces = sentences(document)
-        if len(pieces) < 2:
-            pieces = words(document)
-        if len(pieces) < 2:
-            return document, document
-        before = list(accumulate(n_words(document, piece) for piece in pieces))
-        first = min(range(1, len(pieces)), key=lambda number: abs(2 * before[number - 1] - before[-1]))
-        cut = pieces[first].start
-        return keep(document, [Span(0, cut)]), keep(document, [Span(cut, len(document.text))])
+    pieces = sentences(document)
+    if len(pieces) < 2:
+        pieces = words(document)
+    if len(pieces) < 2:
+        return document, document
+    before = list(accumulate(n_words(document, piece) for piece in pieces))
+    first = min(range(1, len(pieces)), key=lambda number: abs(2 * before[number - 1] - before[-1]))
+    cut = pieces[first].start
+    return keep(document, [Span(0, cut)]), keep(document, [Span(cut, len(document.text))])
 
 
-@dataclass(frozen=True, slots=True)
-class IndependentCrops:
-    """Two crops of one stretch, drawn independently, with words deleted.
+def independent_crops(
+    document: Document, rng: np.random.Generator, *, deletion: float = 0.1
+) -> tuple[Document, Document]:
+    """Two crops of one stretch of 256 words, drawn independently, with words deleted.
 
-    Contriever (Izacard et al. 2022, arXiv:2112.09118) as in its code:
-    lengths are uniform in `min_share` to `max_share` of the stretch, positions are uniform,
-    and crops may overlap.
+    Contriever (Izacard et al. 2022, arXiv:2112.09118) as in its code, which takes 256 tokens:
+    lengths are uniform in 0.1 to 0.5 of the stretch, positions are uniform, and crops may overlap.
     """
-
-    chunk_words: int = 256  # the code takes 256 tokens
-    min_share: float = 0.1
-    max_share: float = 0.5
-    deletion: float = 0.1  # probability that a word is deleted
-    room: int = 2  # no crop is longer than half of its stretch
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`."""
-        every = words(document)
-        if not every:
-            return document, document
-        first = int(rng.integers(max(1, len(every) - self.chunk_words + 1)))
-        chunk = every[first : first + self.chunk_words]
-        return keep(document, self._crop(chunk, rng)), keep(document, self._crop(chunk, rng))
-
-    def _crop(self, chunk: list[Span], rng: np.random.Generator) -> list[Span]:
-        length = max(1, int(len(chunk) * rng.uniform(self.min_share, self.max_share)))
-        first = int(rng.integers(len(chunk) - length + 1))
-        crop = chunk[first : first + length]
-        left = [word for word, fate in zip(crop, rng.random(length), strict=True) if fate >= self.deletion]
-        return left or crop[:1]
+    every = words(document)
+    if not every:
+        return document, document
+    first = int(rng.integers(max(1, len(every) - _STRETCH_WORDS + 1)))
+    stretch = every[first : first + _STRETCH_WORDS]
+    return keep(document, _crop(stretch, rng, deletion)), keep(document, _crop(stretch, rng, deletion))
 
 
-@dataclass(frozen=True, slots=True)
-class InverseCloze:
-    """Some consecutive sentences, and the rest of the document.
+def _crop(stretch: list[Span], rng: np.random.Generator, deletion: float) -> list[Span]:
+    length = max(1, int(len(stretch) * rng.uniform(*_CROP_SHARES)))
+    first = int(rng.integers(len(stretch) - length + 1))
+    crop = stretch[first : first + length]
+    return [word for word, fate in zip(crop, rng.random(length), strict=True) if fate >= deletion] or crop[:1]
+
+
+def inverse_cloze(
+    document: Document, rng: np.random.Generator, *, keep_probability: float = 0.1
+) -> tuple[Document, Document]:
+    """Some consecutive sentences, at most a fifth of the words or one sentence, and the rest of the document.
 
     The inverse cloze task (Lee et al. 2019, arXiv:1906.00300, section 4) with spans of one
     sentence or more. DocSplit's section 3.1 calls the rest a negative; it is the positive.
+
+    Args:
+        keep_probability: that the span stays in the rest.
     """
-
-    max_share: float = 0.2  # of the words, in a span of several sentences
-    kept: float = 0.1  # probability that the span stays in the rest
-    room: int = 1  # the rest is nearly all of the text
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`."""
-        spans = sentences(document)
-        if len(spans) < 2:
-            return document, document
-        sizes = [n_words(document, sentence) for sentence in spans]
-        wanted = rng.uniform(0, self.max_share) * sum(sizes)
-        first = int(rng.integers(len(spans)))
-        stop = first + 1
-        while stop < len(spans) and sum(sizes[first : stop + 1]) <= wanted:
-            stop += 1
-        span = keep(document, spans[first:stop])
-        if rng.random() < self.kept:
-            return span, document
-        return span, keep(document, spans[:first] + spans[stop:])
-
-
-@dataclass(frozen=True, slots=True)
-class SameTwice:
-    """The document, twice: its vectors differ by dropout in SimCSE, by the second encoder in Contrastive Tension."""
-
-    room: int = 1
-
-    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`; nothing is random."""
+    spans = sentences(document)
+    if len(spans) < 2:
         return document, document
+    sizes = [n_words(document, sentence) for sentence in spans]
+    wanted = rng.uniform(0, _MAX_SPAN_SHARE) * sum(sizes)
+    first = int(rng.integers(len(spans)))
+    stop = first + 1
+    while stop < len(spans) and sum(sizes[first : stop + 1]) <= wanted:
+        stop += 1
+    span = keep(document, spans[first:stop])
+    if rng.random() < keep_probability:
+        return span, document
+    return span, keep(document, spans[:first] + spans[stop:])
 
 
-SAMPLERS: Mapping[Sampling, PairSampler] = MappingProxyType(
-    {
-        Sampling.DOCSPLIT: DocSplit(),
-        Sampling.CROP_HALF: CropHalf(),
-        Sampling.CONTRIEVER: IndependentCrops(),
-        Sampling.ICT: InverseCloze(),
-        Sampling.SIMCSE: SameTwice(),
-        Sampling.CT: SameTwice(),
-    }
-)
+def same_twice(document: Document, _rng: np.random.Generator) -> tuple[Document, Document]:
+    """The document, twice: its vectors differ by dropout in SimCSE, by the second encoder in Contrastive Tension."""
+    return document, document
+
+
+SAMPLERS: Mapping[Sampling, PairSampler] = {
+    Sampling.DOCSPLIT: docsplit,
+    Sampling.CROP_HALF: crop_half,
+    Sampling.CONTRIEVER: independent_crops,
+    Sampling.ICT: inverse_cloze,
+    Sampling.SIMCSE: same_twice,
+    Sampling.CT: same_twice,
+}
+_ROOMY = (Sampling.DOCSPLIT, Sampling.CROP_HALF, Sampling.CONTRIEVER)  # their views divide the text between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +224,7 @@ class ViewPairs:
         self,
         encoder: Encoder,
         documents: Sequence[Document],
-        sampler: PairSampler,
+        sampling: Sampling,
         *,
         batch_size: int,
         max_tokens: int,
@@ -279,7 +237,7 @@ class ViewPairs:
             documents: at least two.
             batch_size: documents of a batch, at least two.
             max_tokens: maximum tokens of a view, without special tokens. A window has at most
-                `sampler.room` times as many. Text of a view beyond `max_tokens` is not read.
+                as many, or twice as many where views divide it. Text of a view beyond `max_tokens` is not read.
             joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
                 beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
                 as they do when the encoder is used.
@@ -295,7 +253,7 @@ class ViewPairs:
             raise TrainingError(f"views of at most {max_tokens} tokens hold nothing; allow 512, or what fits in memory")
         self.encoder = encoder
         self.documents = documents
-        self.sampler = sampler
+        self.sampling = sampling
         self.batch_size = batch_size
         self.max_tokens = max_tokens
         self.joined = joined
@@ -307,20 +265,29 @@ class ViewPairs:
         Raises:
             TrainingError: a chunk has more than `max_tokens` tokens, or all documents were left out.
         """
-        rng = step_generator(self.seed, step)
-        queries, targets, positions = [], [], []
-        for position in epoch_slice(len(self.documents), self.batch_size, step, self.seed):
-            try:
-                window = self._window(self.documents[position], rng, self.sampler.room)
-                query, target = map(self._read, self.sampler.views(window, rng))
-            except DocumentError:
-                continue
-            queries.append(query)
-            targets.append(target)
-            positions.append(position)
-        if not positions:
-            raise TrainingError(f"the {self.batch_size} documents of step {step} have no text that can be read")
-        return ViewBatch(tuple(queries), tuple(targets), tuple(positions), int(rng.integers(2**62)))
+        rng, room = step_generator(self.seed, step), 2 if self.sampling in _ROOMY else 1
+
+        def read(position: int) -> tuple[SegmentedDocument, SegmentedDocument, int]:
+            window = self._window(self.documents[position], rng, room)
+            query, target = map(self._read, SAMPLERS[self.sampling](window, rng))
+            return query, target, position
+
+        queries, targets, positions = zip(*self.draw(step, self.batch_size, read), strict=True)
+        return ViewBatch(queries, targets, positions, int(rng.integers(2**62)))
+
+    def draw(self, step: int, size: int, read: Callable[[int], DrawnT]) -> list[DrawnT]:
+        """Read the documents of a step by their positions; a document is left out if it has no token.
+
+        Raises:
+            TrainingError: all documents were left out.
+        """
+        drawn = []
+        for position in epoch_slice(len(self.documents), size, step, self.seed):
+            with suppress(DocumentError):
+                drawn.append(read(position))
+        if not drawn:
+            raise TrainingError(f"the {size} documents of step {step} have no text that can be read")
+        return drawn
 
     def stretch(self, document: Document, rng: np.random.Generator) -> SegmentedDocument:
         """Segment a document; if it is too long, a window of at most `max_tokens` tokens.

@@ -377,16 +377,16 @@ def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Tra
         return _finish(run, outcome)
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
     best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
-    better = task.better(lambda encoder: best_of_first if encoder is task.encoders[0] else by_corpus[MEAN])
+    is_second = by_corpus[MEAN] > best_of_first
     run.context.log(
         f"valid {METRIC}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
-        f"the {'first' if better is task.encoders[0] else 'second'} is kept"
+        f"the {'second' if is_second else 'first'} is kept"
     )
-    if better is task.encoders[0]:
+    if not is_second:
         return _finish(run, outcome)
     compared = compare_validations(outcome.history, outcome.best_step)
     changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in compared)
-    return _publish(run, replace(outcome, best_step=outcome.steps), better, changes)
+    return _publish(run, replace(outcome, best_step=outcome.steps), task.encoders[1], changes)
 
 
 def _publish(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> Trained:

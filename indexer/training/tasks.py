@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,22 @@ from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuning, Loss, Source
+from engine.training.fine_tuning import FineTuning, Loss, Source, few
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.section_contrast import Classes, Graph, SectionContrast
 from engine.training.selection import (
     EvidenceChunks,
-    IndexMiner,
-    IndexTeacher,
-    LexicalMiner,
     Miner,
     RandomRuns,
     Selector,
+    index_miner,
+    lexical_miner,
+    maxsim_scores,
 )
 from engine.training.task import Task
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.trainer import Step
-from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from engine.training.views import Sampling, ViewPairs
 from indexer.building.builder import build
 from indexer.building.report import BuildReport
 from indexer.training.recipe import (
@@ -127,9 +128,9 @@ class Library:
         """
         match kind:
             case Negatives.MODEL:
-                return IndexMiner(self.index(corpus, encoder), corpus)
+                return index_miner(self.index(corpus, encoder), corpus)
             case Negatives.BM25:
-                return LexicalMiner(corpus)
+                return lexical_miner(corpus)
             case Negatives.NONE:
                 return None
 
@@ -202,7 +203,7 @@ def _alone(
 def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
     encoder = recipe.start.encoder
     has_teacher = bool(objective.settings.losses.get(Loss.DISTILLATION))
-    teacher = IndexTeacher(library.index(corpus, objective.teacher)) if has_teacher else None
+    teacher = partial(maxsim_scores, library.index(corpus, objective.teacher)) if has_teacher else None
     selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
     # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
     if objective.miner is Negatives.MODEL and recipe.start.new is None:
@@ -278,29 +279,24 @@ def text_pairs(
     texts, pairs = _Numbered(encoder), []
     for corpus, miner in zip(corpora, miners, strict=True):
         for query_id, targets in corpus.pairs.items():
-            drawn = _few(list(targets), objective.positives_per_query, rng)
-            hard = miner.negatives(query_id) if miner else ()
+            drawn = few(list(targets), objective.positives_per_query, rng)
+            hard = miner(query_id) if miner else ()
             others = negatives(corpus, query_id, hard, objective.negatives_per_positive * len(drawn), rng)
             for target_id, matches in [*((match, True) for match in drawn), *((other, False) for other in others)]:
                 query, target = texts.number(corpus, query_id), texts.number(corpus, target_id)
                 if query is not None and target is not None:
                     pairs.append(LabelledPair(query, target, matches))
-    documents = [document.document for document in texts.segmented]
-    return TextPairs(encoder, documents, pairs, objective.settings, seed=seed)
+    return TextPairs(encoder, texts.segmented, pairs, objective.settings, seed=seed)
 
 
 def negatives(
     corpus: TrainingCorpus, query_id: str, hard: Sequence[str], n: int, rng: np.random.Generator
 ) -> list[str]:
     """At most n documents that do not belong to a query: first hard negatives, then random documents."""
-    chosen = _few(hard, n, rng)
+    chosen = few(hard, n, rng)
     left_out = {query_id, *hard, *corpus.related.get(query_id, ())}
     others = [doc_id for doc_id in corpus.trainable if doc_id not in left_out]
-    return chosen + _few(others, n - len(chosen), rng)
-
-
-def _few(among: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
-    return [among[int(at)] for at in rng.permutation(len(among))[:n]]
+    return chosen + few(others, n - len(chosen), rng)
 
 
 def _pairs(
@@ -313,7 +309,7 @@ def _pairs(
     return ViewPairs(
         encoder,
         documents,
-        SAMPLERS[sampling],
+        sampling,
         batch_size=objective.batch_size,
         max_tokens=objective.view_tokens,
         joined=isinstance(objective, ViewsObjective) and objective.joined_views,

@@ -23,7 +23,7 @@ from engine.training.contrastive_pretraining import (
     raw_vectors,
 )
 from engine.training.losses import info_nce
-from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from engine.training.views import Sampling, ViewPairs
 from tests.fakes import make_document
 
 TOPICS = [
@@ -52,7 +52,7 @@ def pretraining(
     batch_size: int = 6,
     **config: Any,  # noqa: ANN401
 ) -> ContrastivePretraining:
-    pairs = ViewPairs(encoder, DOCUMENTS, SAMPLERS[sampling], batch_size=batch_size, max_tokens=48)
+    pairs = ViewPairs(encoder, DOCUMENTS, sampling, batch_size=batch_size, max_tokens=48)
     return ContrastivePretraining(encoder, pairs, ViewsSettings(**{"mlm_weight": 0.1, **config}))
 
 
@@ -157,7 +157,7 @@ MOMENTUM_DOCUMENTS = [make_document(word, f"The {word} is old. " * 12) for word 
 
 def contrast(bert_folder: Path, *, queue_size: int = 8, momentum: float = 0.9) -> MomentumContrast:
     encoder = MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=24)
-    pairs = ViewPairs(encoder, MOMENTUM_DOCUMENTS, SAMPLERS[Sampling.CONTRIEVER], batch_size=3, max_tokens=48)
+    pairs = ViewPairs(encoder, MOMENTUM_DOCUMENTS, Sampling.CONTRIEVER, batch_size=3, max_tokens=48)
     return MomentumContrast(encoder, pairs, queue_size=queue_size, momentum=momentum)
 
 
@@ -245,7 +245,7 @@ CONTRASTIVE_DOCUMENTS = [make_document(word, f"The {word} is old. " * 9) for wor
 
 def tension(bert_folder: Path, *, batch_size: int = 8, negatives: int = 3) -> ContrastiveTension:
     encoder = MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=24)
-    pairs = ViewPairs(encoder, CONTRASTIVE_DOCUMENTS, SAMPLERS[Sampling.CT], batch_size=batch_size, max_tokens=30)
+    pairs = ViewPairs(encoder, CONTRASTIVE_DOCUMENTS, Sampling.CT, batch_size=batch_size, max_tokens=30)
     return ContrastiveTension(encoder, pairs, negatives=negatives)
 
 
@@ -298,13 +298,6 @@ def test_the_loss_falls_and_the_encoders_become_different(bert_folder: Path) -> 
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
     one, other = (encoder.module.embeddings.word_embeddings.weight for encoder in task.encoders)
     assert not torch.equal(one, other)
-
-
-def test_the_better_of_both_encoders_is_kept(bert_folder: Path) -> None:
-    task = tension(bert_folder)
-    first, second = task.encoders
-    assert task.better(lambda encoder: float(encoder is second)) is second
-    assert task.better(lambda encoder: 0.5) is first
 
 
 def test_impossible_numbers_of_negatives_and_of_pairs_are_refused(bert_folder: Path) -> None:

@@ -19,13 +19,14 @@ from engine.scoring.evidence import Scoring, chunk_component, margin, thresholds
 from engine.training.corpus import TrainingCorpus, read_training_corpus
 from engine.training.fine_tuning import (
     DEFAULT_LOSSES,
+    LOSSES,
     FineTuning,
     FineTuningBatch,
     FineTuningSettings,
     Loss,
-    PairLosses,
     Source,
     Towers,
+    softened_scores,
 )
 from engine.training.losses import DOCUMENT_WEIGHT, ScaledCosine
 from engine.training.selection import PairBatch, RandomRuns
@@ -52,17 +53,15 @@ class NextDocuments:
     def __init__(self, corpus: TrainingCorpus) -> None:
         self.corpus = corpus
 
-    def negatives(self, query_id: str) -> Sequence[str]:
+    def __call__(self, query_id: str) -> Sequence[str]:
         following = [IDS[(IDS.index(query_id) + step) % len(IDS)] for step in (1, 2, 3)]
         barred = {*self.corpus.related[query_id], *self.corpus.held_out}
         return [doc_id for doc_id in following if doc_id not in barred]
 
 
-class Overlap:
+def overlap(batch: PairBatch) -> Tensor:
     """A teacher that sees the pairs."""
-
-    def scores(self, batch: PairBatch) -> Tensor:
-        return torch.from_numpy(batch.positives).float()
+    return torch.from_numpy(batch.positives).float()
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +148,7 @@ def test_a_document_of_a_class_is_drawn_with_another_of_its_class(mean_encoder: 
 
 def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEncoder) -> None:
     class Strict(NextDocuments):
-        def negatives(self, query_id: str) -> Sequence[str]:
+        def __call__(self, query_id: str) -> Sequence[str]:
             assert query_id != "void"  # no index holds it
             return ["void", "doc030"]
 
@@ -187,11 +186,10 @@ def test_corpora_are_drawn_in_proportion_to_the_root_of_their_number_of_pairs(me
 def test_a_teacher_scores_whole_documents_before_chunks_are_chosen(
     mean_encoder: MeanEncoder, corpus: TrainingCorpus
 ) -> None:
-    class Lengths:
-        def scores(self, batch: PairBatch) -> Tensor:
-            return torch.tensor([[float(len(target.chunks)) for target in batch.targets] for _ in batch.queries])
+    def lengths(batch: PairBatch) -> Tensor:
+        return torch.tensor([[float(len(target.chunks)) for target in batch.targets] for _ in batch.queries])
 
-    source = Source(corpus, RandomRuns(1, 1), teacher=Lengths())
+    source = Source(corpus, RandomRuns(1, 1), teacher=lengths)
     batch = FineTuning(mean_encoder, [source], FineTuningSettings(queries=2)).batch(0)
     assert {len(target.chunks) for target in batch.pairs.targets} == {1}
     assert batch.teacher_scores is not None and batch.teacher_scores.min() > 1
@@ -247,7 +245,7 @@ def test_training_on_each_loss_alone_halves_it_and_improves_ndcg(bert_folder: Pa
     encoder = plain_encoder(bert_folder)
     task = FineTuning(
         encoder,
-        [Source(corpus, RandomRuns(6, 6), teacher=Overlap())],
+        [Source(corpus, RandomRuns(6, 6), teacher=overlap)],
         FineTuningSettings({loss: 1.0}, queries=32, negatives=0),
     )
     validation = Validation(corpus, encoder)
@@ -280,25 +278,12 @@ def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, co
 
 TAU, THRESHOLD_RANK = 0.2, 2
 
-LOSSES: dict[str, Callable[[PairLosses, Towers], Tensor]] = {
-    "evidence": PairLosses.evidence,
-    "maxsim": PairLosses.maxsim,
-    "document": PairLosses.document,
-    "supcon": PairLosses.supcon,
-    "bce": PairLosses.bce,
-    "distillation": PairLosses.distillation,
-}
-
-
-def pair_losses(softening: float = 0.05) -> PairLosses:
-    return PairLosses(
-        ScaledCosine(), threshold_rank=THRESHOLD_RANK, evidence_temperature=0.1, softening=softening, temperature=TAU
-    )
+SETTINGS = FineTuningSettings(threshold_rank=THRESHOLD_RANK, evidence_temperature=0.1, softening=0.05, temperature=TAU)
 
 
 @pytest.fixture
 def towers() -> Towers:
-    return Towers.of(*embedded_batch())
+    return Towers.of(*embedded_batch(), ScaledCosine())
 
 
 def sims(towers: Towers, row: int, column: int) -> list[float]:
@@ -329,12 +314,12 @@ def ranked(scores: Callable[[int, int], float], tau: float) -> float:
 
 def test_maxsim_ranks_by_the_mean_best_match(towers: Towers) -> None:
     expected = ranked(lambda row, column: maxsim(towers, row, column), TAU)
-    assert pair_losses().maxsim(towers).item() == pytest.approx(expected, abs=1e-5)
+    assert LOSSES[Loss.MAXSIM](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_document_ranks_by_cosines_of_documents(towers: Towers) -> None:
     expected = ranked(lambda row, column: cosine(towers, row, column), TAU)
-    assert pair_losses().document(towers).item() == pytest.approx(expected, abs=1e-5)
+    assert LOSSES[Loss.DOCUMENT](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers) -> None:
@@ -352,10 +337,10 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
         of_document = margin(whole, max(0.0, float(theta_document)), scoring.power)
         chunks = chunk_component(best, limits, scoring)
         scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document
-    losses = pair_losses(softening=0.0)
-    np.testing.assert_allclose(losses.evidence_scores(towers).numpy(), scores, atol=1e-5)
+    hard = replace(SETTINGS, softening=0.0)
+    np.testing.assert_allclose(softened_scores(towers, hard).numpy(), scores, atol=1e-5)
     expected = ranked(lambda row, column: scores[row, column], 0.1)
-    assert losses.evidence(towers).item() == pytest.approx(expected, abs=1e-4)
+    assert LOSSES[Loss.EVIDENCE](towers, hard).item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_supcon_attracts_pairs_and_ignores_documents_that_may_be_related(towers: Towers) -> None:
@@ -379,7 +364,7 @@ def test_supcon_attracts_pairs_and_ignores_documents_that_may_be_related(towers:
         if own:
             losses.append(-sum(math.log(exp[j] / sum(exp.values())) for j in own) / len(own))
     assert len(losses) == 7
-    assert pair_losses().supcon(towers).item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
+    assert LOSSES[Loss.SUPCON](towers, SETTINGS).item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
 
 
 def test_bce_is_the_mean_over_pairs_with_positives_and_negatives_balanced(towers: Towers) -> None:
@@ -390,14 +375,14 @@ def test_bce_is_the_mean_over_pairs_with_positives_and_negatives_balanced(towers
         losses[is_positive].append(-math.log(probability if is_positive else 1 - probability))
     assert [len(own) for own in losses.values()] == [4, 10]
     expected = sum(sum(own) / len(own) for own in losses.values()) / 2
-    assert pair_losses().bce(towers).item() == pytest.approx(expected, abs=1e-5)
+    assert LOSSES[Loss.BCE](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_bce_of_negatives_alone_is_their_mean(towers: Towers) -> None:
     negatives = replace(towers, positives=torch.zeros_like(POSITIVES))
     cosines = [cosine(towers, row, column) for row, column in (~EXCLUDED).nonzero().tolist()]
     expected = sum(math.log(1 + math.exp(6 * own)) for own in cosines) / len(cosines)
-    assert pair_losses().bce(negatives).item() == pytest.approx(expected, abs=1e-5)
+    assert LOSSES[Loss.BCE](negatives, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_distillation_is_the_divergence_from_the_teacher(towers: Towers) -> None:
@@ -410,14 +395,14 @@ def test_distillation_is_the_divergence_from_the_teacher(towers: Towers) -> None
         p, q = ([value / sum(values) for value in values] for values in (teacher, student))
         divergences.append(sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)))
     expected = sum(divergences) / 3
-    assert pair_losses().distillation(towers).item() == pytest.approx(expected, abs=1e-5)
+    assert LOSSES[Loss.DISTILLATION](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, name: str) -> None:
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, loss: Loss) -> None:
     documents = towers.target_documents.clone().requires_grad_()
     chunks = towers.target_chunks.clone().requires_grad_()
-    LOSSES[name](pair_losses(), replace(towers, target_documents=documents, target_chunks=chunks)).backward()
+    LOSSES[loss](replace(towers, target_documents=documents, target_chunks=chunks), SETTINGS).backward()
     gradients = [leaf.grad for leaf in (documents, chunks) if leaf.grad is not None]
     assert gradients
     for gradient in gradients:
@@ -427,24 +412,24 @@ def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, 
 
 def test_queries_and_targets_keep_the_vectors_of_the_encoded_batch() -> None:
     embedded, batch, scores = embedded_batch()
-    towers = Towers.of(embedded, batch, scores)
+    towers = Towers.of(embedded, batch, scores, ScaledCosine())
     assert torch.equal(towers.query_chunks, embedded.chunks[:3])
     assert torch.equal(towers.target_chunks, embedded.chunks[3:]) and torch.equal(towers.target_mask, embedded.mask[3:])
     assert torch.equal(towers.positives, POSITIVES) and torch.equal(towers.excluded, EXCLUDED)
     torch.testing.assert_close(towers.weights, torch.tensor([[2.0, 3, 1], [2, 3, 0], [2, 3, 1]]))
     torch.testing.assert_close(towers.cosines(), embedded.documents[:3] @ embedded.documents[3:].T)
     assert towers.teacher_scores is scores
-    assert Towers.of(embedded, batch).teacher_scores is None
 
 
 def test_queries_with_fewer_chunks_than_the_targets_are_not_padded_to_them() -> None:
     embedded, batch, _ = embedded_batch()
-    towers = Towers.of(embedded, type(batch)(batch.queries[1:2], batch.targets, batch.positives, batch.excluded))
+    one_query = replace(batch, queries=batch.queries[1:2])
+    towers = Towers.of(embedded, one_query, None, ScaledCosine())
     assert (towers.query_chunks.shape[1], towers.target_chunks.shape[1]) == (2, 3)
 
 
 def test_best_matches_and_their_weighted_mean_are_those_of_each_pair() -> None:
-    towers = Towers.of(*embedded_batch())
+    towers = Towers.of(*embedded_batch(), ScaledCosine())
     for row, weights in enumerate(towers.weights.tolist()):
         for column, mask in enumerate(towers.target_mask):
             targets = towers.target_chunks[column][mask]

@@ -27,7 +27,7 @@ from engine.training.masked_words import (
     maskable,
 )
 from engine.training.task import Task
-from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from engine.training.views import Sampling, ViewPairs
 from tests.fakes import make_document
 
 CLS, SEP, PAD, MASK = 2, 3, 0, 4
@@ -225,7 +225,7 @@ TEXT = "The quick brown fox jumps over the lazy dog. We search long documents in
 
 def make(encoder: MeanEncoder, *texts: str) -> WordPretraining:
     documents = [make_document(f"d{number}", text) for number, text in enumerate(texts)]
-    pairs = ViewPairs(encoder, documents, SAMPLERS[Sampling.SIMCSE], batch_size=len(texts), max_tokens=24)
+    pairs = ViewPairs(encoder, documents, Sampling.SIMCSE, batch_size=len(texts), max_tokens=24)
     return WordPretraining(encoder, pairs)
 
 

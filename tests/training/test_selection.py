@@ -21,14 +21,15 @@ from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus
 from engine.training.selection import (
     EvidenceChunks,
-    IndexMiner,
-    IndexTeacher,
-    LexicalMiner,
+    Miner,
     PairBatch,
     RandomRuns,
     Selector,
     hard_negatives,
+    index_miner,
     keep_chunks,
+    lexical_miner,
+    maxsim_scores,
     spread_chunks,
 )
 from indexer.building.builder import build
@@ -97,7 +98,7 @@ def test_random_runs_are_neighbours_and_start_anywhere() -> None:
     words = kept_words(segmented("query"))
     found = Counter()
     for seed in range(200):
-        chosen = RandomRuns(3, 99).select(batch(), np.random.default_rng(seed))
+        chosen = RandomRuns(3, 99)(batch(), np.random.default_rng(seed))
         found[tuple(kept_words(chosen.queries[0]))] += 1
         assert chosen.targets == batch().targets
     assert found.keys() == {tuple(words[first : first + 3]) for first in range(6)}
@@ -114,7 +115,7 @@ def test_selected_chunks_are_chunks_of_the_document_within_the_limit_and_in_orde
     if chooses == "evidence":
         selector = EvidenceChunks(chunk_index, most, most, threshold_rank=3)
     whole = batch(excluded=[4])
-    chosen = selector.select(whole, np.random.default_rng(seed))
+    chosen = selector(whole, np.random.default_rng(seed))
     for before, after in zip((*whole.queries, *whole.targets), (*chosen.queries, *chosen.targets), strict=True):
         assert 1 <= len(after.chunks) <= most
         assert list(after.chunks) == sorted(after.chunks, key=lambda chunk: chunk.start)
@@ -142,20 +143,20 @@ def drawn_shares(excluded: Sequence[int]) -> list[float]:
 def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: list[int]) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, threshold_rank=3)
     rng, whole = np.random.default_rng(0), batch(excluded=excluded)
-    found = Counter(kept_words(selector.select(whole, rng).queries[0])[0] for _ in range(600))
+    found = Counter(kept_words(selector(whole, rng).queries[0])[0] for _ in range(600))
     shares = [found[word] / 600 for word in kept_words(segmented("query"))]
     np.testing.assert_allclose(shares, drawn_shares(excluded), atol=0.06)
 
 
 def test_chunks_that_match_the_positive_alone_are_preferred_to_those_that_match_all_targets(chunk_index: Index) -> None:
     selector = EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)
-    words = [kept_words(selector.select(batch(), np.random.default_rng(seed)).queries[0]) for seed in range(50)]
+    words = [kept_words(selector(batch(), np.random.default_rng(seed)).queries[0]) for seed in range(50)]
     assert sum("licence" in one for one in words) == 0
     assert sum("match" in one for one in words) >= 45
 
 
 def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: Index) -> None:
-    chosen = EvidenceChunks(chunk_index, 99, 6, threshold_rank=3).select(batch(), np.random.default_rng(0))
+    chosen = EvidenceChunks(chunk_index, 99, 6, threshold_rank=3)(batch(), np.random.default_rng(0))
     query, positive = ENCODER.encode_segmented([segmented("query"), segmented("positive")])
     best = {int(np.argmax([float(chunk @ other) for other in positive.chunks])) for chunk in query.chunks}
     words = kept_words(segmented("positive"))
@@ -165,7 +166,7 @@ def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: I
 
 def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index: Index) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, threshold_rank=3)
-    chosen = [selector.select(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
+    chosen = [selector(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
     assert {len(one.targets[7].chunks) for one in chosen} == {2}
     assert {word for one in chosen for word in kept_words(one.targets[7])} == set(kept_words(segmented("other5")))
 
@@ -173,7 +174,7 @@ def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index:
 def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
     changed = keep_chunks(segmented("query"), range(5))
     with pytest.raises(TrainingError) as raised:
-        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3).select(
+        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)(
             PairBatch([changed], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
         )
     assert str(raised.value) == (
@@ -185,17 +186,9 @@ def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
 def test_an_index_without_a_document_of_the_batch_is_refused(chunk_index: Index) -> None:
     stranger = ENCODER.segment(document("stranger", "word"))
     with pytest.raises(QueryError, match=r"^no document 'stranger' among 9 in "):
-        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3).select(
+        EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)(
             PairBatch([stranger], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
         )
-
-
-def test_less_than_a_chunk_is_refused(chunk_index: Index) -> None:
-    message = "^0 chunks of a query and 3 of a target must each be at least 1$"
-    with pytest.raises(TrainingError, match=message):
-        RandomRuns(0, 3)
-    with pytest.raises(TrainingError, match=message):
-        EvidenceChunks(chunk_index, 0, 3, threshold_rank=5)
 
 
 RANKING = [("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7), ("e", 0.4)]
@@ -231,10 +224,10 @@ def corpus_of(index_documents: int, pairs: Judgments, held_out: tuple[str, ...] 
 
 
 def test_negatives_of_an_index_are_the_hits_of_its_search_in_order(index: Index) -> None:
-    miner = IndexMiner(index, corpus_of(60, {}), depth=20)
+    miner = index_miner(index, corpus_of(60, {}), depth=20)
     for query_id in ("doc004", "doc031"):
         hits = index.search(query_id, Request(k=20, exact=True)).hits
-        assert miner.negatives(query_id) == [hit.doc_id for hit in hits]
+        assert miner(query_id) == [hit.doc_id for hit in hits]
 
 
 def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(index: Index) -> None:
@@ -247,12 +240,12 @@ def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(
         if hit.score <= 0.9 * related.score and hit.doc_id < "doc055" and hit not in (related, held_out)
     ]
     assert expected
-    assert IndexMiner(index, corpus, margin=0.9).negatives("doc004") == expected
+    assert index_miner(index, corpus, margin=0.9)("doc004") == expected
 
 
 def test_a_query_that_is_not_in_the_index_is_refused(index: Index) -> None:
     with pytest.raises(QueryError, match=r"^no document 'x' among 60 in "):
-        IndexMiner(index, corpus_of(60, {})).negatives("x")
+        index_miner(index, corpus_of(60, {}))("x")
 
 
 TEXTS = {
@@ -266,38 +259,38 @@ TEXTS = {
 }
 
 
-def lexical(pairs: Judgments | None = None, **options: float) -> LexicalMiner:
+def lexical(pairs: Judgments | None = None, **options: float) -> Miner:
     pytest.importorskip("bm25s")
     documents = [make_document(name, text) for name, text in TEXTS.items()]
-    return LexicalMiner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
+    return lexical_miner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
 
 
 def test_words_find_documents_that_share_rare_ones_first() -> None:
     """Rare shared words count more; counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3."""
-    assert lexical().negatives("query") == ["rare", "common", "house"]
-    assert lexical(depth=1).negatives("query") == ["rare"]
+    assert lexical()("query") == ["rare", "common", "house"]
+    assert lexical(depth=1)("query") == ["rare"]
 
 
 def test_lexical_negatives_leave_out_related_and_too_similar_documents() -> None:
-    assert lexical({"query": {"rare": 1}}).negatives("query") == ["common", "house"]
-    assert lexical({"query": {"house": 1}}, margin=1.0).negatives("query") == []
+    assert lexical({"query": {"rare": 1}})("query") == ["common", "house"]
+    assert lexical({"query": {"house": 1}}, margin=1.0)("query") == []
 
 
 @pytest.mark.parametrize("query_id", ["words", "signs"])
 def test_a_query_of_nothing_but_stop_words_or_signs_has_no_negatives(query_id: str) -> None:
-    assert lexical().negatives(query_id) == []
+    assert lexical()(query_id) == []
 
 
 def test_a_corpus_without_words_has_no_negatives() -> None:
     pytest.importorskip("bm25s")
     documents = [make_document("one", "the"), make_document("other", "of and")]
-    assert LexicalMiner(training_corpus(documents, {})).negatives("one") == []
+    assert lexical_miner(training_corpus(documents, {}))("one") == []
 
 
 def test_a_missing_bm25s_raises_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingExtra) as raised:
-        LexicalMiner(training_corpus(make_corpus(3), {}))
+        lexical_miner(training_corpus(make_corpus(3), {}))
     assert str(raised.value).startswith("mining with BM25 needs bm25s; install it: pip install 'accelerate>=1.10' ")
 
 
@@ -319,11 +312,11 @@ def test_scores_are_mean_best_matches_over_all_chunks(index: Index, corpus: list
         ]
         for query in queries
     ]
-    scores = IndexTeacher(index).scores(batch_of(queries, targets))
+    scores = maxsim_scores(index, batch_of(queries, targets))
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, torch.tensor(expected), atol=1e-3, rtol=0)  # stored in half precision
 
 
 def test_a_document_missing_from_the_index_of_the_teacher_raises_an_error(index: Index, corpus: list[Document]) -> None:
     with pytest.raises(QueryError, match=r"^no document 'new' among 60 in "):
-        IndexTeacher(index).scores(batch_of(corpus[:1], [make_document("new", "text")]))
+        maxsim_scores(index, batch_of(corpus[:1], [make_document("new", "text")]))

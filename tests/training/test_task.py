@@ -33,9 +33,18 @@ from engine.training.losses import ScaledCosine
 from engine.training.masked_words import SmithPretraining, SmithSettings
 from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import PairBatch, RandomRuns, keep_chunks
-from engine.training.task import GradientCache, Task, epoch_slice, full_precision, join, step_generator, tokens_read
+from engine.training.task import (
+    Task,
+    backward_in_groups,
+    epoch_slice,
+    full_precision,
+    groups_of,
+    join,
+    step_generator,
+    tokens_read,
+)
 from engine.training.text_pairs import LabelledPair, TextPairs
-from engine.training.views import SAMPLERS, Sampling, ViewPairs
+from engine.training.views import Sampling, ViewPairs
 from tests.fakes import FakeEncoder, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 
@@ -93,14 +102,13 @@ LOSSES = {
 }
 
 
-class Guess:
-    def scores(self, batch: PairBatch) -> Tensor:
-        return torch.rand(batch.positives.shape, generator=torch.Generator().manual_seed(0))
+def guess(batch: PairBatch) -> Tensor:
+    return torch.rand(batch.positives.shape, generator=torch.Generator().manual_seed(0))
 
 
 def fine_tuning(folder: Path) -> FineTuning:
     settings = FineTuningSettings(dict.fromkeys(Loss, 1.0), queries=8, negatives=0)
-    sources = [Source(training_corpus(DOCUMENTS, PAIRS), RandomRuns(2, 2), teacher=Guess())]
+    sources = [Source(training_corpus(DOCUMENTS, PAIRS), RandomRuns(2, 2), teacher=guess)]
     return FineTuning(plain_encoder(folder), sources, settings)
 
 
@@ -117,11 +125,11 @@ def text_pairs(folder: Path) -> TextPairs:
     config = TdeConfig(n_topics=4, topic_width=8, topic_hidden_width=16)
     encoder = TdeEncoder.create(folder, [one.text for one in DOCUMENTS], config, device="cpu")
     pairs = [LabelledPair(number, (number + number % 2) % 24, number % 2 == 0) for number in range(1, 20)]
-    return TextPairs(encoder, DOCUMENTS, pairs)
+    return TextPairs(encoder, [encoder.segment(document) for document in DOCUMENTS], pairs)
 
 
 def views(folder: Path, sampling: Sampling = Sampling.CONTRIEVER) -> ViewPairs:
-    return ViewPairs(plain_encoder(folder), DOCUMENTS, SAMPLERS[sampling], batch_size=8, max_tokens=40)
+    return ViewPairs(plain_encoder(folder), DOCUMENTS, sampling, batch_size=8, max_tokens=40)
 
 
 def contrastive(folder: Path, **config: Any) -> ContrastivePretraining:  # noqa: ANN401
@@ -250,15 +258,14 @@ def assert_close(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
 def test_the_gradient_is_that_of_the_whole_batch(
     encoder: MeanEncoder, documents: list[SegmentedDocument], group_tokens: int, training: bool
 ) -> None:
-    cache = GradientCache(encoder, group_tokens=group_tokens)
     encoder.module.train(training)
     torch.manual_seed(1)
-    whole = pairs_loss(join([encoder.embed(group) for group in cache.groups(documents)]))
+    whole = pairs_loss(join([encoder.embed(group) for group in groups_of(documents, group_tokens)]))
     whole.backward()
     expected = gradients(encoder)
     torch.manual_seed(1)
-    found = cache.backward(documents, pairs_loss, Tensor.backward)
-    assert found.item() == pytest.approx(whole.item(), rel=1e-6)
+    found = backward_in_groups(encoder, documents, pairs_loss, Tensor.backward, group_tokens)
+    assert found == pytest.approx(whole.item(), rel=1e-6)
     assert_close(gradients(encoder), expected)
 
 
@@ -271,10 +278,10 @@ def test_a_batch_of_one_group_is_encoded_once(documents: list[SegmentedDocument]
             return super().embed(documents)
 
     counting = Counting(encoder.backbone, window_tokens=12)
-    cache = GradientCache(counting, group_tokens=sum(sum(map(len, one.token_ids)) for one in documents))
-    value = cache.backward(documents, pairs_loss, Tensor.backward)
+    group_tokens = sum(sum(map(len, one.token_ids)) for one in documents)
+    backward_in_groups(counting, documents, pairs_loss, Tensor.backward, group_tokens)
     found = gradients(encoder)
-    assert (counting.n_passes, value.requires_grad) == (1, False)
+    assert counting.n_passes == 1
     pairs_loss(encoder.embed(documents)).backward()
     expected = gradients(encoder)
     assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
@@ -286,32 +293,13 @@ def test_under_autocast_weights_have_their_gradients_too(
     with torch.autocast("cpu", torch.bfloat16):
         pairs_loss(encoder.embed(documents)).backward()
         expected = gradients(encoder)
-        GradientCache(encoder, group_tokens=20).backward(documents, pairs_loss, Tensor.backward)
+        backward_in_groups(encoder, documents, pairs_loss, Tensor.backward, 20)
     found = gradients(encoder)
     assert found.keys() == expected.keys()
     for name, gradient in expected.items():
         # A bias of keys moves all logits of a softmax alike, so its gradient is nothing but rounding.
         if gradient.norm() > 1e-3 and not name.endswith("key.bias"):
             assert (found[name] - gradient).norm() < 0.1 * gradient.norm(), name
-
-
-def test_without_dropout_groups_do_not_matter(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
-    pairs_loss(encoder.embed(documents)).backward()
-    expected = gradients(encoder)
-    GradientCache(encoder, group_tokens=1).backward(documents, pairs_loss, Tensor.backward)
-    assert_close(gradients(encoder), expected)
-
-
-def test_a_loss_of_document_vectors_alone_has_the_same_gradients(
-    encoder: MeanEncoder, documents: list[SegmentedDocument]
-) -> None:
-    def loss(embedded: Embedded) -> Tensor:
-        return embedded.documents.sum(0).square().sum()
-
-    loss(encoder.embed(documents)).backward()
-    expected = gradients(encoder)
-    GradientCache(encoder, group_tokens=20).backward(documents, loss, Tensor.backward)
-    assert_close(gradients(encoder), expected)
 
 
 def test_a_scaled_backward_scales_all_gradients_those_of_heads_included(
@@ -325,11 +313,10 @@ def test_a_scaled_backward_scales_all_gradients_those_of_heads_included(
     def doubled(value: Tensor) -> None:
         (2 * value).backward()
 
-    cache = GradientCache(encoder, group_tokens=20)
-    cache.backward(documents, loss, Tensor.backward)
+    backward_in_groups(encoder, documents, loss, Tensor.backward, 20)
     once, head_once = gradients(encoder), head.raw_scale.grad
     head.zero_grad()
-    cache.backward(documents, loss, doubled)
+    backward_in_groups(encoder, documents, loss, doubled, 20)
     assert_close({name: gradient / 2 for name, gradient in gradients(encoder).items()}, once)
     torch.testing.assert_close(head.raw_scale.grad, 2 * head_once)
 
@@ -338,13 +325,12 @@ def test_the_random_state_afterwards_is_that_after_one_pass(
     encoder: MeanEncoder, documents: list[SegmentedDocument]
 ) -> None:
     encoder.module.train()
-    cache = GradientCache(encoder, group_tokens=20)
     torch.manual_seed(1)
-    for group in cache.groups(documents):
+    for group in groups_of(documents, 20):
         encoder.embed(group)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    cache.backward(documents, pairs_loss, Tensor.backward)
+    backward_in_groups(encoder, documents, pairs_loss, Tensor.backward, 20)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -368,12 +354,15 @@ def test_memory_of_the_graph_is_that_of_one_group(encoder: MeanEncoder, document
             run()
         return most
 
-    cache = GradientCache(encoder, group_tokens=1)
     largest = max(peak(lambda one=one: encoder.embed([one]).documents.sum().backward()) for one in documents)
     leaves = _leaves(encoder.embed(documents))
     loss_alone = peak(lambda: pairs_loss(leaves).backward())
     whole = peak(lambda: pairs_loss(encoder.embed(documents)).backward())
-    assert peak(lambda: cache.backward(documents, pairs_loss, Tensor.backward)) <= largest + loss_alone < whole
+    assert (
+        peak(lambda: backward_in_groups(encoder, documents, pairs_loss, Tensor.backward, 1))
+        <= largest + loss_alone
+        < whole
+    )
 
 
 class _Kept:
@@ -394,8 +383,5 @@ def _leaves(embedded: Embedded) -> Embedded:
 def test_groups_keep_order_and_budget(encoder: MeanEncoder, documents: Sequence[SegmentedDocument]) -> None:
     sizes = [sum(map(len, document.token_ids)) for document in documents]
     assert sizes == [16, 36, 36, 3, 18]
-    groups = [
-        [int(one.document.doc_id) for one in group]
-        for group in GradientCache(encoder, group_tokens=54).groups(documents)
-    ]
+    groups = [[int(one.document.doc_id) for one in group] for group in groups_of(documents, 54)]
     assert groups == [[0, 1], [2, 3], [4]]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.encoders.encoder import Pooling, Variant
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.errors import TrainingError
@@ -56,6 +56,10 @@ def make_pairs(n: int, n_texts: int, *, seed: int = 0) -> list[LabelledPair]:
     return [LabelledPair(one, other, one % 2 == other % 2) for one, other in drawn]
 
 
+def segmented(encoder: TdeEncoder, texts: list[Document]) -> list[SegmentedDocument]:
+    return [encoder.segment(text) for text in texts]
+
+
 @pytest.fixture
 def encoder(bert_folder: Path) -> TdeEncoder:
     return TdeEncoder.create(bert_folder, [text.text for text in make_texts(20)], CONFIG, device="cpu")
@@ -63,7 +67,7 @@ def encoder(bert_folder: Path) -> TdeEncoder:
 
 @pytest.fixture
 def task(encoder: TdeEncoder) -> TextPairs:
-    return TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING)
+    return TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
 
 
 def supervised_contrastive_by_hand(vectors: list[Tensor], classes: list[int], temperature: float) -> float:
@@ -122,7 +126,7 @@ def test_the_topic_part_is_the_mean_loss_of_texts_and_of_their_sentences(task: T
 @pytest.mark.parametrize("group_tokens", [None, 60, 10_000])
 def test_the_gradients_are_those_of_the_weighted_sum(encoder: TdeEncoder, group_tokens: int | None) -> None:
     settings = replace(TRAINING, group_tokens=group_tokens)
-    task = TextPairs(encoder, make_texts(14), make_pairs(20, 14), settings)
+    task = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), settings)
     batch = task.batch(0)
     reported = task.backward(batch, torch.Tensor.backward)
     gradients = {name: weights.grad for name, weights in task.module.named_parameters()}
@@ -175,8 +179,8 @@ def test_a_batch_holds_its_pairs_and_each_of_their_texts_once(task: TextPairs) -
 
 
 def test_a_batch_depends_on_seed_and_step_alone(task: TextPairs, encoder: TdeEncoder) -> None:
-    again = TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING)
-    other = TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING, seed=1)
+    again = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
+    other = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING, seed=1)
 
     def content(batch: TextPairBatch) -> tuple[object, ...]:
         return batch.pairs, tuple(text.chunks for text in batch.texts)
@@ -222,7 +226,7 @@ def test_pairs_of_like_topics_are_learned(bert_folder: Path) -> None:
     texts, pairs = make_texts(24), make_pairs(32, 24)
     encoder = TdeEncoder.create(bert_folder, [text.text for text in texts], CONFIG, device="cpu")
     pretrain_topics(encoder, [text.text for text in texts], epochs=100, learning_rate=0.01)
-    losses, predicted = trained(encoder, TextPairs(encoder, texts, pairs), steps=30)
+    losses, predicted = trained(encoder, TextPairs(encoder, segmented(encoder, texts), pairs), steps=30)
     assert predicted == [pair.matches for pair in pairs]
     assert losses[-1] < losses[0] - 0.5
 
@@ -233,7 +237,9 @@ def test_pairs_are_learned_by_heart_where_there_is_no_rule(bert_folder: Path) ->
     texts = make_texts(24)
     pairs = [replace(pair, matches=bool(rng.integers(2))) for pair in make_pairs(32, 24)]
     encoder = TdeEncoder.create(bert_folder, [], replace(CONFIG, n_topics=0), device="cpu")
-    task = TextPairs(encoder, texts, pairs, TextPairsSettings(batch_pairs=32, contrastive_weight=0.1))
+    task = TextPairs(
+        encoder, segmented(encoder, texts), pairs, TextPairsSettings(batch_pairs=32, contrastive_weight=0.1)
+    )
     losses, predicted = trained(encoder, task, steps=40)
     assert predicted == [pair.matches for pair in pairs]
     assert losses[-1] < 0.5 * losses[0]
@@ -241,7 +247,7 @@ def test_pairs_are_learned_by_heart_where_there_is_no_rule(bert_folder: Path) ->
 
 def test_without_topics_the_other_parts_are_trained(bert_folder: Path) -> None:
     encoder = TdeEncoder.create(bert_folder, [], replace(CONFIG, n_topics=0), device="cpu")
-    task = TextPairs(encoder, make_texts(14), make_pairs(20, 14), TRAINING)
+    task = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
     parts = task.backward(task.batch(0), torch.Tensor.backward)
     assert parts["topics"] == 0
     assert parts["loss"] == pytest.approx(0.7 * parts["contrastive"] + 1.3 * parts["classification"], rel=1e-5)
@@ -251,7 +257,12 @@ def test_without_topics_the_other_parts_are_trained(bert_folder: Path) -> None:
 @pytest.mark.parametrize(("batch_pairs", "n_pairs"), [(7, 20), (8, 7), (8, 0)])
 def test_too_few_pairs_are_refused(encoder: TdeEncoder, batch_pairs: int, n_pairs: int) -> None:
     with pytest.raises(TrainingError) as raised:
-        TextPairs(encoder, make_texts(14), make_pairs(n_pairs, 14), TextPairsSettings(batch_pairs=batch_pairs))
+        TextPairs(
+            encoder,
+            segmented(encoder, make_texts(14)),
+            make_pairs(n_pairs, 14),
+            TextPairsSettings(batch_pairs=batch_pairs),
+        )
     assert str(raised.value) == (
         f"a batch of {batch_pairs} out of {n_pairs} pairs has too few texts that do not match; give at least 8 of both"
     )
@@ -261,7 +272,7 @@ def test_too_few_pairs_are_refused(encoder: TdeEncoder, batch_pairs: int, n_pair
 def test_a_pair_of_a_text_that_is_not_there_is_refused(encoder: TdeEncoder, position: int) -> None:
     pairs = [*make_pairs(20, 14), LabelledPair(0, position, True)]
     with pytest.raises(TrainingError, match=r"^pairs name texts -?\d+ to \d+, there are 14; count them from 0$"):
-        TextPairs(encoder, make_texts(14), pairs)
+        TextPairs(encoder, segmented(encoder, make_texts(14)), pairs)
 
 
 @pytest.mark.slow

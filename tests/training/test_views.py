@@ -14,12 +14,11 @@ from engine.text.document import Document
 from engine.text.spans import Section, Span
 from engine.training.views import (
     SAMPLERS,
-    CropHalf,
-    DocSplit,
-    IndependentCrops,
-    InverseCloze,
     Sampling,
     ViewPairs,
+    crop_half,
+    independent_crops,
+    inverse_cloze,
     keep,
     n_words,
     one_section,
@@ -120,7 +119,7 @@ def documents(draw: st.DrawFn, most_sentences: int = 12) -> Document:
 
 
 def drawn(document: Document, sampling: Sampling, seed: int) -> tuple[Document, Document]:
-    return SAMPLERS[sampling].views(document, np.random.default_rng(seed))
+    return SAMPLERS[sampling](document, np.random.default_rng(seed))
 
 
 def texts(document: Document) -> list[str]:
@@ -190,12 +189,6 @@ def test_docsplit_returns_the_document_twice_if_one_sentence_dominates() -> None
     assert drawn(document, Sampling.DOCSPLIT, 0) == (document, document)
 
 
-def test_docsplit_splits_from_a_given_minimum_number_of_sentences() -> None:
-    document = make_document("d", "One fox. Two dogs.")
-    one, other = DocSplit(min_sentences=2).views(document, np.random.default_rng(0))
-    assert {one.text, other.text} == {"One fox. ", "Two dogs."}
-
-
 @given(document=documents(), seed=SEEDS)
 def test_halves_join_to_the_whole(document: Document, seed: int) -> None:
     one, other = drawn(document, Sampling.CROP_HALF, seed)
@@ -206,19 +199,19 @@ def test_halves_join_to_the_whole(document: Document, seed: int) -> None:
 
 def test_the_cut_is_the_sentence_end_nearest_to_the_middle() -> None:
     document = make_document("d", "One two three. Four five. Six seven eight nine. Ten.")
-    one, other = CropHalf().views(document, np.random.default_rng(0))
+    one, other = crop_half(document, np.random.default_rng(0))
     assert (one.text, other.text) == ("One two three. Four five. ", "Six seven eight nine. Ten.")
 
 
 def test_one_sentence_is_cut_between_words() -> None:
-    one, other = CropHalf().views(make_document("d", "one two three four"), np.random.default_rng(0))
+    one, other = crop_half(make_document("d", "one two three four"), np.random.default_rng(0))
     assert (one.text, other.text) == ("one two ", "three four")
 
 
 @given(n=st.integers(1, 700), seed=SEEDS)
 def test_crops_are_stretches_of_one_chunk(n: int, seed: int) -> None:
     document = make_document("d", " ".join(map(str, range(n))))
-    views = IndependentCrops(deletion=0.0).views(document, np.random.default_rng(seed))
+    views = independent_crops(document, np.random.default_rng(seed), deletion=0.0)
     chunk = min(n, 256)
     crops = [[int(word) for word in view.text.split()] for view in views]
     for crop in crops:
@@ -242,14 +235,14 @@ def test_a_tenth_of_the_words_of_a_crop_is_deleted() -> None:
 
 
 def test_a_crop_keeps_a_word_at_least() -> None:
-    views = IndependentCrops(deletion=1.0).views(make_document("d", "one two three"), np.random.default_rng(0))
+    views = independent_crops(make_document("d", "one two three"), np.random.default_rng(0), deletion=1.0)
     assert [count_words(view) for view in views] == [1, 1]
 
 
 @given(document=documents(), seed=SEEDS)
 def test_the_span_and_the_rest_are_the_document(document: Document, seed: int) -> None:
     whole = texts(document)
-    span, rest = (texts(view) for view in InverseCloze(kept=0.0).views(document, np.random.default_rng(seed)))
+    span, rest = (texts(view) for view in inverse_cloze(document, np.random.default_rng(seed), keep_probability=0.0))
     if len(whole) < 2:
         assert span == rest == whole
         return
@@ -277,16 +270,11 @@ def test_simcse_and_contrastive_tension_return_the_same_text_twice(sampling: Sam
     assert drawn(document, sampling, 0) == (document, document)
 
 
-def test_every_name_has_a_sampler() -> None:
-    assert set(SAMPLERS) == set(Sampling)
-    assert SAMPLERS[Sampling("docsplit")] == DocSplit()
-
-
 CORPUS = make_corpus(10)
 
 
 def pairs(documents: list[Document], max_tokens: int = 512, sampling: Sampling = Sampling.CONTRIEVER) -> ViewPairs:
-    return ViewPairs(FakeEncoder(), documents, SAMPLERS[sampling], batch_size=4, max_tokens=max_tokens)
+    return ViewPairs(FakeEncoder(), documents, sampling, batch_size=4, max_tokens=max_tokens)
 
 
 def test_a_batch_depends_on_seed_and_step_alone() -> None:
@@ -407,7 +395,7 @@ def test_a_joined_view_is_one_chunk_across_headings(mean_encoder: MeanEncoder, j
     source = ViewPairs(
         mean_encoder,
         [make_document("d", sections)] * 2,
-        SAMPLERS[Sampling.DOCSPLIT],
+        Sampling.DOCSPLIT,
         batch_size=2,
         max_tokens=40,
         joined=joined,
@@ -418,9 +406,7 @@ def test_a_joined_view_is_one_chunk_across_headings(mean_encoder: MeanEncoder, j
 
 def test_views_for_a_real_encoder_stay_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
     text = "The quick brown fox jumps over the lazy dog. We search long documents, section by section. " * 20
-    source = ViewPairs(
-        mean_encoder, [make_document("d", text)] * 2, SAMPLERS[Sampling.DOCSPLIT], batch_size=2, max_tokens=40
-    )
+    source = ViewPairs(mean_encoder, [make_document("d", text)] * 2, Sampling.DOCSPLIT, batch_size=2, max_tokens=40)
     batches = [source.batch(step) for step in range(20)]
     sizes = [sum(map(len, view.token_ids)) for batch in batches for view in (*batch.queries, *batch.targets)]
     assert 25 <= np.mean(sizes) <= max(sizes) <= 40
