@@ -16,9 +16,8 @@
 
 A message states what does not fit, both values, and the next step.
 
-Public functions and classes are decorated with `named_faults`, so that errors of the system, SQLite, SQLAlchemy and
-safetensors reach callers as `EngineError`. The libraries are recognised by name, so that no command imports a library
-that it does not use.
+Public functions and classes are decorated with `named_faults`, so that errors of the system, SQLite and safetensors reach
+callers as `EngineError`. Safetensors is recognised by name, so that no command imports it without using it.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ _NEXT_STEPS = {
 }
 _OTHERWISE = "check that the file can be read and written, then run the command again"
 _OS_CODE = re.compile(r"\bcode: (\d+)")  # format in which safetensors reports errors of the system
-_LIBRARIES = ("sqlalchemy", "safetensors_rust", "safetensors")
+_LIBRARIES = ("safetensors_rust", "safetensors")
 # SQLite's extended codes for data that differs from the data written.
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
@@ -140,9 +139,6 @@ def fault(error: BaseException, place: str = "") -> EngineError | None:
     """
     if isinstance(error, EngineError | ConnectionError):  # a closed pipe of the command line is no fault
         return None
-    original = getattr(error, "orig", None)  # SQLAlchemy keeps the error of SQLite here
-    if isinstance(original, sqlite3.Error):
-        error = original
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error, place)
     if isinstance(error, OSError):

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from sqlalchemy.exc import SQLAlchemyError
 
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, EngineError, IndexBusy
@@ -144,7 +143,7 @@ class OnDemand:
                     self._commit_part(part, own, vectors, missed.get(part, positions[:0]))
         except IndexBusy:
             self.log("another process writes the index: these vectors serve this process alone")
-        except (EngineError, OSError, SQLAlchemyError) as error:
+        except (EngineError, OSError) as error:
             self.log(f"these vectors serve this process alone, the index cannot be written: {error}")
 
     def _commit_part(

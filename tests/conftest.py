@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from sqlalchemy import event
-from sqlalchemy.pool import Pool
 
 from benchmarks.synthetic import save_tiny_bert
+from engine.store import catalog, writable
 from engine.text.document import Document
 from tests.fakes import FakeEncoder, make_corpus
 from tests.ray_cluster import end_ray_cluster
@@ -36,9 +35,13 @@ if TYPE_CHECKING:
 os.fsync = lambda _descriptor: None
 
 
-@event.listens_for(Pool, "checkout")
-def _without_sync(connection: sqlite3.Connection, *_: object) -> None:
+def _open_without_sync(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    connection = catalog.open_catalog(path, read_only=read_only)
     connection.execute("PRAGMA synchronous=OFF")
+    return connection
+
+
+writable.open_catalog = _open_without_sync  # type: ignore[attr-defined]
 
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # shared cores stall for longer than any deadline

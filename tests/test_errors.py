@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from safetensors import SafetensorError, safe_open
-from sqlalchemy.exc import OperationalError
 
 from engine import errors
 from engine.errors import (
@@ -105,14 +104,10 @@ def test_an_error_of_the_system_names_file_reason_and_next_step(
         (sqlite3.SQLITE_NOTADB, IndexDamaged, "verify"),
     ],
 )
-def test_an_error_of_sqlite_is_named_whether_sqlalchemy_wraps_it_or_not(
-    code: int, kind: type[EngineError], next_step: str
-) -> None:
-    bare = sqlite_error(code)
-    for error in (bare, OperationalError("SELECT 1", {}, bare)):
-        named = fault(error, __file__)
-        assert type(named) is kind
-        assert str(named).startswith(__file__) and "the reason" in str(named) and next_step in str(named)
+def test_an_error_of_sqlite_is_named(code: int, kind: type[EngineError], next_step: str) -> None:
+    named = fault(sqlite_error(code), __file__)
+    assert type(named) is kind
+    assert str(named).startswith(__file__) and "the reason" in str(named) and next_step in str(named)
 
 
 def test_a_catalog_that_is_gone_is_damage(tmp_path: Path) -> None:

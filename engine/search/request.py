@@ -17,6 +17,7 @@ from typing import Any, get_args, get_type_hints
 
 from engine.errors import QueryError
 from engine.scoring.evidence import CONTAINMENT, Scoring
+from engine.store.where import before_text, filter_text, first_day
 from engine.text.section_kinds import SectionKind
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
@@ -222,9 +223,6 @@ class Request:
         """The metadata filter of `where` and `before` together."""
         if self.before is None:
             return self.where
-        # Loads SQLAlchemy, which the help of commands does not need.
-        from engine.store.where import before_text
-
         dated = before_text(self.before)
         return dated if self.where is None else f"({self.where}) and ({dated})"
 
@@ -328,9 +326,6 @@ class Parameter:
 
 
 def _filter(name: str, value: object) -> str | None:
-    # Loads SQLAlchemy, which the help of commands does not need.
-    from engine.store.where import filter_text, first_day
-
     if name == "where":
         return filter_text(value)
     if (day := first_day(str(value))) is None:

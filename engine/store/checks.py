@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import xxhash
 
@@ -25,67 +26,37 @@ from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import (
     FORMAT,
     OPENED_TABLES,
-    AnyConnection,
-    DocumentRow,
-    FailureRow,
-    MetaRow,
-    SectionRow,
-    StagedShardRow,
     StoredRows,
-    Table,
-    TextRow,
     all_rows,
-    column,
-    driver,
+    columns,
+    execute_in,
     has_table,
     quoted_names,
 )
 from engine.store.durable import fsync_folder
-from engine.store.locations import BLOCK_IDS, LocationBlockRow, check_blocks, write_blocks
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-    from sqlalchemy.orm import Mapped
+from engine.store.locations import BLOCK_IDS, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
-_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, LocationBlockRow, StagedShardRow)
+_TABLES = (*OPENED_TABLES, "failures", "location_blocks", "staged_shards")
 _LOW = 0xFFFFFFFF
-_BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {LocationBlockRow.__tablename__} ORDER BY block"
-_IDS_PER_STATEMENT = 500
+_BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"
+_TEXTS_AT_ONCE = 500
 _DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
-class DocumentCheckRow(Table):
-    """The checksums of one document."""
-
-    __tablename__ = "document_checks"
-    document_id: Mapped[int] = column(of="documents", primary_key=True)
-    row_check: Mapped[int]  # of its row in `documents`
-    content_check: Mapped[int]  # see `content_check`
-
-
-class TableCheckRow(Table):
-    """The checksum of one table, or of the row checksums of all documents."""
-
-    __tablename__ = "table_checks"
-    name: Mapped[str] = column(primary_key=True)
-    n_rows: Mapped[int]
-    check: Mapped[int] = column("checksum")
-
-
-def read_meta(connection: AnyConnection, place: str) -> dict[str, Any]:
+def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
     """All named values, compared with their checksum before they are decoded.
 
     Raises:
         IndexDamaged: the values are not what was written.
         IndexMismatch: the catalog has another format than this program reads, or no table yet.
     """
-    if not has_table(connection, MetaRow):
+    if not has_table(connection, "meta"):
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
-    rows = driver(connection).execute(all_rows(MetaRow)).fetchall()
-    stored = _stored_checks(connection) if has_table(connection, TableCheckRow) else {}
+    rows = connection.execute(all_rows("meta")).fetchall()
+    stored = _stored_checks(connection) if has_table(connection, "table_checks") else {}
     if stored and "schema_version" not in dict(rows):  # which formats before the first had, with other checksums
-        _compare(stored, MetaRow, rows, place)
+        _compare(stored, "meta", rows, place)
     # A column of JSON holds a number as a number.
     values = {key: json.loads(value) if isinstance(value, str) else value for key, value in rows}
     if values and values.get("format") != FORMAT:
@@ -108,41 +79,31 @@ def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
     return _signed(digest.intdigest())
 
 
-def record_documents(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
+def record_documents(connection: sqlite3.Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the checksums and blocks of documents whose rows were written in this transaction; of all by default."""
-    from sqlalchemy import delete, insert
-
     chosen = None if document_ids is None else [int(document_id) for document_id in document_ids]
     write_blocks(connection, chosen)
+    known: dict[int, int] = {}
     if chosen is None:
-        chosen = [row[0] for row in driver(connection).execute("SELECT id FROM documents")]
-    for first in range(0, len(chosen), _IDS_PER_STATEMENT):
-        block = chosen[first : first + _IDS_PER_STATEMENT]
-        marks = ",".join("?" * len(block))
-        statement = f"SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
-        # Texts never change, so damage of one must not get a new checksum.
-        known = {} if document_ids is None else dict(driver(connection).execute(statement, block))
-        new = [document for document in block if document not in known]
-        contents = known | _content_checks(connection, ",".join("?" * len(new)), new)
-        rows = [
-            {"document_id": one, "row_check": check, "content_check": contents.get(one, 0)}
-            for one, check in _row_checks(connection, f"WHERE id IN ({marks})", block)
-        ]
-        connection.execute(delete(DocumentCheckRow).where(DocumentCheckRow.document_id.in_(block)))
-        if rows:
-            connection.execute(insert(DocumentCheckRow), rows)
+        chosen = [row[0] for row in connection.execute("SELECT id FROM documents")]
+    else:  # texts never change, so damage of one must not get a new checksum
+        stored = "SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
+        known = dict(execute_in(connection, stored, chosen))
+    contents = known | _content_checks(connection, [document for document in chosen if document not in known])
+    execute_in(connection, "DELETE FROM document_checks WHERE document_id IN ({marks})", chosen)
+    rows = execute_in(connection, f"SELECT {quoted_names('documents')} FROM documents WHERE id IN ({{marks}})", chosen)
+    checks = [(row[0], _row_check(row), contents.get(row[0], 0)) for row in rows]
+    connection.executemany("INSERT INTO document_checks VALUES (?, ?, ?)", checks)
 
 
-def record_tables(connection: Connection) -> None:
+def record_tables(connection: sqlite3.Connection) -> None:
     """Write the checksums of the other tables; the last step of a transaction."""
-    from sqlalchemy import delete, insert
-
-    now = [{"name": name, "n_rows": n_rows, "checksum": check} for name, n_rows, check in _table_checks(connection)]
-    connection.execute(delete(TableCheckRow))
-    connection.execute(insert(TableCheckRow), now)
+    checks = list(_table_checks(connection))
+    connection.execute("DELETE FROM table_checks")
+    connection.executemany("INSERT INTO table_checks VALUES (?, ?, ?)", checks)
 
 
-def check_opened(connection: AnyConnection, rows: StoredRows, place: str) -> None:
+def check_opened(connection: sqlite3.Connection, rows: StoredRows, place: str) -> None:
     """Compare the tables that every reader needs with their checksums.
 
     Args:
@@ -156,20 +117,18 @@ def check_opened(connection: AnyConnection, rows: StoredRows, place: str) -> Non
         _compare(stored, table, of_table, place)
 
 
-def check_location_table(connection: AnyConnection, place: str) -> None:
+def check_location_table(connection: sqlite3.Connection, place: str) -> None:
     """Compare the table of location blocks with its checksum; the arrays have checksums of their own."""
-    _compare(_stored_checks(connection), LocationBlockRow, _checked_rows(connection, LocationBlockRow), place)
+    _compare(_stored_checks(connection), "location_blocks", _checked_rows(connection, "location_blocks"), place)
 
 
-def _compare(
-    stored: Mapping[str, tuple[int, int]], table: type[Table], rows: Iterable[Sequence[Any]], place: str
-) -> None:
+def _compare(stored: Mapping[str, tuple[int, int]], table: str, rows: Iterable[Sequence[Any]], place: str) -> None:
     name, *now = _table_check(table, rows)
     if stored.get(name) != tuple(now):
         raise IndexDamaged(_DAMAGED_TABLE.format(name=name, place=place))
 
 
-def check_catalog(connection: AnyConnection, place: str) -> None:
+def check_catalog(connection: sqlite3.Connection, place: str) -> None:
     """Compare all rows of a catalog with their checksums; texts and sections are compared when read.
 
     Raises:
@@ -185,47 +144,44 @@ def check_catalog(connection: AnyConnection, place: str) -> None:
     check_names(connection, place)
 
 
-def check_tables(connection: AnyConnection, place: str) -> None:
+def check_tables(connection: sqlite3.Connection, place: str) -> None:
     """Compare the tables that do not grow with the documents with their checksums; errors as in `check_catalog`."""
     if (table := damaged_table(connection)) is not None:
         raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
 
 
-def check_block_rows(connection: AnyConnection, block: int, place: str) -> None:
+def check_block_rows(connection: sqlite3.Connection, block: int, place: str) -> None:
     """Compare the rows of one block of documents with their checksums; errors as in `check_catalog`."""
     between = f"BETWEEN {block * BLOCK_IDS} AND {(block + 1) * BLOCK_IDS - 1}"
     statement = f"SELECT document_id, row_check FROM document_checks WHERE document_id {between}"
-    if dict(driver(connection).execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
+    if dict(connection.execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
         raise IndexDamaged(
             f"documents {block * BLOCK_IDS} to {(block + 1) * BLOCK_IDS - 1} of {place} are not what was written; "
             "check it: longmatch upkeep verify INDEX"
         )
 
 
-def check_names(connection: AnyConnection, place: str) -> None:
+def check_names(connection: sqlite3.Connection, place: str) -> None:
     """Check that documents can be looked up by name; errors as in `check_catalog`."""
-    for (line,) in driver(connection).execute("PRAGMA integrity_check(documents)"):
+    for (line,) in connection.execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
 
 
-def check_contents(connection: AnyConnection, place: str) -> None:
+def check_contents(connection: sqlite3.Connection, place: str) -> None:
     """Compare the texts and sections of all documents with their checksums; errors as in `check_catalog`."""
-    stored = driver(connection).execute("SELECT document_id, content_check FROM document_checks").fetchall()
-    for first in range(0, len(stored), _IDS_PER_STATEMENT):
-        block = stored[first : first + _IDS_PER_STATEMENT]
-        contents = _content_checks(connection, ",".join("?" * len(block)), [one for one, _ in block])
-        if any(contents.get(one) != check for one, check in block):
-            raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
+    stored = dict(connection.execute("SELECT document_id, content_check FROM document_checks"))
+    if _content_checks(connection, list(stored)) != stored:
+        raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
 
 
-def committed_state(connection: AnyConnection) -> list[tuple[str, int, int]]:
+def committed_state(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
     """The checksums of all tables, which differ after every change."""
-    rows = driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
+    rows = connection.execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
     return [tuple(row) for row in rows]
 
 
-def damaged_table(connection: AnyConnection) -> str | None:
+def damaged_table(connection: sqlite3.Connection) -> str | None:
     """The first table whose rows are not what was written; None if all are."""
     stored = _stored_checks(connection)
     for name, n_rows, check in _table_checks(connection):
@@ -234,98 +190,97 @@ def damaged_table(connection: AnyConnection) -> str | None:
     return next(iter(stored), None)
 
 
-def _stored_checks(connection: AnyConnection) -> dict[str, tuple[int, int]]:
-    rows = driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks")
+def _stored_checks(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    rows = connection.execute("SELECT name, n_rows, checksum FROM table_checks")
     return {name: (n_rows, check) for name, n_rows, check in rows}
 
 
-def damaged_documents(connection: AnyConnection) -> list[str]:
+def damaged_documents(connection: sqlite3.Connection) -> list[str]:
     """The names of documents whose row is not what was written."""
-    stored = dict(driver(connection).execute("SELECT document_id, row_check FROM document_checks"))
+    stored = dict(connection.execute("SELECT document_id, row_check FROM document_checks"))
     wrong = [one for one, check in _row_checks(connection) if stored.pop(one, None) != check]
-    rows = [driver(connection).execute("SELECT doc_id FROM documents WHERE id = ?", [one]).fetchone() for one in wrong]
+    rows = [connection.execute("SELECT doc_id FROM documents WHERE id = ?", [one]).fetchone() for one in wrong]
     # A damaged page can hold a row that a search for its number does not reach.
     names = [f"number {one}" if row is None else str(row[0]) for one, row in zip(wrong, rows, strict=True)]
     return names + [f"number {one}" for one in stored]
 
 
-def _table_checks(connection: AnyConnection) -> Iterator[tuple[str, int, int]]:
+def _table_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
     """Name, number of rows and checksum of each table, and of the checksums of documents."""
     for table in _TABLES:
         yield _table_check(table, _checked_rows(connection, table))
-    n_rows, low, high = (
-        driver(connection)
-        .execute(
-            f"SELECT count(*), coalesce(sum(row_check & {_LOW}), 0), coalesce(sum((row_check >> 32) & {_LOW}), 0) "
-            "FROM document_checks"
-        )
-        .fetchone()
-    )
-    yield DocumentRow.__tablename__, n_rows, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
+    sums = ", ".join(f"coalesce(sum({half} & {_LOW}), 0)" for half in ("row_check", "(row_check >> 32)"))
+    n_rows, low, high = connection.execute(f"SELECT count(*), {sums} FROM document_checks").fetchone()
+    yield "documents", n_rows, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
 
 
-def _checked_rows(connection: AnyConnection, table: type[Table]) -> Iterable[Sequence[Any]]:
+def _checked_rows(connection: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
     """The rows of one table as its checksum covers them; location blocks have checksums in place of arrays."""
-    rows: Iterable[Sequence[Any]] = driver(connection).execute(
-        _BLOCK_CHECKS if table is LocationBlockRow else all_rows(table)
-    )
-    return rows
+    return connection.execute(_BLOCK_CHECKS if table == "location_blocks" else all_rows(table))
 
 
-def _table_check(table: type[Table], rows: Iterable[Sequence[Any]]) -> tuple[str, int, int]:
+def _table_check(table: str, rows: Iterable[Sequence[Any]]) -> tuple[str, int, int]:
     """Name, number of rows and checksum of one table."""
     digest, n_rows = xxhash.xxh3_64(), 0
     for row in rows:
         digest.update(_canonical(row))
         n_rows += 1
-    return table.__tablename__, n_rows, _signed(digest.intdigest())
+    return table, n_rows, _signed(digest.intdigest())
 
 
-def _row_checks(connection: AnyConnection, where: str = "", values: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
-    statement = f"SELECT {quoted_names(DocumentRow)} FROM {DocumentRow.__tablename__} {where}"
-    for row in driver(connection).execute(statement, values):
-        yield row[0], _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
+def _row_checks(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[int, int]]:
+    for row in connection.execute(f"SELECT {quoted_names('documents')} FROM documents {where}"):
+        yield row[0], _row_check(row)
 
 
-def stored_rows(connection: AnyConnection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def _row_check(row: Sequence[Any]) -> int:
+    return _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
+
+
+def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The rows of documents as SQLite holds them, by catalog id, each with its `content_check`.
 
     An id that does not exist is left out.
 
-    Args:
-        document_ids: few enough for one statement.
-
     Raises:
         IndexDamaged: a row is not what was written.
     """
-    columns = ", ".join(f'documents."{name}"' for name in DocumentRow.names)
-    names = [*DocumentRow.names, "content_check"]
-    marks = ",".join("?" * len(document_ids))
-    joined = f"{DocumentRow.__tablename__} LEFT JOIN {DocumentCheckRow.__tablename__} ON document_id = id"
-    statement = f"SELECT {columns}, content_check, row_check FROM {joined} WHERE id IN ({marks})"
+    names = [*columns("documents"), "content_check"]
+    statement = (
+        f"SELECT {quoted_names('documents')}, content_check, row_check FROM documents "
+        "LEFT JOIN document_checks ON document_id = id WHERE id IN ({marks})"
+    )
     found = {}
-    for row in driver(connection).execute(statement, document_ids):
-        if row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
+    for *row, row_check in execute_in(connection, statement, document_ids):
+        if row_check != _row_check(tuple(row[:-1])):
             raise IndexDamaged(
                 f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
             )
-        found[row[0]] = dict(zip(names, row, strict=False))
+        found[row[0]] = dict(zip(names, row, strict=True))
     return found
 
 
-def _content_checks(connection: AnyConnection, marks: str, ids: Sequence[int]) -> dict[int, int]:
-    sections: dict[int, list[Sequence[Any]]] = {one: [] for one in ids}
-    columns = "document_id, heading, path, start, stop, n_merged, part, n_parts"
-    for row in driver(connection).execute(
-        f"SELECT {columns} FROM {SectionRow.__tablename__} WHERE document_id IN ({marks}) "
-        "ORDER BY document_id, position",
-        ids,
-    ):
-        sections[row[0]].append(row[1:])
-    texts = driver(connection).execute(
-        f"SELECT document_id, deflated FROM {TextRow.__tablename__} WHERE document_id IN ({marks})", ids
+def stored_contents(
+    connection: sqlite3.Connection, document_ids: Sequence[int]
+) -> dict[int, tuple[bytes, list[Sequence[Any]]]]:
+    """The deflated text and the sections of documents, as `content_check` takes them, by catalog id."""
+    sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in document_ids}
+    names = "document_id, heading, path, start, stop, n_merged, part, n_parts"
+    of_sections = f"SELECT {names} FROM sections WHERE document_id IN ({{marks}}) ORDER BY document_id, position"
+    for document_id, *section in execute_in(connection, of_sections, document_ids):
+        sections.setdefault(document_id, []).append(section)
+    texts = execute_in(
+        connection, "SELECT document_id, deflated FROM texts WHERE document_id IN ({marks})", document_ids
     )
-    return {one: content_check(deflated, sections[one]) for one, deflated in texts}
+    return {document_id: (deflated, sections[document_id]) for document_id, deflated in texts}
+
+
+def _content_checks(connection: sqlite3.Connection, document_ids: Sequence[int]) -> dict[int, int]:
+    checks: dict[int, int] = {}
+    for first in range(0, len(document_ids), _TEXTS_AT_ONCE):
+        contents = stored_contents(connection, document_ids[first : first + _TEXTS_AT_ONCE])
+        checks |= {document_id: content_check(*content) for document_id, content in contents.items()}
+    return checks
 
 
 def _canonical(row: Sequence[Any]) -> bytes:

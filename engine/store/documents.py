@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, faults_named
 from engine.lazy import deferred
-from engine.store.catalog import AnyConnection, DocumentRow, SectionRow, TextRow, driver
-from engine.store.checks import content_check, stored_rows
+from engine.store.catalog import execute_in, insert
+from engine.store.checks import content_check, stored_contents, stored_rows
 from engine.store.locations import write_blocks
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
 MAX_TEXT_BYTES = 1 << 30  # of one document; SQLite holds no larger value
-_IDS_PER_STATEMENT = 500
+_AT_ONCE = 500  # documents whose packed texts are read together
 
 
 def content_hash(document: Document) -> str:
@@ -96,46 +94,26 @@ def chunk_ids(vectors: EncodedDocument) -> int:
     return max(1, len(vectors.chunks))
 
 
-def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document]]) -> None:
+def insert_texts(connection: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> None:
     """Write text and sections of documents under their catalog ids."""
-    from sqlalchemy import insert
-
-    texts: list[dict[str, Any]] = []
-    sections: list[dict[str, Any]] = []
     for document_id, document in documents:
         # Level 1: 50 MB/s and more, a third of the size; the encoder reads under 1 MB/s.
-        texts.append({"document_id": document_id, "deflated": zlib.compress(document.text.encode(), 1)})
-        sections.extend(
-            {"document_id": document_id, "position": position, **asdict(section)}
+        deflated = zlib.compress(document.text.encode(), 1)
+        insert(connection, "texts", [{"document_id": document_id, "deflated": deflated}])
+        sections = (
+            {"document_id": document_id, "position": position, **asdict(section), "path": list(section.path)}
             for position, section in enumerate(document.sections)
         )
-    if texts:
-        connection.execute(insert(TextRow), texts)
-        connection.execute(insert(SectionRow), sections)
+        insert(connection, "sections", sections)
 
 
-def delete_documents(connection: Connection, document_ids: Sequence[int]) -> None:
+def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[int]) -> None:
     """Remove documents with their texts and sections; their vectors stay in the shards, unnamed."""
-    from sqlalchemy import delete
-
-    for ids in _blocks(document_ids):
-        connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
+    execute_in(connection, "DELETE FROM documents WHERE id IN ({marks})", document_ids)
     write_blocks(connection, document_ids)
 
 
-def load_documents(connection: AnyConnection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
-    """Read documents with text and sections, in the order of the ids; an id that does not exist is left out.
-
-    Raises:
-        IndexDamaged: a text or a value cannot be read.
-    """
-    found = stored_documents(connection, document_ids)
-    for document, _ in found:
-        document.text  # noqa: B018 - reading it unpacks text and sections
-    return found
-
-
-def stored_documents(connection: AnyConnection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+def stored_documents(connection: sqlite3.Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
     """Read documents, in the order of the ids; an id that does not exist is left out.
 
     Text and sections stay packed in memory until one of them is first read. That read needs no connection,
@@ -145,10 +123,11 @@ def stored_documents(connection: AnyConnection, document_ids: Sequence[int]) -> 
         IndexDamaged: a value cannot be read, or text and sections are not what was written.
     """
     found: dict[int, tuple[Document, Coverage]] = {}
-    for ids in _blocks(document_ids):
+    ids = [int(document_id) for document_id in document_ids]
+    for first in range(0, len(ids), _AT_ONCE):
         with _damage():
-            found |= _load_block(connection, ids)
-    return [found[document_id] for document_id in document_ids if document_id in found]
+            found |= _load_block(connection, ids[first : first + _AT_ONCE])
+    return [found[document_id] for document_id in ids if document_id in found]
 
 
 @contextmanager
@@ -162,20 +141,20 @@ def _damage() -> Iterator[None]:
         ) from error
 
 
-def _load_block(connection: AnyConnection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
+def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
-    sections, texts = _load_sections(connection, ids), _load_texts(connection, ids)
+    contents = stored_contents(connection, ids)
     for one, row in stored_rows(connection, ids).items():
-        if one not in texts:
+        if one not in contents:
             continue
-        if row["content_check"] != content_check(texts[one], sections[one]):
+        if row["content_check"] != content_check(*contents[one]):
             raise IndexDamaged(
                 f"text or sections of {row['doc_id']!r} are not what was indexed; "
                 "check it: longmatch upkeep verify INDEX"
             )
         document = deferred(
             Document,
-            partial(_unpacked, texts[one], sections[one]),
+            partial(_unpacked, *contents[one]),
             doc_id=row["doc_id"],
             title=row["title"],
             metadata=json.loads(row["metadata"]),
@@ -185,27 +164,6 @@ def _load_block(connection: AnyConnection, ids: Sequence[int]) -> dict[int, tupl
         )
         found[one] = document, Coverage(row["tokens_read"], row["tokens_total"])
     return found
-
-
-def _load_texts(connection: AnyConnection, ids: Sequence[int]) -> dict[int, bytes]:
-    statement = f"SELECT document_id, deflated FROM {TextRow.__tablename__} WHERE document_id IN ({_marks(ids)})"
-    return dict(driver(connection).execute(statement, ids).fetchall())
-
-
-def _load_sections(connection: AnyConnection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
-    sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in ids}
-    statement = (
-        f"SELECT document_id, heading, path, start, stop, n_merged, part, n_parts FROM {SectionRow.__tablename__} "
-        f"WHERE document_id IN ({_marks(ids)}) ORDER BY document_id, position"
-    )
-    for row in driver(connection).execute(statement, ids).fetchall():
-        sections[row[0]].append(row[1:])
-    return sections
-
-
-def _marks(values: Sequence[int]) -> str:
-    """The marks of values in a statement."""
-    return ",".join("?" * len(values))
 
 
 def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -225,8 +183,3 @@ def _inflated(deflated: bytes) -> bytes:
     if not stream.eof:
         raise ValueError(f"a text of more than {MAX_TEXT_BYTES:,} bytes, or one that is cut off")
     return found
-
-
-def _blocks(ids: Sequence[int]) -> Iterable[list[int]]:
-    for first in range(0, len(ids), _IDS_PER_STATEMENT):
-        yield [int(document_id) for document_id in ids[first : first + _IDS_PER_STATEMENT]]

@@ -16,15 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import IndexDamaged, faults_named
-from engine.store.catalog import CATALOG_FILE, DocumentRow, NamedRow, catalog_faults
+from engine.store.catalog import CATALOG_FILE, NamedRow, catalog_faults
 from engine.store.checks import check_location_table, stored_rows
 from engine.store.documents import stored_documents
 from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.reference import content_key
 from engine.text.document import Document
 from engine.text.spans import Coverage
-
-_IDS_PER_STATEMENT = 1_000
 
 
 class Listing:
@@ -100,11 +98,8 @@ class Listing:
     def _rows(self, positions: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The rows of documents, in the order given."""
         ids: list[int] = self.locations.ids[positions].tolist()
-        found: dict[int, dict[str, Any]] = {}
         with faults_named():
-            for first in range(0, len(ids), _IDS_PER_STATEMENT):
-                block = ids[first : first + _IDS_PER_STATEMENT]
-                found |= stored_rows(self._connection, block)
+            found = stored_rows(self._connection, ids)
         if len(found) != len(set(ids)):  # they have locations in the same transaction
             raise IndexDamaged(
                 f"{len(set(ids)) - len(found)} documents have no row in the catalog; "
@@ -131,15 +126,11 @@ class Listing:
 
     def matching(self, where: str) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
-        from sqlalchemy import select  # a search without a filter needs no SQLAlchemy
-        from sqlalchemy.dialects import sqlite
-
         from engine.store.where import parse_where
 
         self._check_all()
-        statement = select(DocumentRow.id).where(parse_where(where))
-        made = statement.compile(dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True})
-        ids = self._read(str(made), [made.params[name] for name in made.positiontup or ()])
+        condition = parse_where(where)
+        ids = self._read(f"SELECT id FROM documents WHERE {condition.sql}", condition.values)
         return np.isin(self.locations.ids, np.array(ids, np.int64))
 
     def documents(self, positions: NDArray[np.int64]) -> list[tuple[Document, Coverage]]:

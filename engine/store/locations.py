@@ -9,21 +9,18 @@ Letters in shapes: N documents.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from engine.errors import IndexDamaged
-from engine.store.catalog import AnyConnection, DocumentRow, NamedRow, Table, column, driver
+from engine.store.catalog import NamedRow, insert
 from engine.store.reference import content_key
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-    from sqlalchemy.orm import Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +58,6 @@ _N_COLUMNS = len(fields(Locations)) + 3
 _DAMAGED = "the location table of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
-class LocationBlockRow(Table):
-    """The documents among the `BLOCK_IDS` ids from `block * BLOCK_IDS` on."""
-
-    __tablename__ = "location_blocks"
-    block: Mapped[int] = column(primary_key=True)
-    n_documents: Mapped[int]
-    arrays: Mapped[bytes]  # columns of 64 bits, least byte first, one after another
-    check: Mapped[int] = column("checksum")  # of `arrays`
-
-
 @dataclass(frozen=True, slots=True)
 class Listed:
     """Values of all documents, known without reading their rows; all arrays are (N,), in the order of catalog ids."""
@@ -86,27 +73,25 @@ def name_key(doc_id: str) -> int:
     return xxhash.xxh3_64_intdigest(doc_id.encode())
 
 
-def write_blocks(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
+def write_blocks(connection: sqlite3.Connection, document_ids: Iterable[int] | None = None) -> None:
     """Write the blocks of documents whose rows were written or deleted in this transaction; all by default."""
-    from sqlalchemy import delete, insert
-
     if document_ids is None:
-        connection.execute(delete(LocationBlockRow))
-        (last,) = driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+        connection.execute("DELETE FROM location_blocks")
+        (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
         blocks: Sequence[int] = range(last // BLOCK_IDS + 1)
     else:
         blocks = sorted({int(document_id) // BLOCK_IDS for document_id in document_ids})
     for block in blocks:
         first = block * BLOCK_IDS
         table = _table(connection, f"WHERE id BETWEEN {first} AND {first + BLOCK_IDS - 1}")
-        connection.execute(delete(LocationBlockRow).where(LocationBlockRow.block == block))
+        connection.execute("DELETE FROM location_blocks WHERE block = ?", [block])
         if table.shape[1]:
             arrays = table.astype("<i8").tobytes()
-            values = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "checksum": _checksum(arrays)}
-            connection.execute(insert(LocationBlockRow).values(values))
+            row = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "checksum": _checksum(arrays)}
+            insert(connection, "location_blocks", [row])
 
 
-def read_blocks(connection: AnyConnection, place: str) -> Listed:
+def read_blocks(connection: sqlite3.Connection, place: str) -> Listed:
     """All documents by their blocks, as the open transaction sees them.
 
     Args:
@@ -117,14 +102,14 @@ def read_blocks(connection: AnyConnection, place: str) -> Listed:
     """
     statement = "SELECT n_documents, arrays, checksum FROM location_blocks ORDER BY block"
     tables = [np.empty((_N_COLUMNS, 0), np.int64)]
-    for n_documents, arrays, check in driver(connection).execute(statement):
+    for n_documents, arrays, check in connection.execute(statement):
         if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * _N_COLUMNS * 8:
             raise IndexDamaged(_DAMAGED.format(place=place))
         tables.append(np.frombuffer(arrays, "<i8").reshape(_N_COLUMNS, -1))
     return _listed(np.concatenate(tables, axis=1))
 
 
-def check_blocks(connection: AnyConnection, place: str) -> None:
+def check_blocks(connection: sqlite3.Connection, place: str) -> None:
     """Compare the blocks with the rows of all documents.
 
     Raises:
@@ -146,10 +131,10 @@ def _listed(table: NDArray[np.int64]) -> Listed:
     return Listed(Locations(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
 
 
-def _table(connection: AnyConnection, where: str = "") -> NDArray[np.int64]:
+def _table(connection: sqlite3.Connection, where: str = "") -> NDArray[np.int64]:
     """The columns (`_N_COLUMNS`, N) of documents, by their rows."""
-    statement = f"SELECT {_PLACES}, tokens_total, content_hash, doc_id FROM {DocumentRow.__tablename__} {where}"
-    rows = driver(connection).execute(f"{statement} ORDER BY id").fetchall()
+    statement = f"SELECT {_PLACES}, tokens_total, content_hash, doc_id FROM documents {where}"
+    rows = connection.execute(f"{statement} ORDER BY id").fetchall()
     table = np.empty((_N_COLUMNS, len(rows)), np.int64)
     if rows:
         *numbers, contents, names = zip(*rows, strict=True)

@@ -7,64 +7,47 @@ can call these functions. In a partitioned index, all partitions are looked up.
 from __future__ import annotations
 
 import difflib
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, String, case, cast, func, inspect, select
-
 from engine.errors import QueryError, named_faults
-from engine.store.catalog import CATALOG_FILE, DocumentRow, FailureRow, MetaRow, connect
+from engine.store.catalog import CATALOG_FILE, execute_in, has_table, reading
 from engine.store.checks import read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
 from engine.store.where import compared_keys, has_key, json_path
 from engine.text.document import Scalar
 
 
-@contextmanager
-def _catalog(folder: Path) -> Iterator[Connection]:
-    engine = connect(folder / CATALOG_FILE, read_only=True)
-    try:
-        with engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-def catalogs(folder: Path) -> Iterator[Connection]:
+def catalogs(folder: Path) -> Iterator[sqlite3.Connection]:
     """The catalog of an index, or of each of its partitions; each is open until the next one is requested."""
     for part in index_folders(folder):
-        with _catalog(part) as connection:
+        with reading(part / CATALOG_FILE) as connection:
             yield connection
 
 
 def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
-    """The content hashes of the given documents, by name, without those that are not committed now.
-
-    Args:
-        doc_ids: at most 30,000 names.
-    """
-    columns = select(DocumentRow.doc_id, DocumentRow.content_hash).where(DocumentRow.doc_id.in_(doc_ids))
-    return {row.doc_id: row.content_hash for catalog in catalogs(folder) for row in catalog.execute(columns)}
+    """The content hashes of the given documents, by name, without those that are not committed now."""
+    statement = "SELECT doc_id, content_hash FROM documents WHERE doc_id IN ({marks})"
+    return {name: digest for catalog in catalogs(folder) for name, digest in execute_in(catalog, statement, doc_ids)}
 
 
 def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and source of all documents that are committed now."""
-    for connection in catalogs(folder):
-        if inspect(connection).has_table(DocumentRow.__tablename__):
-            for row in connection.execute(select(DocumentRow.doc_id, DocumentRow.source)):
-                yield row.doc_id, row.source
+    for catalog in catalogs(folder):
+        if has_table(catalog, "documents"):
+            yield from catalog.execute("SELECT doc_id, source FROM documents")
 
 
 def stored_failures(folder: Path) -> list[tuple[str, str]]:
     """Source and doc_id of the documents that could not be indexed, by source; doc_id "" if unknown."""
     failures: list[tuple[str, str]] = []
     for catalog in catalogs(folder):
-        if inspect(catalog).has_table(FailureRow.__tablename__):
-            failures.extend((row.source, row.doc_id) for row in catalog.execute(select(FailureRow.__table__)))
+        if has_table(catalog, "failures"):
+            failures += catalog.execute("SELECT source, doc_id FROM failures")
     return sorted(failures)
 
 
@@ -82,9 +65,8 @@ def stored_meta(folder: Path) -> dict[str, Any]:
         return first | {"language": manifest.language, **({"encoder": manifest.encoder} if manifest.encoder else {})}
     if not (folder / CATALOG_FILE).exists():
         return {}
-    with _catalog(folder) as connection:
-        has_values = inspect(connection).has_table(MetaRow.__tablename__)
-        return read_meta(connection, str(folder / CATALOG_FILE)) if has_values else {}
+    with reading(folder / CATALOG_FILE) as connection:
+        return read_meta(connection, str(folder / CATALOG_FILE)) if has_table(connection, "meta") else {}
 
 
 N_EXAMPLES = 3
@@ -122,23 +104,17 @@ def stored_types(folder: Path) -> dict[str, frozenset[str]]:
 
 def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
     """The values of a metadata field with the number of documents of each, most common first."""
-    element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
-    n_documents = func.count(DocumentRow.id.distinct())
-    # SQLite returns true and false as 1 and 0.
-    shown = case((element.c.type.in_(("true", "false")), element.c.type), else_=cast(element.c.value, String))
-    counts = (
-        select(element.c.value, element.c.type, n_documents)
-        .select_from(DocumentRow, element)
-        .where(element.c.type.not_in(("null", "object", "array")))
-        .where(func.instr(func.lower(shown), containing.lower()) > 0)
-        .group_by(element.c.value, element.c.type)
-        .order_by(n_documents.desc(), element.c.value)
-    )
+    statement = """
+        SELECT value, type, count(DISTINCT documents.id) AS n_documents FROM documents, json_each(metadata, ?)
+        WHERE type NOT IN ('null', 'object', 'array')
+            AND instr(lower(iif(type IN ('true', 'false'), type, CAST(value AS TEXT))), ?) > 0
+        GROUP BY value, type ORDER BY n_documents DESC, value LIMIT ?"""
     folders = index_folders(folder)
     # SQLite limits the list of a single catalog; partitions are added up first.
     added: Counter[tuple[Scalar, str]] = Counter()
+    bound = [json_path(name), containing.lower(), limit if len(folders) == 1 else -1]
     for catalog in catalogs(folder):
-        for value, kind, count in catalog.execute(counts if len(folders) > 1 else counts.limit(limit)):
+        for value, kind, count in catalog.execute(statement, bound):
             added[value, kind] += count
     found = sorted(added.items(), key=lambda entry: (-entry[1], isinstance(entry[0][0], str), entry[0][0]))[:limit]
     return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in found]
@@ -175,8 +151,9 @@ def check_fields(index: Fields, where: str) -> None:
 
 def has_field(folder: Path, key: str) -> bool:
     """Whether a document of an index that is committed now has a value for a key."""
-    documents = select(DocumentRow.id).where(has_key(key)).limit(1)
-    return any(catalog.execute(documents).first() is not None for catalog in catalogs(folder))
+    condition = has_key(key)
+    statement = f"SELECT 1 FROM documents WHERE {condition.sql} LIMIT 1"
+    return any(catalog.execute(statement, condition.values).fetchone() is not None for catalog in catalogs(folder))
 
 
 def field_names(folder: Path) -> list[str]:
@@ -186,47 +163,34 @@ def field_names(folder: Path) -> list[str]:
 
 def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:
     """For each field, by name, the documents that have a value of each JSON type, of all partitions."""
+    statement = """
+        SELECT key, type, count(*) FROM documents, json_each(metadata) WHERE type != 'null' GROUP BY key, type"""
     counts: dict[str, Counter[str]] = {}
     for catalog in catalogs(folder):
-        for name, kinds in _kinds(catalog).items():
-            counts.setdefault(name, Counter()).update(kinds)
+        for name, kind, n_documents in catalog.execute(statement):
+            counts.setdefault(name, Counter())[kind] += n_documents
     return {name: dict(sorted(counts[name].items())) for name in sorted(counts)}
-
-
-def _kinds(connection: Connection) -> dict[str, dict[str, int]]:
-    """For each field, by name, the documents that have a value of each JSON type."""
-    entry = func.json_each(DocumentRow.meta).table_valued("key", "type", joins_implicitly=True)
-    counts = (
-        select(entry.c.key, entry.c.type, func.count())
-        .select_from(DocumentRow, entry)
-        .where(entry.c.type != "null")
-        .group_by(entry.c.key, entry.c.type)
-        .order_by(entry.c.key, entry.c.type)
-    )
-    kinds: dict[str, dict[str, int]] = {}
-    for name, kind, n_documents in connection.execute(counts):
-        kinds.setdefault(name, {})[kind] = n_documents
-    return kinds
 
 
 def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
     types = tuple(dict.fromkeys(_TYPES[kind] for kind in kinds))
     # A list has one row for each element, any other value one row.
-    element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
-    values = select(element.c.value).select_from(DocumentRow, element).where(element.c.type != "null")
+    values = "FROM documents, json_each(metadata, ?) WHERE type != 'null'"
+    path = [json_path(name)]
     found: Iterable[Scalar]
     if types == ("number",):
-        bounds = values.with_only_columns(func.min(element.c.value), func.max(element.c.value))
-        ends = [end for catalog in catalogs(folder) for end in catalog.execute(bounds).one() if end is not None]
+        bounds = [
+            catalog.execute(f"SELECT min(value), max(value) {values}", path).fetchone() for catalog in catalogs(folder)
+        ]
+        ends = [end for pair in bounds for end in pair if end is not None]
         found = dict.fromkeys((min(ends), max(ends)))
     elif types == ("true or false",):
         found = [kind == "true" for kind in kinds]
     else:
-        count = func.count()
-        commonest = values.add_columns(count).group_by(element.c.value).order_by(count.desc(), element.c.value)
+        commonest = f"SELECT value, count(*) AS n {values} GROUP BY value ORDER BY n DESC, value LIMIT {N_EXAMPLES}"
         counts: Counter[Scalar] = Counter()
         for catalog in catalogs(folder):  # only the most common values of each partition are added up
-            counts.update({value: number for value, number in catalog.execute(commonest.limit(N_EXAMPLES))})
+            counts.update(dict(catalog.execute(commonest, path)))
         found = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
     return Field(name, types, sum(kinds.values()), tuple(found))
 

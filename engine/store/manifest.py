@@ -21,6 +21,7 @@ from typing import Any
 import xxhash
 
 from engine.errors import IndexDamaged, IndexMismatch
+from engine.store.catalog import CATALOG_FILE
 from engine.store.durable import write_durably
 
 MANIFEST_FILE = "partitions.json"
@@ -29,7 +30,6 @@ HASH = "xxh3_64"  # of the doc_id in UTF-8, modulo the number of partitions
 MOST_PARTITIONS = 4_096
 _FOLDER = re.compile(r"\w[\w.-]*", re.ASCII)  # a name in the folder of the manifest, not a path
 _REFERENCE = re.compile(r"reference/\d+\.safetensors", re.ASCII)
-_CATALOG_FILE = "catalog.sqlite"  # `engine.store.catalog` has it too, and loads SQLAlchemy
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def is_partitioned(folder: Path) -> bool:
 
 def holds_index(folder: Path) -> bool:
     """Whether a folder holds an index, partitioned or not."""
-    return (folder / _CATALOG_FILE).exists() or is_partitioned(folder)
+    return (folder / CATALOG_FILE).exists() or is_partitioned(folder)
 
 
 def index_folders(folder: Path) -> list[Path]:

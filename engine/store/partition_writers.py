@@ -9,19 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import func, select
-
 from engine.errors import IndexMismatch, named_faults
-from engine.store.catalog import CATALOG_FILE, DocumentRow
+from engine.store.catalog import CATALOG_FILE
 from engine.store.manifest import (
     Manifest,
-    ReferenceFile,
     is_partitioned,
     partition_folders,
     read_manifest,
     write_manifest,
 )
-from engine.store.reference import REFERENCE_FOLDER, Reference, reference_file, write_reference
+from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.writer import Writer
 
 
@@ -100,17 +97,8 @@ class PartitionWriters:
 
     def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
         """Write a reference for all partitions and name it, in place of the previous one; see `Publisher`."""
-        file = reference_file(reference.version)
         (self.folder / REFERENCE_FOLDER).mkdir(exist_ok=True)
-        written = write_reference(self.folder / file, reference)
-        pinned = ReferenceFile(
-            reference.version,
-            reference.n_corpus,
-            reference.n_documents,
-            file,
-            written.size_bytes,
-            written.digest,
-        )
+        pinned = write_reference(self.folder, reference)
         last = reference.version
         self._write(replace(self.manifest, reference=pinned, last_reference=last, has_partial_reference=is_partial))
         self._sweep()
@@ -140,10 +128,11 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _counts(writer: Writer) -> tuple[int, int]:
-    counts = select(func.count(), func.coalesce(func.sum(DocumentRow.n_chunks), 0)).select_from(DocumentRow)
     with writer.read() as connection:
-        n_documents, n_chunks = connection.execute(counts).one()
-    return int(n_documents), int(n_chunks)
+        counts: tuple[int, int] = connection.execute(
+            "SELECT count(*), coalesce(sum(n_chunks), 0) FROM documents"
+        ).fetchone()
+    return counts
 
 
 def open_writers(folder: Path) -> PartitionWriters | Writer:

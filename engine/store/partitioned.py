@@ -278,7 +278,7 @@ def _fingerprint(encoder: Mapping[str, Any] | None) -> str:
 def index_facts(snapshot: Snapshot) -> dict[str, Any]:
     """The values that `longmatch show --json` prints."""
     rows = [(part, part.generation_row) for part in snapshot.parts]
-    generations = [None if row is None else row._asdict() for _, row in rows]
+    generations = [None if row is None else {**row._asdict(), "is_exact": bool(row.is_exact)} for _, row in rows]
     n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
     return {
         **snapshot.totals(),

@@ -5,29 +5,22 @@ These files are generations, postings of words and the reference; the catalog na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
-
-from engine.store.catalog import (
-    ANN_FOLDER,
-    FailureRow,
-    GenerationRow,
-    PostingsRow,
-    ReferenceRow,
-    WordPostingsRow,
-    write_meta,
-)
+from engine.store.catalog import ANN_FOLDER, execute_in, insert
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
-from engine.store.reference import Reference, reference_file, write_reference
+from engine.store.reference import Reference, write_reference
 from engine.store.writable import WritableIndex
 
+FORGET = "DELETE FROM failures WHERE source IN ({marks})"
 
-class FailureLog(WritableIndex):
-    """An index held for writing: records failures, and drops those of documents that can be indexed."""
+
+class Publisher(WritableIndex):
+    """Records failures; publishes and withdraws files that can be rebuilt without encoding."""
 
     def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
         """Record that a source could not be indexed, until it can be.
@@ -36,43 +29,36 @@ class FailureLog(WritableIndex):
             doc_id: that the document would have; empty if unknown.
         """
         with self._transaction() as connection:
-            self._forget_failures(connection, [source])
-            connection.execute(insert(FailureRow).values(source=source, reason=reason, doc_id=doc_id))
+            connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", [source, reason, doc_id])
 
     def failed_sources(self) -> set[str]:
         """Sources that could not be indexed when they were last read."""
         with self.read() as connection:
-            return set(connection.execute(select(FailureRow.source)).scalars())
+            return {source for (source,) in connection.execute("SELECT source FROM failures")}
 
     def forget_failures(self, sources: Sequence[str]) -> None:
         """Drop recorded failures of sources that can be indexed now."""
         with self._transaction() as connection:
-            self._forget_failures(connection, sources)
+            execute_in(connection, FORGET, sources)
 
     def keep_failures(self, sources: Sequence[str]) -> None:
         """Drop all recorded failures except those of the given sources."""
-        with self._transaction() as connection:
-            recorded = set(connection.execute(select(FailureRow.source)).scalars())
-            self._forget_failures(connection, sorted(recorded.difference(sources)))
-
-    def _forget_failures(self, connection: Connection, sources: Iterable[str]) -> None:
-        if rows := [{"one": source} for source in sources]:
-            connection.execute(delete(FailureRow).where(FailureRow.source == bindparam("one")), rows)
-
-
-class Publisher(FailureLog):
-    """An index held for writing: publishes and withdraws files that can be rebuilt without encoding."""
+        self.forget_failures(sorted(self.failed_sources().difference(sources)))
 
     def next_generation_file(self) -> tuple[int, Path]:
         """Number and path of the next generation; creates its folder."""
         with self.read() as connection:
-            newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
+            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM generations").fetchone()
+        number = max(newest, self.meta.get("last_generation", 0)) + 1
+        return number, self._new_path(f"{ANN_FOLDER}/{number:06d}/chunks.faiss")
+
+    def _new_path(self, file: str) -> Path:
+        """The path of a file that is not yet named, in a folder that exists."""
         self._check_place()
-        number = max(newest or 0, self.meta.get("last_generation", 0)) + 1
-        path = self.folder / ANN_FOLDER / f"{number:06d}" / "chunks.faiss"
+        path = self.folder / file
         path.parent.mkdir(exist_ok=True)
         fsync_folder(path.parent.parent)
-        return number, path
+        return path
 
     def publish(
         self,
@@ -88,16 +74,22 @@ class Publisher(FailureLog):
             postings: file and checksum of its postings of words, if it has any.
         """
         trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
-        with self._transaction() as connection:
-            connection.execute(delete(GenerationRow))
-            connection.execute(delete(WordPostingsRow))
-            connection.execute(insert(GenerationRow).values(**generation))
-            if postings is not None:
-                file, written = postings
-                row = {"file": file, "size_bytes": written.size_bytes, "digest": written.digest}
-                connection.execute(insert(PostingsRow).values(generation_id=generation["id"], **row))
-            write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
-        self.meta["last_generation"] = generation["id"]
+        values = {"last_generation": generation["id"], "trained_vectors": trained}
+        rows: dict[str, Mapping[str, Any]] = {"generations": generation}
+        if postings is not None:
+            file, written = postings
+            rows["postings"] = {"generation_id": generation["id"], "file": file, **asdict(written)}
+        self._replace(("generations", "word_postings"), rows, values)
+
+    def _replace(
+        self, tables: Sequence[str], rows: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any] | None = None
+    ) -> None:
+        """Empty tables that name files, and insert a row into some, in one transaction; delete unnamed files."""
+        with self._transaction(values) as connection:
+            for table in tables:
+                connection.execute(f"DELETE FROM {table}")
+            for table, row in rows.items():
+                insert(connection, table, [row])
         self._sweep()
 
     @property
@@ -117,62 +109,26 @@ class Publisher(FailureLog):
             is_partial: whether its sample was drawn while documents had no vectors.
         """
         self._check_place()
-        file = reference_file(reference.version)
-        written = write_reference(self.folder / file, reference)
-        with self._transaction() as connection:
-            connection.execute(delete(ReferenceRow))
-            connection.execute(
-                insert(ReferenceRow).values(
-                    version=reference.version,
-                    n_corpus=reference.n_corpus,
-                    n_documents=reference.n_documents,
-                    file=file,
-                    size_bytes=written.size_bytes,
-                    digest=written.digest,
-                )
-            )
-            values = {"last_reference": reference.version, "partial_reference": is_partial}
-            write_meta(connection, values)
-        self.meta |= values
-        self._sweep()
+        pinned = write_reference(self.folder, reference)
+        values = {"last_reference": reference.version, "partial_reference": is_partial}
+        self._replace(["reference"], {"reference": asdict(pinned)}, values)
 
     def withdraw_reference(self) -> None:
         """Delete the reference; one is drawn for each search until another is published."""
-        with self._transaction() as connection:
-            connection.execute(delete(ReferenceRow))
-        self._sweep()
+        self._replace(["reference"], {})
 
     def withdraw_generations(self) -> None:
         """Delete all generations and postings; queries are exact scans until a generation is published again."""
-        with self._transaction() as connection:
-            connection.execute(delete(GenerationRow))
-            connection.execute(delete(WordPostingsRow))
-        self._sweep()
+        self._replace(["generations", "word_postings"], {})
 
     def publish_word_postings(self, postings: Postings) -> None:
         """Write and record postings over documents that no generation covers, in place of earlier ones."""
-        self._check_place()
         number: int = self.meta.get("last_word_postings", 0) + 1
-        path = self.folder / ANN_FOLDER / WORD_POSTINGS_FOLDER / f"{number:06d}.safetensors"
-        path.parent.mkdir(exist_ok=True)
-        fsync_folder(path.parent.parent)
-        written = postings.write(path)
-        row = {
-            "id": number,
-            "n_documents": len(postings.ids),
-            "file": path.relative_to(self.folder).as_posix(),
-            "size_bytes": written.size_bytes,
-            "digest": written.digest,
-        }
-        with self._transaction() as connection:
-            connection.execute(delete(WordPostingsRow))
-            connection.execute(insert(WordPostingsRow).values(**row))
-            write_meta(connection, {"last_word_postings": number})
-        self.meta["last_word_postings"] = number
-        self._sweep()
+        file = f"{ANN_FOLDER}/{WORD_POSTINGS_FOLDER}/{number:06d}.safetensors"
+        written = postings.write(self._new_path(file))
+        row = {"id": number, "n_documents": len(postings.ids), "file": file, **asdict(written)}
+        self._replace(["word_postings"], {"word_postings": row}, {"last_word_postings": number})
 
     def withdraw_word_postings(self) -> None:
         """Delete the postings over documents that no generation covers; queries then read all their term counts."""
-        with self._transaction() as connection:
-            connection.execute(delete(WordPostingsRow))
-        self._sweep()
+        self._replace(["word_postings"], {})

@@ -12,7 +12,7 @@ Letters in shapes: R documents of the sample, C their chunks, D width.
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from engine.errors import IndexDamaged
 from engine.scoring.evidence import Scoring
 from engine.scoring.floor import Floor, FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
+from engine.store.manifest import ReferenceFile
 from engine.store.tensors import CoarseRows, map_file, mapped_tensors, save_file
 from engine.words.common_sentences import StockWording
 from engine.words.statistics import Statistics, TermStatistics
@@ -102,13 +103,8 @@ def is_outgrown(n_corpus: int, n_documents: int) -> bool:
     return n_documents >= OUTGROWN * max(1, n_corpus)
 
 
-def reference_file(version: int) -> str:
-    """Name of a reference relative to the index folder."""
-    return f"{REFERENCE_FOLDER}/{version:06d}.safetensors"
-
-
-def write_reference(path: Path, reference: Reference) -> Checksum:
-    """Write a reference durably; it belongs to the index only when the catalog names it."""
+def write_reference(folder: Path, reference: Reference) -> ReferenceFile:
+    """Write a reference durably; it belongs to the index only when the catalog or a manifest names it."""
     words, pairs = reference.statistics.words, reference.statistics.pairs
     tensors: dict[str, NDArray[Any]] = {
         "hashes": reference.hashes.view(np.int64),
@@ -127,7 +123,9 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
         tensors |= {"stock_documents": np.array([stock.n_documents])}
     if reference.floor is not None:
         tensors |= {"floor_lengths": reference.floor.lengths, "floor_scores": reference.floor.scores}
-    return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
+    file = f"{REFERENCE_FOLDER}/{reference.version:06d}.safetensors"
+    written = write_durably(folder / file, lambda unfinished: save_file(tensors, unfinished))
+    return ReferenceFile(reference.version, reference.n_corpus, reference.n_documents, file, **asdict(written))
 
 
 def open_reference(path: Path, expected: Checksum) -> Reference:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,19 +25,15 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named
 from engine.store.catalog import (
     CATALOG_FILE,
-    GenerationRow,
+    FILE_TABLES,
     NamedRow,
-    PostingsRow,
-    ReferenceRow,
-    ShardRow,
     StoredRows,
-    WordPostingsRow,
-    catalog_faults,
     check_file_names,
     named_rows,
     newest,
     open_reader,
     read_opened,
+    reading,
 )
 from engine.store.checks import check_catalog, check_commits, check_opened, committed_state, read_meta, reported_commits
 from engine.store.durable import Checksum
@@ -67,7 +62,6 @@ if TYPE_CHECKING:
 
 Positions = NDArray[np.int64]
 OPENINGS = 3  # attempts, if a writer replaces files meanwhile
-_IDS_PER_STATEMENT = 1_000
 _TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
 
@@ -288,14 +282,13 @@ class IndexSnapshot(Listing, Documents):
         stored = read_opened(self._connection)
         check_opened(self._connection, stored, str(catalog))
         self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
-        self._shard_rows: dict[int, NamedRow] = {row.id: row for row in named_rows(stored, ShardRow)}
-        self.generation_row = newest(stored, GenerationRow)
-        self.postings_row = newest(stored, PostingsRow)
-        self.word_postings_row = newest(stored, WordPostingsRow)
+        self._shard_rows: dict[int, NamedRow] = {row.id: row for row in named_rows(stored, "shards")}
+        self.generation_row = newest(stored, "generations")
+        self.postings_row = newest(stored, "postings")
+        self.word_postings_row = newest(stored, "word_postings")
         self.reference_row = self._pinned_reference(stored)
-        derived = (self.generation_row, self.postings_row, self.word_postings_row, self.reference_row)
-        named = [row.file for row in (*self._shard_rows.values(), *derived) if row is not None]
-        check_file_names(named, str(catalog))
+        named = [row.file for table in FILE_TABLES for row in named_rows(stored, table)]
+        check_file_names([*named, *([] if self.reference_row is None else [self.reference_row.file])], str(catalog))
 
     def _check_all(self) -> None:
         """Compare all rows with their checksums, once."""
@@ -321,7 +314,7 @@ class IndexSnapshot(Listing, Documents):
         """The reference in force; that of a partition is in its manifest."""
         if "partition" in self.meta:
             return read_manifest(self.folder.parent).reference
-        row = newest(stored, ReferenceRow)
+        row = newest(stored, "reference")
         return None if row is None else ReferenceFile(**row._asdict())
 
     def close(self) -> None:
@@ -336,7 +329,7 @@ class IndexSnapshot(Listing, Documents):
         Raises:
             EngineError: the index can no longer be opened.
         """
-        with catalog_faults(self.folder / CATALOG_FILE), closing(open_reader(self.folder / CATALOG_FILE)) as now:
+        with reading(self.folder / CATALOG_FILE) as now:
             return committed_state(now) == committed_state(self._connection)
 
     @property
@@ -417,7 +410,7 @@ class IndexSnapshot(Listing, Documents):
             ann = AnnIndex.open(
                 self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
             )
-            return OpenGeneration(ann, row.through_chunk, row.is_exact, self._postings(row.id))
+            return OpenGeneration(ann, row.through_chunk, bool(row.is_exact), self._postings(row.id))
         except IndexDamaged:
             # Checked after the error: a file can be deleted at any moment before it is open.
             if all((self.folder / file).exists() for file in files) or not self._is_superseded(row.id):
@@ -448,5 +441,5 @@ class IndexSnapshot(Listing, Documents):
         return Postings.parse(self._word_postings_file, self.folder / row.file, written)
 
     def _is_superseded(self, generation: int) -> bool:
-        with catalog_faults(self.folder / CATALOG_FILE), closing(open_reader(self.folder / CATALOG_FILE)) as now:
+        with reading(self.folder / CATALOG_FILE) as now:
             return now.execute("SELECT 1 FROM generations WHERE id = ?", [generation]).fetchone() is None

@@ -6,21 +6,13 @@ other, so that it survives a killed run; only this module looks for documents in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
-
 from engine.encoders.encoder import EncodedDocument
-from engine.store.catalog import (
-    DocumentRow,
-    GenerationRow,
-    ReferenceRow,
-    ShardRow,
-    StagedShardRow,
-    WordPostingsRow,
-    write_meta,
-)
+from engine.store.catalog import insert, update_documents
 from engine.store.checks import check_catalog, record_documents
 from engine.store.documents import places
 from engine.store.shards import shard_arrays
@@ -49,19 +41,11 @@ def stage(
     Raises:
         IndexMismatch: the folder was moved, removed, or replaced by another index.
     """
-    counters = writer._counters()
-    number = counters["shard"]
-    writer._check_place()
-    written = writer._write(number, shard_arrays(encoded, words))
-    placed = zip(document_ids, places(encoded, number, 0), strict=True)
-    staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
-    counters = {**counters, "shard": number + 1}
-    with writer._transaction() as connection:
-        connection.execute(insert(ShardRow).values(written))
-        values = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
-        connection.execute(insert(StagedShardRow).values(values))
-        write_meta(connection, {"counters": counters})
-    writer.meta["counters"] = counters
+    with writer._new_shard(shard_arrays(encoded, words)) as (connection, number):
+        placed = zip(document_ids, places(encoded, number, 0), strict=True)
+        staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
+        row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
+        insert(connection, "staged_shards", [row])
     return len(staged)
 
 
@@ -71,9 +55,9 @@ def staged_ids(writer: Writer, fingerprint: str) -> set[int]:
         return {row[0] for _, documents in _staged(connection, fingerprint) for row in documents}
 
 
-def staged_shards(connection: Connection) -> set[int]:
+def staged_shards(connection: sqlite3.Connection) -> set[int]:
     """The numbers of shards that are staged."""
-    return set(connection.execute(select(StagedShardRow.shard_id)).scalars())
+    return {number for (number,) in connection.execute("SELECT shard_id FROM staged_shards")}
 
 
 def drop_staged(writer: Writer, *, keep: str = "") -> int:
@@ -83,8 +67,8 @@ def drop_staged(writer: Writer, *, keep: str = "") -> int:
         keep: fingerprint of an encoder whose vectors stay.
     """
     with writer.read() as connection:
-        others = select(StagedShardRow.shard_id).where(StagedShardRow.fingerprint != keep)
-        numbers = list(connection.execute(others).scalars())
+        others = connection.execute("SELECT shard_id FROM staged_shards WHERE fingerprint != ?", [keep])
+        numbers = [number for (number,) in others]
     if numbers:
         writer.drop_shards(numbers)
     return len(numbers)
@@ -102,35 +86,31 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
         factory: of the deleted generation, recorded in case the run is stopped here; None without a generation.
     """
     counters = writer._counters()
-    next_chunk = counters["chunk"]
-    with writer._transaction() as connection:
+    values = {"encoder": dict(encoder), "factory_before": factory}
+    with writer._transaction(values) as connection:
         check_catalog(connection, str(writer.catalog))
-        there = set(connection.execute(select(DocumentRow.id)).scalars())
+        there = {one for (one,) in connection.execute("SELECT id FROM documents")}
+        next_chunk = counters["chunk"]
         moves: list[dict[str, int]] = []
         for number, documents in _staged(connection, str(encoder["fingerprint"])):
             for one, *place in documents:
                 if one in there:
-                    move = {"one": one, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
+                    move = {"id": one, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
                     move["first_chunk"] = next_chunk
                     next_chunk += max(1, move["n_chunks"])
                     moves.append(move)
-        assert {move["one"] for move in moves} == there and len(moves) == len(there)
-        if moves:
-            by_id = update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one"))  # type: ignore[arg-type]
-            connection.execute(by_id, moves)
-        for table in (StagedShardRow, GenerationRow, WordPostingsRow, ReferenceRow):
-            connection.execute(delete(table))
-        connection.execute(delete(ShardRow).where(ShardRow.id.not_in({move["shard_id"] for move in moves})))
+        assert {move["id"] for move in moves} == there and len(moves) == len(there)
+        update_documents(connection, moves)
+        for table in ("staged_shards", "generations", "word_postings", "reference"):
+            connection.execute(f"DELETE FROM {table}")
+        connection.execute("DELETE FROM shards WHERE id NOT IN (SELECT shard_id FROM documents)")
         record_documents(connection, there)
-        next_ids = {**counters, "chunk": next_chunk}
-        values = {"encoder": dict(encoder), "counters": next_ids, "factory_before": factory}
-        write_meta(connection, values)
-    writer.meta |= values
+        values["counters"] = {**counters, "chunk": next_chunk}
     writer._sweep()
 
 
-def _staged(connection: Connection, fingerprint: str) -> list[tuple[int, list[list[int]]]]:
+def _staged(connection: sqlite3.Connection, fingerprint: str) -> Iterator[tuple[int, list[list[int]]]]:
     """Number and documents of each staged shard, in their order."""
-    columns = select(StagedShardRow.shard_id, StagedShardRow.documents)
-    chosen = columns.where(StagedShardRow.fingerprint == fingerprint).order_by(StagedShardRow.shard_id)
-    return [(row[0], row[1]) for row in connection.execute(chosen)]
+    statement = "SELECT shard_id, documents FROM staged_shards WHERE fingerprint = ? ORDER BY shard_id"
+    for number, documents in connection.execute(statement, [fingerprint]):
+        yield number, json.loads(documents)

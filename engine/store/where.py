@@ -37,44 +37,55 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import operator
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any, NoReturn, TypeAlias, TypeGuard
 
-from sqlalchemy import ColumnElement, Float, String, and_, cast, exists, false, func, literal, not_, or_, select
-
 from engine.errors import QueryError
-from engine.store.catalog import DocumentRow
 
 _TOKEN = re.compile(
-    r"(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
+    r"\s*(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
-_SPACE = re.compile(r"\s*")
 _MAX_DEPTH = 26  # nested brackets and nots; this parser and SQLite recurse through them
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
 _LARGEST_INT = 2**63 - 1
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "==": operator.eq,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_Test: TypeAlias = Callable[[Any, Any], Any]  # of the value and the type of an element
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?", re.ASCII)
-_DATE_GLOBS = [["[0-9]" * 4, *["[0-9]" * 2] * n] for n in range(3)]
+_DATE_GLOBS = ["-".join(["[0-9]" * 4, *["[0-9]" * 2] * n]) for n in range(3)]
 _LAST_DAY = "9999-12-31"
 DATE_FIELDS = ("date", "published", "publication_date", "created", "year")  # of metadata, the first one counts
-_COLUMNS = {"doc_id": DocumentRow.doc_id, "title": DocumentRow.title, "source": DocumentRow.source}
+_COLUMNS = ("doc_id", "title", "source")
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of SQL on the documents table."""
+
+    sql: str
+    values: tuple[Any, ...] = ()  # of its parameters
+
+    def negated(self) -> Condition:
+        """The opposite condition."""
+        return Condition(f"NOT ({self.sql})", self.values)
+
+
+_Test: TypeAlias = Callable[[str, str], Condition]  # of the SQL for the value and the type of an element
+
+
+def _joined(word: str, *conditions: Condition) -> Condition:
+    if len(conditions) == 1:
+        return conditions[0]
+    sql = f" {word} ".join(condition.sql for condition in conditions)
+    return Condition(
+        f"({sql})" if word == "OR" else sql, tuple(chain.from_iterable(condition.values for condition in conditions))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,7 @@ class _Token:
     at: int
 
 
-def parse_where(where: str) -> ColumnElement[bool]:
+def parse_where(where: str) -> Condition:
     """Turn a filter into a condition on the documents table.
 
     Raises:
@@ -106,7 +117,7 @@ def compared_keys(where: str) -> list[str]:
     return [key for key in dict.fromkeys(parser.compared) if key not in _COLUMNS]
 
 
-def has_key(key: str) -> ColumnElement[bool]:
+def has_key(key: str) -> Condition:
     """A condition on the documents table: the metadata have a value under a key."""
     return _any_element(key, None)
 
@@ -126,18 +137,13 @@ class _Parser:
         self.compared: list[str] = []  # keys, in their order
 
     def _tokens(self) -> Iterator[_Token]:
-        at = 0
-        while (at := self._after_space(at)) < len(self.where):
+        at, end = 0, len(self.where.rstrip())
+        while at < end:
             match = _TOKEN.match(self.where, at)
-            if match is None:
-                raise self._error("a key, value or operator", at)
-            assert match.lastgroup is not None
-            yield _Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup))
+            if match is None or match.lastgroup is None:
+                raise self._error("a key, value or operator", len(self.where) - len(self.where[at:].lstrip()))
+            yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
             at = match.end()
-
-    def _after_space(self, at: int) -> int:
-        match = _SPACE.match(self.where, at)
-        return match.end() if match else at
 
     def _error(self, expected: str, at: int | None = None) -> QueryError:
         token = self._peek()
@@ -148,7 +154,7 @@ class _Parser:
             "for example: family = 'pep' and year >= 2019"
         )
 
-    def parse(self) -> ColumnElement[bool]:
+    def parse(self) -> Condition:
         condition = self._filter()
         if self._peek() is not None:
             raise self._error("'and', 'or' or the end")
@@ -164,38 +170,38 @@ class _Parser:
             return token.text.lower()
         return None
 
-    def _filter(self) -> ColumnElement[bool]:
-        terms = [self._either()]
-        while self._take_if("or"):
-            terms.append(self._either())
-        return or_(*terms)
+    def _expect(self, sign: str) -> None:
+        if not self._take_if(sign):
+            raise self._error(repr(sign))
 
-    def _either(self) -> ColumnElement[bool]:
-        terms = [self._term()]
-        while self._take_if("and"):
-            terms.append(self._term())
-        return and_(*terms)
+    def _listed(self, take: Callable[[], Any], separator: str) -> list[Any]:
+        items = [take()]
+        while self._take_if(separator):
+            items.append(take())
+        return items
 
-    def _term(self) -> ColumnElement[bool]:
+    def _filter(self) -> Condition:
+        return _joined("OR", *self._listed(self._either, "or"))
+
+    def _either(self) -> Condition:
+        return _joined("AND", *self._listed(self._term, "and"))
+
+    def _term(self) -> Condition:
         if self._take_if("not"):
-            return not_(self._deeper(self._term))
+            return self._deeper(self._term).negated()
         if self._take_if("("):
             condition = self._deeper(self._filter)
             self._expect(")")
             return condition
         return self._comparison()
 
-    def _deeper(self, parse: Callable[[], ColumnElement[bool]]) -> ColumnElement[bool]:
+    def _deeper(self, parse: Callable[[], Condition]) -> Condition:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise self._error(f"at most {_MAX_DEPTH} brackets or nots inside each other")
         condition = parse()
         self.depth -= 1
         return condition
-
-    def _expect(self, sign: str) -> None:
-        if not self._take_if(sign):
-            raise self._error(repr(sign))
 
     def _key(self) -> str:
         token = self._peek()
@@ -209,69 +215,68 @@ class _Parser:
         if self.n_values > _MAX_VALUES:
             raise self._error(f"at most {_MAX_VALUES} values")
         token = self._peek()
-        if token is not None and token.kind == "text":
+        if token is not None and token.kind in ("text", "number"):
             self.position += 1
             quote = token.text[0]
-            return token.text[1:-1].replace(quote * 2, quote)
-        if token is not None and token.kind == "number":
-            self.position += 1
-            return _number(token.text)
+            return _number(token.text) if token.kind == "number" else token.text[1:-1].replace(quote * 2, quote)
         if word := self._take_if("true", "false"):
             return int(word == "true")  # as SQLite reads JSON
         raise self._error("a value ('text', a number, true or false)")
 
-    def _comparison(self) -> ColumnElement[bool]:
+    def _comparison(self) -> Condition:
         self.n_comparisons += 1
         if self.n_comparisons > _MAX_COMPARISONS:
             raise self._error(f"at most {_MAX_COMPARISONS} comparisons (many values go into one 'in (...)')")
         key = self._key()
         if self._take_if("exists"):
-            return _any_element(key, None)
+            return has_key(key)
         self.compared.append(key)
         if self._take_if("in"):
-            return _any_element(key, self._membership())
+            self._expect("(")
+            values = self._listed(self._value, ",")
+            self._expect(")")
+            return _any_element(key, _among(values))
         if self._take_if("like"):
-            pattern = self._value()
-            return _any_element(key, lambda column, _: column.like(str(pattern)))
+            pattern = str(self._value())
+            return _any_element(key, lambda column, _: Condition(f"{column} LIKE ?", (pattern,)))
         if self._take_if("!=", "<>"):
-            unwanted = self._value()
-            return not_(_any_element(key, _comparing("=", unwanted)))
+            return _any_element(key, _comparing("=", self._value())).negated()
         if self._take_if("before"):
             if (day := first_day(str(self._value()))) is None:
                 self.position -= 1
                 raise self._error("a date, as 2019, '2019-06' or '2019-06-01'")
             return _any_element(key, _before(day))
-        sign = self._take_if(*_COMPARE)
+        sign = self._take_if("=", "==", "<", "<=", ">", ">=")
         if sign is None:
             raise self._error("one of = != < <= > >= in like exists before")
-        value = self._value()
-        return _any_element(key, _comparing(sign, value))
+        return _any_element(key, _comparing(sign, self._value()))
 
-    def _membership(self) -> _Test:
-        self._expect("(")
-        values = [self._value()]
-        while self._take_if(","):
-            values.append(self._value())
-        self._expect(")")
-        texts = [value for value in values if isinstance(value, str)]
-        numbers = [value for value in (_as_number(value) for value in values) if value is not None]
-        return lambda column, kind: or_(
-            and_(kind == "text", or_(column.in_(texts), and_(_is_numeric(column), cast(column, Float).in_(numbers)))),
-            and_(kind != "text", column.in_(numbers)),
-        )
+
+def _among(values: list[str | int | float]) -> _Test:
+    texts = [value for value in values if isinstance(value, str)]
+    numbers = [value for value in map(_as_number, values) if value is not None]
+    return _either_kind(f"IN ({_marks(texts)})", texts, f"IN ({_marks(numbers)})", numbers)
 
 
 def _comparing(sign: str, value: str | int | float) -> _Test:
-    """A comparison of an element with a value; a text and a number are compared as numbers, or not at all."""
-    compare, number = _COMPARE[sign], _as_number(value)
+    number = _as_number(value)
+    texts, numbers = [value] if isinstance(value, str) else [], [] if number is None else [number]
+    return _either_kind(f"{sign} ?" if texts else "IN ()", texts, f"{sign} ?" if numbers else "IN ()", numbers)
 
-    def test(column: Any, kind: Any) -> Any:  # noqa: ANN401
-        of_number = false() if number is None else and_(kind != "text", compare(column, number))
-        if isinstance(value, str):
-            return or_(and_(kind == "text", compare(column, value)), of_number)
-        return or_(of_number, and_(kind == "text", _is_numeric(column), compare(cast(column, Float), value)))
+
+def _either_kind(of_text: str, texts: list[str], of_number: str, numbers: list[int | float]) -> _Test:
+    """A comparison of an element with values; a text and a number are compared as numbers, or not at all."""
+
+    def test(column: str, kind: str) -> Condition:
+        as_numbers = f"{_is_numeric(column)} AND CAST({column} AS FLOAT) {of_number}"
+        of_texts = f"{kind} = 'text' AND ({column} {of_text} OR {as_numbers})"
+        return Condition(f"({of_texts} OR {kind} != 'text' AND {column} {of_number})", (*texts, *numbers, *numbers))
 
     return test
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def first_day(date: str) -> str | None:
@@ -285,10 +290,10 @@ def first_day(date: str) -> str | None:
 
 
 def _before(day: str) -> _Test:
-    def test(column: Any, _kind: Any) -> Any:  # noqa: ANN401
-        date = func.substr(cast(column, String), 1, 10)
-        is_date = or_(*(date.bool_op("GLOB")("-".join(digits)) for digits in _DATE_GLOBS))
-        return and_(is_date, date.concat("-99") < day)  # after all days of a year or a month
+    def test(column: str, _kind: str) -> Condition:
+        date = f"substr(CAST({column} AS TEXT), 1, 10)"
+        is_date = " OR ".join(f"{date} GLOB '{digits}'" for digits in _DATE_GLOBS)
+        return Condition(f"({is_date}) AND {date} || '-99' < ?", (day,))  # after all days of a year or a month
 
     return test
 
@@ -312,13 +317,9 @@ def _as_number(value: str | int | float) -> int | float | None:
     return _number(value) if _NUMERAL.fullmatch(value) else None
 
 
-def _is_numeric(column: Any) -> Any:  # noqa: ANN401
+def _is_numeric(column: str) -> str:
     """Whether a text is a number, for SQLite."""
-    return and_(
-        column.bool_op("GLOB")("*[0-9]*"),
-        not_(column.bool_op("GLOB")("*[^0-9.]*")),
-        not_(column.bool_op("GLOB")("*.*.*")),
-    )
+    return f"{column} GLOB '*[0-9]*' AND {column} NOT GLOB '*[^0-9.]*' AND {column} NOT GLOB '*.*.*'"
 
 
 def _number(text: str) -> int | float:
@@ -327,21 +328,23 @@ def _number(text: str) -> int | float:
     return int(text) if is_whole else float(text)
 
 
-def _any_element(key: str, test: _Test | None) -> ColumnElement[bool]:
+def _any_element(key: str, test: _Test | None) -> Condition:
     """True where some element of the metadata value (a scalar is one element) passes the test."""
     if key in _COLUMNS:
-        return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key], literal("text"))
-    elements = func.json_each(DocumentRow.meta, json_path(key)).table_valued("value", "type", joins_implicitly=True)
-    rows = select(1).select_from(elements).where(elements.c.type != "null")
-    return exists(rows if test is None else rows.where(test(elements.c.value, elements.c.type)))
+        of_column = Condition(f"{key} IS NOT NULL") if test is None else test(key, "'text'")
+        return Condition(f"({of_column.sql})", of_column.values)
+    elements = "EXISTS (SELECT 1 FROM json_each(metadata, ?) WHERE type != 'null'"
+    if test is None:
+        return Condition(f"{elements})", (json_path(key),))
+    condition = test("value", "type")
+    return Condition(f"{elements} AND {condition.sql})", (json_path(key), *condition.values))
 
 
 _LARGE = 2**63  # integers from here on are floats, as the catalog reads them
 _MOST_NESTED = 12  # nested filters; each takes two levels of brackets in the text
-_SIGNS = {"$eq": "=", "$ne": "!=", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">=", "==": "=", "<>": "!="}
-_SIGNS |= {sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")}
-_NAMES = {"$in": "in", "$nin": "not in", "$like": "like", "$exists": "exists"}
-_NAMES |= {name: name for name in ("in", "not in", "like", "exists")}
+_OPERATORS = {"$eq": "=", "$ne": "!=", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">=", "==": "=", "<>": "!="}
+_OPERATORS |= {"$in": "in", "$nin": "not in", "$like": "like", "$exists": "exists"}
+_OPERATORS |= {name: name for name in ("=", "!=", "<", "<=", ">", ">=", "in", "not in", "like", "exists")}
 _EXAMPLE = '{"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}'
 _SHORT = reprlib.Repr()  # shortens filters in messages, whatever their depth and length
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
@@ -422,27 +425,25 @@ class _Writer:
             return f"{_quoted(key)} in {self._values(key, value)}"
         return f"{_quoted(key)} = {self._value(key, value)}"
 
-    def _operation(self, key: str, sign: object, operand: object) -> str:
-        quoted = _quoted(key)
-        if not isinstance(sign, str) or sign not in _SIGNS.keys() | _NAMES.keys():
-            self._fail(f"{_short(sign)} at {key!r} is not an operator; known: = != < <= > >= in, not in, like, exists")
-        if sign in _SIGNS:
-            compared = _SIGNS[sign]
-            if operand is None and compared in ("=", "!="):
-                return f"not {quoted} exists" if compared == "=" else f"{quoted} exists"
-            return f"{quoted} {compared} {self._value(key, operand)}"
-        name = _NAMES[sign]
-        if name == "exists":
+    def _operation(self, key: str, name: object, operand: object) -> str:
+        quoted, operator = _quoted(key), _OPERATORS.get(name) if isinstance(name, str) else None
+        if operator is None:
+            self._fail(f"{_short(name)} at {key!r} is not an operator; known: = != < <= > >= in, not in, like, exists")
+        if operator in ("=", "!=") and operand is None:
+            operator, operand = "exists", operator == "!="
+        if operator == "exists":
             if not isinstance(operand, bool):
                 self._fail(f"'exists' at {key!r} takes True or False, not {_short(operand)}")
             return f"{quoted} exists" if operand else f"not {quoted} exists"
-        if name == "like":
+        if operator == "like":
             if not isinstance(operand, str):
                 self._fail(f"'like' at {key!r} takes a text with % for any characters, not {_short(operand)}")
             return f"{quoted} like {_quoted_text(operand)}"
-        if not _is_list(operand):
-            self._fail(f"{sign!r} at {key!r} takes a list, not {_short(operand)}")
-        return f"{'not ' if name == 'not in' else ''}{quoted} in {self._values(key, operand)}"
+        if operator in ("in", "not in"):
+            if not _is_list(operand):
+                self._fail(f"{name!r} at {key!r} takes a list, not {_short(operand)}")
+            return f"{'not ' if operator == 'not in' else ''}{quoted} in {self._values(key, operand)}"
+        return f"{quoted} {operator} {self._value(key, operand)}"
 
     def _values(self, key: str, values: Collection[object]) -> str:
         if not values:

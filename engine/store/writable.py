@@ -6,29 +6,28 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, inspect, select
-from sqlalchemy.exc import DatabaseError
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError, named_faults
 from engine.store.catalog import (
     ANN_FOLDER,
     CATALOG_FILE,
+    FILE_TABLES,
     FORMAT,
-    GenerationRow,
-    MetaRow,
-    PostingsRow,
-    ReferenceRow,
-    ShardRow,
-    WordPostingsRow,
+    catalog_faults,
     check_file_names,
-    connect,
+    create_tables,
+    has_table,
+    open_catalog,
+    reading,
+    transaction,
     write_meta,
 )
 from engine.store.checks import (
@@ -118,7 +117,6 @@ _LOST = (
     "{catalog} {what}, and writing would delete shards of committed documents; restore a copy of the catalog, or move "
     "those shards away to go on without their documents"
 )
-FILE_TABLES = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)  # their rows name files
 
 
 @named_faults
@@ -168,15 +166,16 @@ class WritableIndex:
         newest = newest_shard(self.folder)
         if newest and not self.catalog.exists():
             raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is missing"))
-        try:
+        with catalog_faults(self.catalog):
             if self.catalog.exists():
-                with connect(self.catalog, read_only=True).connect() as reader:
-                    if inspect(reader).has_table(MetaRow.__tablename__):
+                with self.read() as reader:
+                    if has_table(reader, "meta"):
                         read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
-            self._engine = connect(self.catalog, read_only=False)
-            # Kept open until `close`: closing the last connection moves the log into the catalog.
-            self._held = self._engine.connect()
+            # Open until `close`: closing the last connection moves the log into the catalog.
+            self._connection = open_catalog(self.catalog, read_only=False)
             self._file = _file_id(self.catalog)
+            with transaction(self._connection):
+                create_tables(self._connection)
             with self.read() as connection:
                 self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
@@ -188,22 +187,18 @@ class WritableIndex:
             self._commits = CommitLog(self.folder)
             if trust_catalog or not is_begun:
                 self._commits.reset(commits_of(self.meta))
-                with self._transaction() as connection:
+                with self._transaction({"format": FORMAT}) as connection:
                     if trust_catalog:
                         record_documents(connection)
-                    write_meta(connection, {"format": FORMAT})
-        except DatabaseError as error:
-            reason = f"{self.catalog} cannot be read ({error.orig})"
-            raise IndexDamaged(f"{reason}; check it: longmatch upkeep verify INDEX") from error
         self._sweep()
 
-    def _check_rows(self, connection: Connection, document_ids: Iterable[int]) -> None:
+    def _check_rows(self, connection: sqlite3.Connection, document_ids: Iterable[int]) -> None:
         """Compare the rows of documents, and of those whose places are stored with theirs, before they are changed."""
         for block in sorted({int(document_id) // BLOCK_IDS for document_id in document_ids} - self._sound_blocks):
             check_block_rows(connection, block, str(self.catalog))
             self._sound_blocks.add(block)
 
-    def _check_names(self, connection: Connection) -> None:
+    def _check_names(self, connection: sqlite3.Connection) -> None:
         """Check once that documents can be looked up by name."""
         if not self._has_sound_names:
             check_names(connection, str(self.catalog))
@@ -238,55 +233,47 @@ class WritableIndex:
     def close(self) -> None:
         """Move the log into the catalog, if no reader needs it, and release the lock."""
         try:
-            self._held.close()
             if _file_id(self.catalog) == self._file:
-                self._empty_log()
-            self._engine.dispose()
+                self._connection.execute("PRAGMA busy_timeout=0")  # a reader may stay for hours
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.close()
             self._commits.close()
         finally:
             self._lock.release()
 
-    def _empty_log(self) -> None:
-        with self._engine.connect() as connection:
-            driver = connection.connection.driver_connection
-            assert driver is not None
-            driver.execute("PRAGMA busy_timeout=0")  # a reader may stay for hours
-            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def read(self) -> Connection:
-        """A connection for reading, for use as a context manager."""
-        return self._engine.connect()
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection for reading, in a transaction of its own."""
+        return reading(self.catalog)
 
     @contextmanager
-    def _transaction(self, *, is_counted: bool = True) -> Iterator[Connection]:
+    def _transaction(
+        self, values: Mapping[str, Any] | None = None, *, is_counted: bool = True
+    ) -> Iterator[sqlite3.Connection]:
         """One transaction, whose pages move from the log into the catalog at once.
 
         So a damaged log costs at most the last transaction. If a damaged log held several, some pages
         would come from the log and newer ones from the catalog, and nothing could be read.
 
         Args:
+            values: named values that it sets, read at its end.
             is_counted: whether its loss must be noticed.
         """
         self._check_place()
         number = commits_of(self.meta)
         self._commits.report(number)  # which a writer may have been killed before
-        number += is_counted
-        with self._engine.begin() as connection:
-            yield connection
-            if is_counted:
-                write_meta(connection, {COMMITS: number})
-            record_tables(connection)
-        self.meta[COMMITS] = number
-        self._commits.report(number)
-        driver = self._held.connection.driver_connection
-        assert driver is not None
-        driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with catalog_faults(self.catalog):
+            with transaction(self._connection):
+                yield self._connection
+                changed = {**(values or {}), **({COMMITS: number + 1} if is_counted else {})}
+                write_meta(self._connection, changed)
+                record_tables(self._connection)
+            self.meta |= changed
+            self._commits.report(commits_of(self.meta))
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def vacuum(self) -> None:
         """Return unused pages of the catalog to the system."""
-        driver = self._held.connection.driver_connection
-        assert driver is not None
-        driver.execute("VACUUM")
+        self._connection.execute("VACUUM")
 
 
 def newest_shard(folder: Path) -> int:
@@ -300,19 +287,14 @@ def next_shard(meta: Mapping[str, Any]) -> int:
     return int(meta.get("counters", FIRST_IDS)["shard"])
 
 
-def named_files(connection: Connection) -> set[str]:
+def named_files(connection: sqlite3.Connection) -> set[str]:
     """The files that the catalog names, relative to the index folder.
 
     Raises:
         IndexDamaged: a name leads out of the folder.
     """
-    is_there = inspect(connection).has_table
-    named = {
-        file
-        for table in FILE_TABLES
-        if is_there(table.__tablename__)
-        for file in connection.execute(select(table.file)).scalars()
-    }
+    tables = [table for table in FILE_TABLES if has_table(connection, table)]
+    named = {file for table in tables for (file,) in connection.execute(f"SELECT file FROM {table}")}
     check_file_names(named, CATALOG_FILE)
     return named
 

@@ -5,23 +5,19 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.store.catalog import (
-    DemandRow,
-    DocumentRow,
-    ShardRow,
-    write_meta,
-)
+from engine.store.catalog import execute_in, insert, update_documents
 from engine.store.checks import record_documents
 from engine.store.documents import (
     chunk_ids,
@@ -31,15 +27,13 @@ from engine.store.documents import (
     places,
     stored_documents,
 )
-from engine.store.publishing import Publisher
+from engine.store.publishing import FORGET, Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.store.writable import FIRST_IDS
 from engine.text.document import Document, MetadataValue
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
-
-Name = TypeVar("Name", str, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +60,13 @@ class Replacement:
         """Where each document is in the new shard, which gets this number."""
         sections = (np.cumsum(self.n_sections) - self.n_sections).tolist()
         chunks = (np.cumsum(self.n_chunks) - self.n_chunks).tolist()
-        rows = enumerate(zip(self.document_ids, sections, chunks, strict=True))
         return [
-            {"one": one, "shard": number, "row": row, "section": section, "chunk": chunk}
-            for row, (one, section, chunk) in rows
+            {"id": one, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
+            for row, (one, section, chunk) in enumerate(zip(self.document_ids, sections, chunks, strict=True))
         ]
 
 
-_MOVE = (
-    update(DocumentRow.__table__)  # type: ignore[arg-type]
-    .where(DocumentRow.id == bindparam("one"))
-    .values(
-        shard_id=bindparam("shard"),
-        document_row=bindparam("row"),
-        section_row=bindparam("section"),
-        chunk_row=bindparam("chunk"),
-    )
-)
+_DROP = "DELETE FROM shards WHERE id IN ({marks})"
 
 
 class Writer(Publisher):
@@ -101,7 +85,7 @@ class Writer(Publisher):
         """
         bound = self.meta.get("encoder")
         if bound is None:
-            self._set_meta({"encoder": dict(encoder)})
+            self._set({"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
             again = f"encode it again: longmatch index {self.folder} --reencode"
             raise IndexMismatch(
@@ -124,7 +108,7 @@ class Writer(Publisher):
     def bind_partition(self, number: int, n_partitions: int, language: str) -> None:
         """Make a new index a partition, so that it can be opened without documents."""
         partition = {"number": number, "of": n_partitions}
-        self._set_meta({"partition": partition, "language": language, "counters": self._counters()})
+        self._set({"partition": partition, "language": language, "counters": self._counters()})
 
     @property
     def has_committed(self) -> bool:
@@ -133,13 +117,12 @@ class Writer(Publisher):
 
     def set_value(self, key: str, value: Any) -> None:  # noqa: ANN401
         """Set one named value."""
-        self._set_meta({key: value})
+        self._set({key: value})
 
-    def _set_meta(self, values: dict[str, Any]) -> None:
+    def _set(self, values: Mapping[str, Any]) -> None:
         """Set named values, leaving the others, in a transaction of their own."""
-        with self._transaction() as connection:
-            write_meta(connection, values)
-        self.meta |= values
+        with self._transaction(values):
+            pass
 
     def documents(self, document_ids: Sequence[int]) -> list[Document]:
         """Documents by catalog id, in that order; removed documents are left out."""
@@ -148,18 +131,12 @@ class Writer(Publisher):
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
         """Catalog values of the given names, without those that are not indexed."""
-        columns = (
-            DocumentRow.doc_id,
-            DocumentRow.id,
-            DocumentRow.content_hash,
-            DocumentRow.meta,
-            DocumentRow.source,
-        )
+        statement = "SELECT doc_id, id, content_hash, metadata, source FROM documents WHERE doc_id IN ({marks})"
         with self.read() as connection:
             self._check_names(connection)
-            rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids))).all()
-            self._check_rows(connection, [row.id for row in rows])
-            return {row[0]: Indexed(*row[1:]) for row in rows}
+            rows = execute_in(connection, statement, doc_ids)
+            self._check_rows(connection, [row[1] for row in rows])
+        return {name: Indexed(number, digest, json.loads(meta), source) for name, number, digest, meta, source in rows}
 
     @property
     def width(self) -> int:
@@ -192,7 +169,7 @@ class Writer(Publisher):
                 "into a new folder"
             )
         if bound is None:
-            self._set_meta({"language": language})
+            self._set({"language": language})
 
     def count_words(self, documents: Sequence[Document]) -> WordTables:
         """Count the terms of documents; the first documents of an index set its language if it has none."""
@@ -211,32 +188,54 @@ class Writer(Publisher):
         Raises:
             IndexMismatch: the folder was moved, removed, or replaced by another index.
         """
-        shard = shard_arrays([one for _, one in encoded], words or self.count_words([one for one, _ in encoded]))
+        documents = [document for document, _ in encoded]
+        vectors = [own for _, own in encoded]
+        counters = self._counters()
+        ids = list(range(counters["document"], counters["document"] + len(encoded)))
+        shard = shard_arrays(vectors, words or self.count_words(documents))
+        with self._new_shard(shard, documents=len(ids), chunks=sum(map(chunk_ids, vectors))) as (connection, number):
+            self._check_names(connection)
+            self._check_rows(connection, ids)
+            named = "SELECT id FROM documents WHERE doc_id IN ({marks})"
+            replaced = execute_in(connection, named, [document.doc_id for document in documents])
+            self._delete(connection, [one for (one,) in replaced])
+            insert(connection, "documents", document_rows(encoded, ids, number, counters["chunk"]))
+            insert_texts(connection, zip(ids, documents, strict=True))
+            record_documents(connection, ids)
+            execute_in(connection, FORGET, [document.source for document in documents])
+        return ids
+
+    @contextmanager
+    def _new_shard(
+        self, shard: Shard, *, documents: int = 0, chunks: int = 0
+    ) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """Write a shard, then name it in a transaction; returns that and the number of the shard.
+
+        Args:
+            documents: numbers of documents that the transaction uses.
+            chunks: numbers of chunks that it uses.
+        """
         counters = self._counters()
         number = counters["shard"]
         self._check_place()
-        written = self._write(number, shard)
-        ids = list(range(counters["document"], counters["document"] + len(encoded)))
-        with self._transaction() as connection:
-            names = [document.doc_id for document, _ in encoded]
-            self._check_names(connection)
-            self._check_rows(connection, ids)
-            for block in _blocks(names):
-                replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
-                self._delete(connection, replaced.scalars().all())
-            connection.execute(insert(ShardRow).values(written))
-            connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
-            insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
-            record_documents(connection, ids)
-            self._forget_failures(connection, [document.source for document, _ in encoded])
-            counters = {
-                "shard": number + 1,
-                "document": counters["document"] + len(encoded),
-                "chunk": counters["chunk"] + sum(chunk_ids(one) for _, one in encoded),
-            }
-            write_meta(connection, {"counters": counters})
-        self.meta["counters"] = counters
-        return ids
+        file = shard_file(number)
+        written = write_shard(self.folder / file, shard)
+        row = {
+            "id": number,
+            "file": file,
+            **asdict(written),
+            "n_documents": len(shard.documents),
+            "n_chunks": len(shard.chunks),
+            "part_digests": part_digests(self.folder / file),
+        }
+        following = {
+            "shard": number + 1,
+            "document": counters["document"] + documents,
+            "chunk": counters["chunk"] + chunks,
+        }
+        with self._transaction({"counters": following}) as connection:
+            insert(connection, "shards", [row])
+            yield connection, number
 
     def add_vectors(self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
         """Give vectors to documents that have none, in one transaction; their ids, texts and metadata stay.
@@ -254,27 +253,15 @@ class Writer(Publisher):
         if not kept:
             return 0
         chosen = [encoded[row] for row in kept]
-        shard = shard_arrays(chosen, words.of(np.array(kept)))
-        counters = self._counters()
-        number = counters["shard"]
-        self._check_place()
-        written = self._write(number, shard)
         ids = [document_ids[row] for row in kept]
-        moves = zip(ids, places(chosen, number, counters["chunk"]), strict=True)
-        n_ids = sum(map(chunk_ids, chosen))
-        counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
-        with self._transaction() as connection:
+        shard = shard_arrays(chosen, words.of(np.array(kept)))
+        first_chunk = self._counters()["chunk"]
+        with self._new_shard(shard, chunks=sum(map(chunk_ids, chosen))) as (connection, number):
             self._check_rows(connection, ids)
-            connection.execute(insert(ShardRow).values(written))
-            connection.execute(
-                update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
-                [{"one": one, **place} for one, place in moves],
-            )
+            placed = zip(ids, places(chosen, number, first_chunk), strict=True)
+            update_documents(connection, ({"id": one, **place} for one, place in placed))
             record_documents(connection, ids)
-            for block in _blocks(ids):
-                connection.execute(delete(DemandRow).where(DemandRow.document_id.in_(block)))
-            write_meta(connection, {"counters": counters})
-        self.meta["counters"] = counters
+            execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
         return len(ids)
 
     def _counters(self) -> dict[str, int]:
@@ -284,102 +271,66 @@ class Writer(Publisher):
 
     def replace_shards(self, replacement: Replacement) -> None:
         """Replace several shards with one; the ids of documents and chunks stay."""
-        counters = self._counters()
-        number = counters["shard"]
-        self._check_place()
-        row = self._write(number, replacement.shard) if replacement.document_ids else None
-        counters = {**counters, "shard": number + 1}
-        with self._transaction() as connection:
-            if row is not None:
-                self._check_rows(connection, replacement.document_ids)
-                connection.execute(insert(ShardRow).values(row))
-                connection.execute(_MOVE, replacement.moves(number))
-                record_documents(connection, replacement.document_ids)
-            connection.execute(delete(ShardRow).where(ShardRow.id.in_(replacement.numbers)))
-            write_meta(connection, {"counters": counters})
-        self.meta["counters"] = counters
+        if not replacement.document_ids:
+            self.drop_shards(replacement.numbers)
+            return
+        with self._new_shard(replacement.shard) as (connection, number):
+            self._check_rows(connection, replacement.document_ids)
+            update_documents(connection, replacement.moves(number))
+            record_documents(connection, replacement.document_ids)
+            execute_in(connection, _DROP, replacement.numbers)
         self._sweep()
-
-    def _write(self, number: int, shard: Shard) -> dict[str, Any]:
-        """Write a shard, and return its row for the catalog, which names it afterwards."""
-        file = shard_file(number)
-        written = write_shard(self.folder / file, shard)
-        return {
-            "id": number,
-            "file": file,
-            "size_bytes": written.size_bytes,
-            "digest": written.digest,
-            "n_documents": len(shard.documents),
-            "n_chunks": len(shard.chunks),
-            "part_digests": part_digests(self.folder / file),
-        }
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
         """Remove shards that no document needs any more, and delete their files."""
         with self._transaction() as connection:
-            connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
+            execute_in(connection, _DROP, numbers)
         self._sweep()
 
     def still_unencoded(self, document_ids: Sequence[int]) -> set[int]:
         """The given catalog ids that exist and have no vectors."""
-        found: set[int] = set()
+        statement = "SELECT id FROM documents WHERE n_chunks = 0 AND id IN ({marks})"
         with self.read() as connection:
-            for block in _blocks(document_ids):
-                of_block = DocumentRow.id.in_(block), DocumentRow.n_chunks == 0
-                found.update(connection.execute(select(DocumentRow.id).where(*of_block)).scalars())
-        return found
+            return {one for (one,) in execute_in(connection, statement, document_ids)}
 
     def unencoded(self) -> list[int]:
         """Catalog ids of all documents without vectors, by falling number of queries that needed them, then by id."""
-        wanted = func.coalesce(DemandRow.n_queries, 0)
         statement = (
-            select(DocumentRow.id)
-            .join(DemandRow, DemandRow.document_id == DocumentRow.id, isouter=True)
-            .where(DocumentRow.n_chunks == 0)
-            .order_by(wanted.desc(), DocumentRow.id)
+            "SELECT id FROM documents LEFT JOIN demand ON document_id = id WHERE n_chunks = 0 "
+            "ORDER BY coalesce(n_queries, 0) DESC, id"
         )
         with self.read() as connection:
-            return list(connection.execute(statement).scalars())
+            return [one for (one,) in connection.execute(statement)]
 
     def add_demand(self, document_ids: Sequence[int]) -> None:
         """Record that a query needed the vectors of documents that have none, and ran without them."""
-        if not document_ids:
-            return
-        statement = upsert(DemandRow).values(
-            [{"document_id": document_id, "n_queries": 1} for document_id in document_ids]
-        )
-        counted = statement.on_conflict_do_update(
-            index_elements=["document_id"], set_={"n_queries": DemandRow.n_queries + 1}
-        )
-        with self._transaction(is_counted=False) as connection:
-            connection.execute(counted)
+        if document_ids:
+            count = "INSERT INTO demand VALUES (?, 1) ON CONFLICT (document_id) DO UPDATE SET n_queries = n_queries + 1"
+            with self._transaction(is_counted=False) as connection:
+                connection.executemany(count, [[document_id] for document_id in document_ids])
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
         with self._transaction() as connection:
-            self._check_rows(connection, [document_id for document_id, _ in documents])
-            for document_id, document in documents:
-                values = {"metadata": dict(document.metadata), "source": document.source}
-                connection.execute(update(DocumentRow).where(DocumentRow.id == document_id).values(values))
-            record_documents(connection, [document_id for document_id, _ in documents])
+            ids = [document_id for document_id, _ in documents]
+            self._check_rows(connection, ids)
+            changes = (
+                {"id": number, "metadata": dict(document.metadata), "source": document.source}
+                for number, document in documents
+            )
+            update_documents(connection, changes)
+            record_documents(connection, ids)
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Remove documents; when this returns, they can no longer be found."""
         with self._transaction() as connection:
             self._delete(connection, document_ids)
 
-    def _delete(self, connection: Connection, document_ids: Sequence[int]) -> None:
+    def _delete(self, connection: sqlite3.Connection, document_ids: Sequence[int]) -> None:
         self._check_rows(connection, document_ids)
         delete_documents(connection, document_ids)
 
     def sources(self) -> list[tuple[int, str]]:
         """Catalog id and source of every document, by rising id."""
         with self.read() as connection:
-            rows = connection.execute(select(DocumentRow.id, DocumentRow.source).order_by(DocumentRow.id))
-            return [(row.id, row.source) for row in rows]
-
-
-def _blocks(names: Sequence[Name]) -> Iterator[Sequence[Name]]:
-    """Runs short enough for one statement; SQLite binds 32,766 values in most builds."""
-    for first in range(0, len(names), 1000):
-        yield names[first : first + 1000]
+            return connection.execute("SELECT id, source FROM documents ORDER BY id").fetchall()

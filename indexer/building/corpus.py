@@ -203,7 +203,7 @@ def find_failed(index: Path) -> Retry:
     Raises:
         IndexMismatch: there is no index.
     """
-    # Loads SQLAlchemy: half a second that a mistyped path should not cost.
+    # Loads numpy, time that a mistyped path should not cost.
     from engine.store.lookup import stored_failures
     from engine.store.manifest import holds_index
 

@@ -43,7 +43,7 @@ class FileIds:
 
 def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     """The doc_ids of the given files that an index holds; empty if there is no index."""
-    # Loads SQLAlchemy: half a second that a mistyped path should not cost.
+    # Loads numpy, time that a mistyped path should not cost.
     from engine.store.lookup import stored_sources
     from engine.store.manifest import holds_index
 

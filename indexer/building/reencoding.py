@@ -11,12 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import select
-
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch, named_faults
 from engine.report.lines import duration
-from engine.store.catalog import DocumentRow, GenerationRow
 from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned
 from engine.store.staging import drop_staged, stage, staged_ids, switch
@@ -116,14 +113,14 @@ def reencoding_cost(path: str | Path, encoder: Encoder, *, is_timed: bool = True
 
 def cost_of(writer: Writer, encoder: Encoder, *, is_timed: bool = True) -> Cost:
     """As `reencoding_cost`, for an index that is open for writing."""
-    columns = select(DocumentRow.id, DocumentRow.n_chunks, DocumentRow.tokens_total).where(DocumentRow.n_chunks > 0)
+    statement = "SELECT id, n_chunks, tokens_total FROM documents WHERE n_chunks > 0 ORDER BY id"
     with writer.read() as connection:
-        rows = connection.execute(columns.order_by(DocumentRow.id)).all()
+        rows = connection.execute(statement).fetchall()
     done = staged_ids(writer, encoder.fingerprint)
-    left = [row for row in rows if row.id not in done]
-    n_tokens = sum(row.tokens_total for row in left)
-    pace = _pace(writer.documents([row.id for row in left[:_TIMED_DOCUMENTS]]), encoder) if is_timed and left else 0.0
-    n_chunks = sum(row.n_chunks for row in left)
+    left = [row for row in rows if row[0] not in done]
+    timed = [document_id for document_id, _, _ in left[:_TIMED_DOCUMENTS]]
+    pace = _pace(writer.documents(timed), encoder) if is_timed and left else 0.0
+    n_chunks, n_tokens = (sum(row[column] for row in left) for column in (1, 2))
     return Cost(len(left), n_chunks, n_tokens, len(rows) - len(left), n_tokens / pace if pace else None)
 
 
@@ -167,9 +164,9 @@ def _loaded(writer: Writer, encoder: Encoder | str | None, device: str | None) -
 def _factory(writer: Writer) -> str | None:
     """The type of the present FAISS index, or of the one before a run that was stopped; None without one."""
     with writer.read() as connection:
-        present = connection.execute(select(GenerationRow.factory)).scalars().first()
+        present = connection.execute("SELECT factory FROM generations").fetchone()
     before: str | None = writer.meta.get("factory_before")
-    return present or before
+    return present[0] if present else before
 
 
 def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
@@ -193,6 +190,5 @@ def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
 
 def _documents(writer: Writer) -> list[tuple[int, int]]:
     """Catalog id and number of chunks of each document."""
-    columns = select(DocumentRow.id, DocumentRow.n_chunks).order_by(DocumentRow.id)
     with writer.read() as connection:
-        return [(row.id, row.n_chunks) for row in connection.execute(columns)]
+        return connection.execute("SELECT id, n_chunks FROM documents ORDER BY id").fetchall()

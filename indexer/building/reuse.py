@@ -19,11 +19,9 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import String, bindparam, select, type_coerce
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
 from engine.errors import DocumentError, IndexDamaged
-from engine.store.catalog import ShardRow
 from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
@@ -32,9 +30,7 @@ from engine.store.tensors import as_float32
 from engine.store.writer import Writer
 from engine.text.document import Document
 
-_SHARD = select(ShardRow.file, ShardRow.size_bytes, ShardRow.digest, type_coerce(ShardRow.part_digests, String)).where(
-    ShardRow.id == bindparam("number")
-)
+_SHARD = "SELECT file, size_bytes, digest, part_digests FROM shards WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ class StoredVersions:
     def _opened(self, number: int) -> ShardSet:
         if number not in self._shards:
             with self._writer.read() as connection:
-                row = connection.execute(_SHARD, {"number": number}).first()
+                row = connection.execute(_SHARD, [number]).fetchone()
             if row is None:
                 raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
             file, size_bytes, digest, parts = row

@@ -130,7 +130,7 @@ def _named_documents(index: Index) -> list[dict[str, str]]:
 
 def list_fields(index: Index, as_json: bool) -> list[Line]:
     """The metadata fields of all documents: type, how many documents have them, and examples."""
-    from engine.store.lookup import stored_fields  # loads SQLAlchemy
+    from engine.store.lookup import stored_fields
 
     fields = stored_fields(index.snapshot.folder)
     if as_json:

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import case, func, select
 
 from engine.errors import named_faults
-from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.factory import AUTO
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
@@ -65,8 +63,8 @@ def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
     n_dead = _dead_vectors(writer)
     if n_dead:
         with writer.read() as connection:
-            factory = connection.execute(select(GenerationRow.factory)).scalars().first() or AUTO
-        publish_generation(writer, factory, log=log)
+            row = connection.execute("SELECT factory FROM generations").fetchone()
+        publish_generation(writer, row[0] if row else AUTO, log=log)
     writer.vacuum()
     after = _sizes(writer)
     return CompactReport(before[0], after[0], before[1], after[1], n_dead)
@@ -74,8 +72,7 @@ def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
 
 def _sizes(writer: Writer) -> tuple[int, int]:
     with writer.read() as connection:
-        statement = select(func.count(), func.coalesce(func.sum(ShardRow.size_bytes), 0)).select_from(ShardRow)
-        count, size = connection.execute(statement).one()
+        count, size = connection.execute("SELECT count(*), coalesce(sum(size_bytes), 0) FROM shards").fetchone()
     return int(count), int(size)
 
 
@@ -118,19 +115,17 @@ class _Size:
 
 
 def _shards(writer: Writer) -> list[_Size]:
-    weight = case((DocumentRow.n_chunks == 0, WORDS_CHUNKS), else_=DocumentRow.n_chunks)
-    live = select(DocumentRow.shard_id, func.sum(weight), func.count()).group_by(DocumentRow.shard_id)
-    columns = (ShardRow.id, ShardRow.n_documents, ShardRow.size_bytes)
+    weight = f"iif(n_chunks = 0, {WORDS_CHUNKS}, n_chunks)"
+    live = f"SELECT shard_id, sum({weight}), count(*) FROM documents GROUP BY shard_id"
     with writer.read() as connection:
         n_live = {shard: (int(chunks), int(documents)) for shard, chunks, documents in connection.execute(live)}
-        rows = connection.execute(select(*columns).order_by(ShardRow.id)).all()
+        rows = connection.execute("SELECT id, n_documents, size_bytes FROM shards ORDER BY id").fetchall()
         staged = staged_shards(connection)
     sizes = []
-    for row in rows:
-        if row.id in staged:
-            continue
-        n_chunks, n_documents = n_live.get(row.id, (0, 0))
-        sizes.append(_Size(row.id, n_chunks, int(row.size_bytes), n_documents < row.n_documents))
+    for number, n_written, size_bytes in rows:
+        if number not in staged:
+            n_chunks, n_documents = n_live.get(number, (0, 0))
+            sizes.append(_Size(number, n_chunks, size_bytes, n_documents < n_written))
     return sizes
 
 

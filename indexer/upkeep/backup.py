@@ -19,10 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import xxhash
-from sqlalchemy import inspect, select
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
-from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.catalog import CATALOG_FILE, FILE_TABLES, has_table, reading
 from engine.store.checks import (
     CommitLog,
     check_catalog,
@@ -34,7 +33,6 @@ from engine.store.checks import (
 )
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 from engine.store.manifest import is_partitioned
-from engine.store.writable import FILE_TABLES
 
 FORMAT = "longmatch-backup/1"
 LIST_FILE = "longmatch-backup.json"
@@ -108,33 +106,23 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
 
 def _copy_catalog(catalog: Path, copy: Path) -> None:
     """Copy the pages of one commit; SQLite's own backup reads through the write-ahead log."""
-    engine = connect(catalog, read_only=True)
-    try:
-        with engine.connect() as connection, closing(sqlite3.connect(copy)) as into:
-            source = connection.connection.driver_connection
-            assert source is not None
-            source.backup(into)
-    finally:
-        engine.dispose()
+    with reading(catalog) as connection, closing(sqlite3.connect(copy)) as into:
+        connection.backup(into)
 
 
 def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
     """The files that a catalog names, in the order of their names, its number of documents and its named values."""
-    engine = connect(catalog, read_only=True)
-    try:
-        with engine.connect() as connection:
-            meta = read_meta(connection, str(catalog))
-            check_catalog(connection, str(catalog))
-            check_contents(connection, str(catalog))
-            tables = [table for table in FILE_TABLES if inspect(connection).has_table(table.__tablename__)]
-            named = {
-                row.file: Checksum(row.size_bytes, row.digest)
-                for table in tables
-                for row in connection.execute(select(table.file, table.size_bytes, table.digest))
-            }
-            n_documents = len(connection.execute(select(DocumentRow.id)).all())
-    finally:
-        engine.dispose()
+    with reading(catalog) as connection:
+        meta = read_meta(connection, str(catalog))
+        check_catalog(connection, str(catalog))
+        check_contents(connection, str(catalog))
+        named = {
+            file: Checksum(size_bytes, digest)
+            for table in FILE_TABLES
+            if has_table(connection, table)
+            for file, size_bytes, digest in connection.execute(f"SELECT file, size_bytes, digest FROM {table}")
+        }
+        (n_documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
     return dict(sorted(named.items())), n_documents, meta
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import select
-
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, RecallTooLow, named_faults
-from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
-from engine.store.documents import load_documents
+from engine.store.catalog import CATALOG_FILE, execute_in
 from engine.store.durable import fsync_folder
 from engine.store.factory import AUTO
 from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
 from engine.store.partition_writers import PartitionWriters
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
-from engine.text.document import Document
 from indexer.building.pipeline import Pipeline
 from indexer.generation.generations import refresh_generation, refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
@@ -141,38 +137,26 @@ def _drop_shards(
     files = [finding.where for finding in report.found if finding.damage is Damage.SHARD]
     if not files:
         return
+    documents = "SELECT id, doc_id, n_chunks FROM documents WHERE shard_id IN ({marks}) ORDER BY id"
     with writer.read() as connection:
-        shards = connection.execute(select(ShardRow.id).where(ShardRow.file.in_(files))).scalars().all()
-        rows = connection.execute(
-            select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.n_chunks)
-            .where(DocumentRow.shard_id.in_(shards))
-            .order_by(DocumentRow.id)
-        ).all()
-    by_words = [row.id for row in rows if not row.n_chunks]
+        shards = [one for (one,) in execute_in(connection, "SELECT id FROM shards WHERE file IN ({marks})", files)]
+        rows = execute_in(connection, documents, shards)
+    by_words = [number for number, _, n_chunks in rows if not n_chunks]
     if by_words:  # the text is all that they were made of
-        Pipeline(writer, None).encode_again(_stored(writer, by_words))
+        Pipeline(writer, None).encode_again(writer.documents(by_words))
         report.mended.append(f"words of {len(by_words):,} documents: counted again in their stored text")
-    rows = [row for row in rows if row.n_chunks]
-    if encode and rows:
-        loaded = encoder or load_encoder(writer.meta["encoder"]["name"], device=device)
-        _encode_again(writer, [row.id for row in rows], loaded)
-        report.reencoded += [row.doc_id for row in rows]
+    ids = [number for number, _, n_chunks in rows if n_chunks]
+    names = [doc_id for _, doc_id, n_chunks in rows if n_chunks]
+    if encode and ids:
+        used = encoder or load_encoder(writer.meta["encoder"]["name"], device=device)
+        writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+        Pipeline(writer, used).encode_again(writer.documents(ids))
+        report.reencoded += names
     else:
-        writer.remove([row.id for row in rows])
-        report.lost += [row.doc_id for row in rows]
+        writer.remove(ids)
+        report.lost += names
     writer.drop_shards(shards)
     report.mended += [f"{file}: taken out" for file in files]
-
-
-def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
-    documents = _stored(writer, ids)
-    writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
-    Pipeline(writer, encoder).encode_again(documents)
-
-
-def _stored(writer: Writer, ids: Sequence[int]) -> list[Document]:
-    with writer.read() as connection:
-        return [document for document, _ in load_documents(connection, ids)]
 
 
 def _drop_reference(writer: Writer, report: RepairReport) -> None:
@@ -191,8 +175,8 @@ def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]
     """
     damaged = [finding.where for finding in report.found if finding.damage is Damage.GENERATION]
     with writer.read() as connection:
-        row = connection.execute(select(GenerationRow.factory, GenerationRow.recall)).first()
+        row = connection.execute("SELECT factory, recall FROM generations").fetchone()
     if damaged:
         writer.withdraw_generations()
         report.mended += [f"{file}: rebuilt from the shards" for file in damaged]
-    return (row.factory, min(RECALL_FLOOR, row.recall - _RECALL_NOISE)) if row is not None else (AUTO, RECALL_FLOOR)
+    return (row[0], min(RECALL_FLOOR, row[1] - _RECALL_NOISE)) if row is not None else (AUTO, RECALL_FLOOR)

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
-from sqlalchemy.exc import DatabaseError
-
 from engine.errors import IndexDamaged, IndexMismatch, named_faults
 from engine.store.ann import AnnIndex
-from engine.store.catalog import (
-    CATALOG_FILE,
-    DocumentRow,
-    GenerationRow,
-    PostingsRow,
-    ReferenceRow,
-    ShardRow,
-    WordPostingsRow,
-    connect,
-    has_log,
-)
+from engine.store.catalog import CATALOG_FILE, NamedRow, all_rows, has_log, named_rows, reading
 from engine.store.checks import (
     COMMITS_FILE,
     commits_of,
@@ -33,7 +21,7 @@ from engine.store.checks import (
     read_meta,
     reported_commits,
 )
-from engine.store.documents import content_hash, load_documents
+from engine.store.documents import content_hash, stored_documents
 from engine.store.durable import Checksum
 from engine.store.locations import check_blocks
 from engine.store.lookup import stored_meta, stored_sources
@@ -48,7 +36,6 @@ from engine.store.postings import Postings
 from engine.store.reference import open_reference
 from engine.store.shards import SHARD_FOLDER, ShardSet
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
-from engine.text.document import Document
 
 _ROWS = 256
 
@@ -134,10 +121,9 @@ def _check_index(folder: Path) -> list[Finding]:
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     findings: list[Finding] = []
     reported = reported_commits(folder)
-    engine = connect(catalog, read_only=True)
     try:
-        findings += _check_pages(engine)
-        with engine.connect() as connection:
+        with reading(catalog) as connection:
+            findings += _check_pages(connection)
             meta = read_meta(connection, CATALOG_FILE)
             findings += _check_commits(connection, folder, meta, reported)
             findings += _check_rows(connection)
@@ -151,15 +137,14 @@ def _check_index(folder: Path) -> list[Finding]:
         if not findings:
             raise
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(error)))
-    except (IndexDamaged, DatabaseError, ValueError, KeyError, TypeError) as error:
-        reason = getattr(error, "orig", None) or error
-        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
-    finally:
-        engine.dispose()
+    except (IndexDamaged, ValueError, KeyError, TypeError) as error:
+        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({error})"))
     return findings
 
 
-def _check_commits(connection: Connection, folder: Path, meta: Mapping[str, Any], reported: int) -> list[Finding]:
+def _check_commits(
+    connection: sqlite3.Connection, folder: Path, meta: Mapping[str, Any], reported: int
+) -> list[Finding]:
     """Whether all reported commits are there, and the shards that a catalog without them does not know."""
     if commits_of(meta) > reported_commits(folder) + 1:  # read again: a writer may be at work
         what = "it does not hold the number of commits; the next commit writes it"
@@ -178,18 +163,13 @@ def _check_commits(connection: Connection, folder: Path, meta: Mapping[str, Any]
     ]
 
 
-def _check_pages(engine: Engine) -> list[Finding]:
-    findings = []
-    with engine.connect() as connection:
-        for (line,) in connection.exec_driver_sql("PRAGMA integrity_check"):
-            if line != "ok":
-                findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(line)))
-        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"row {row[1]} of {row[0]} names no {row[2]}"))
-    return findings
+def _check_pages(connection: sqlite3.Connection) -> list[Finding]:
+    lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+    lines += [f"row {row[1]} of {row[0]} names no {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")]
+    return [Finding(Damage.CATALOG, CATALOG_FILE, line) for line in lines]
 
 
-def _check_rows(connection: Connection) -> list[Finding]:
+def _check_rows(connection: sqlite3.Connection) -> list[Finding]:
     """Compare rows with their checksums."""
     table = damaged_table(connection)
     of_table = (
@@ -200,38 +180,37 @@ def _check_rows(connection: Connection) -> list[Finding]:
     return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
 
 
-def _check_documents(connection: Connection) -> list[Finding]:
+def _check_documents(connection: sqlite3.Connection) -> list[Finding]:
     """Hash every text again. A whole row that is unreadable is found here too."""
     findings = []
-    rows = connection.execute(select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.content_hash)).all()
+    rows = connection.execute("SELECT id, doc_id, content_hash FROM documents").fetchall()
     for first in range(0, len(rows), _ROWS):
         block = rows[first : first + _ROWS]
-        documents = _readable(connection, [row.id for row in block])
-        for row in block:
-            document = documents.get(row.id)
-            if document is None:
-                findings.append(Finding(Damage.DOCUMENT, row.doc_id, "its text or sections cannot be read"))
-            elif content_hash(document) != row.content_hash:
-                findings.append(Finding(Damage.DOCUMENT, row.doc_id, "its text is not the one that was indexed"))
+        hashes = _content_hashes(connection, [number for number, _, _ in block])
+        for number, doc_id, digest in block:
+            if number not in hashes:
+                findings.append(Finding(Damage.DOCUMENT, doc_id, "its text or sections cannot be read"))
+            elif hashes[number] != digest:
+                findings.append(Finding(Damage.DOCUMENT, doc_id, "its text is not the one that was indexed"))
     return findings
 
 
-def _readable(connection: Connection, ids: list[int]) -> dict[int, Document]:
-    """The documents that can be read; one by one where reading them together fails."""
+def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int, str]:
+    """The hashes of the documents that can be read; one by one where reading them together fails."""
     try:
-        documents = load_documents(connection, ids)
-        if len(documents) == len(ids):
-            return {document_id: document for document_id, (document, _) in zip(ids, documents, strict=True)}
-    except (IndexDamaged, DatabaseError):
+        hashes = [content_hash(document) for document, _ in stored_documents(connection, ids)]
+        if len(hashes) == len(ids):
+            return dict(zip(ids, hashes, strict=True))
+    except IndexDamaged:
         pass
     if len(ids) == 1:
         return {}
-    return {key: value for one in ids for key, value in _readable(connection, [one]).items()}
+    return {number: digest for one in ids for number, digest in _content_hashes(connection, [one]).items()}
 
 
-def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
+def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
     findings = []
-    for row in connection.execute(select(ShardRow.__table__).order_by(ShardRow.id)):
+    for row in _rows(connection, "shards"):
         try:
             shard = ShardSet(folder, {row.id: (row.file, Checksum(row.size_bytes, row.digest))}, {})[row.id]
             if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
@@ -244,13 +223,17 @@ def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
                     f"{row.file} holds term counts of {shard.words.n_documents} documents, not {row.n_documents}"
                 )
         except IndexDamaged as error:
-            n_lost = connection.execute(select(func.count()).where(DocumentRow.shard_id == row.id)).scalar_one()
+            (n_lost,) = connection.execute("SELECT count(*) FROM documents WHERE shard_id = ?", [row.id]).fetchone()
             findings.append(Finding(Damage.SHARD, row.file, f"{error}; it holds the vectors of {n_lost} documents"))
     return findings
 
 
-def _check_reference(connection: Connection, folder: Path) -> list[Finding]:
-    pinned = (ReferenceFile(**row._mapping) for row in connection.execute(select(ReferenceRow.__table__)))
+def _rows(connection: sqlite3.Connection, table: str) -> list[NamedRow]:
+    return named_rows({table: connection.execute(all_rows(table)).fetchall()}, table)
+
+
+def _check_reference(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
+    pinned = (ReferenceFile(**row._asdict()) for row in _rows(connection, "reference"))
     return [finding for one in pinned for finding in _check_reference_file(folder, one)]
 
 
@@ -262,15 +245,14 @@ def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
     return []
 
 
-def _check_generations(connection: Connection, folder: Path, width: int) -> list[Finding]:
+def _check_generations(connection: sqlite3.Connection, folder: Path, width: int) -> list[Finding]:
     findings = []
-    postings = [row for table in (PostingsRow, WordPostingsRow) for row in connection.execute(select(table.__table__))]
-    for row in postings:
+    for row in (*_rows(connection, "postings"), *_rows(connection, "word_postings")):
         try:
             Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
         except IndexDamaged as error:
             findings.append(Finding(Damage.GENERATION, row.file, str(error)))
-    for row in connection.execute(select(GenerationRow.__table__)):
+    for row in _rows(connection, "generations"):
         written = Checksum(row.size_bytes, row.digest)
         try:
             AnnIndex.open(folder / row.file, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)
@@ -279,7 +261,7 @@ def _check_generations(connection: Connection, folder: Path, width: int) -> list
     return findings
 
 
-def _find_leftovers(connection: Connection, folder: Path) -> list[Finding]:
+def _find_leftovers(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
     if has_log(folder):
         return []  # a writer may be at work on them
     named = named_files(connection)

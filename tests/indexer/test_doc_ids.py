@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, update
 
 from engine.readers import Unreadable
-from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.catalog import CATALOG_FILE, open_catalog, transaction
 from engine.store.checks import record_documents, record_tables
 from engine.store.lookup import stored_sources
 from indexer.building.builder import build
@@ -130,13 +130,10 @@ def test_an_index_whose_paths_are_relative_finds_everything_unchanged(
 ) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     index(tmp_path, "corpus")
-    engine = connect(tmp_path / "x.lm" / CATALOG_FILE, read_only=False)
-    with engine.begin() as catalog:
-        shorter = func.replace(DocumentRow.source, f"{tmp_path}/", "")
-        catalog.execute(update(DocumentRow).values(source=shorter))
+    with closing(open_catalog(tmp_path / "x.lm" / CATALOG_FILE, read_only=False)) as catalog, transaction(catalog):
+        catalog.execute("UPDATE documents SET source = replace(source, ?, '')", [f"{tmp_path}/"])
         record_documents(catalog)
         record_tables(catalog)
-    engine.dispose()
     monkeypatch.chdir(tmp_path)
     for folder in ("corpus/papers", "corpus"):
         report = build("x.lm", read_corpus([folder], ids=FileIds(index=Path("x.lm"))), encoder=FakeEncoder())

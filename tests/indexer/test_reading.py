@@ -277,7 +277,7 @@ def test_a_process_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_process_imports_neither_torch_nor_faiss() -> None:
-    heavy = "{'torch', 'faiss', 'numpy', 'transformers', 'sqlalchemy'}"
+    heavy = "{'torch', 'faiss', 'numpy', 'transformers'}"
     code = f"import sys, indexer.reading.process; print(sorted({heavy} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"

@@ -12,7 +12,7 @@ import pytest
 import longmatch
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("numpy", "torch", "faiss", "sqlalchemy", "click", "engine")
+HEAVY = ("numpy", "torch", "faiss", "click", "engine")
 
 
 def run(*arguments: str) -> str:

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from sqlalchemy import Connection, text
 
 from engine.errors import IndexDamaged
 from engine.store import documents
-from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.catalog import CATALOG_FILE, open_catalog, transaction
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
 from engine.store.shards import part_digests
@@ -34,18 +33,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "x.lm"
 
 
-def forge(folder: Path, change: Callable[[Connection], object]) -> None:
+def forge(folder: Path, change: Callable[[sqlite3.Connection], object]) -> None:
     """Change a catalog, and make all of its checksums right again."""
-    engine = connect(folder / CATALOG_FILE, read_only=False)
-    with engine.begin() as connection:
+    with closing(open_catalog(folder / CATALOG_FILE, read_only=False)) as connection, transaction(connection):
         change(connection)
         record_documents(connection)
         record_tables(connection)
-    engine.dispose()
 
 
-def statement(sql: str) -> Callable[[Connection], object]:
-    return lambda connection: connection.execute(text(sql))
+def statement(sql: str) -> Callable[[sqlite3.Connection], object]:
+    return lambda connection: connection.execute(sql)
 
 
 def test_a_forged_catalog_is_read_like_any_other(folder: Path) -> None:
@@ -88,7 +85,7 @@ def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: p
     bomb = zlib.compress(bytes(1_000_001))
     forge(
         folder,
-        lambda connection: connection.execute(text("UPDATE texts SET deflated = :bomb"), {"bomb": bomb}),
+        lambda connection: connection.execute("UPDATE texts SET deflated = ?", [bomb]),
     )
     with IndexSnapshot(folder) as snapshot:
         ((document, _),) = snapshot.documents(np.array([3]))
@@ -102,8 +99,8 @@ def test_another_file_with_the_right_checksum_is_no_shard(folder: Path) -> None:
     shard.chmod(0o600)
     save_file({name: tensor for name, tensor in tensors.items() if name != "chunks"}, shard)
     written = checksum(shard)
-    values = f"size_bytes = {written.size_bytes}, digest = '{written.digest}', part_digests = :digests"
+    values = f"size_bytes = {written.size_bytes}, digest = '{written.digest}', part_digests = ?"
     digests = json.dumps(part_digests(shard))
-    forge(folder, lambda made: made.execute(text(f"UPDATE shards SET {values}"), {"digests": digests}))
+    forge(folder, lambda made: made.execute(f"UPDATE shards SET {values}", [digests]))
     with IndexSnapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is no shard"):
         snapshot.chunk_vectors(np.array([0]))

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
 from engine.search.request import Request
 from engine.store import locations
-from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import damaged_documents
 from engine.store.locations import check_blocks, read_blocks
 from engine.store.lookup import stored_meta
@@ -51,10 +50,8 @@ def copy(killed: Path, tmp_path: Path) -> Path:
 
 def change(folder: Path, statement: str) -> None:
     """Change rows without changing their checksums."""
-    engine = connect(folder / CATALOG_FILE, read_only=False)
-    with engine.begin() as connection:
-        assert connection.execute(text(statement)).rowcount > 0
-    engine.dispose()
+    with closing(open_catalog(folder / CATALOG_FILE, read_only=False)) as connection:
+        assert connection.execute(statement).rowcount > 0
 
 
 def lone_reads(folder: Path) -> object:
@@ -241,4 +238,4 @@ def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatc
             listed = read_blocks(connection, "x")
             check_blocks(connection, "x")
             assert listed.locations.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
-            assert connection.execute(text("SELECT block FROM location_blocks")).scalars().all() == [0, 2, 3]
+            assert connection.execute("SELECT block FROM location_blocks").fetchall() == [(0,), (2,), (3,)]

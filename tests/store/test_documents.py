@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.store.documents import content_hash, load_documents
+from engine.store.documents import content_hash, stored_documents
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.spans import Section
@@ -30,7 +30,7 @@ def test_a_document_comes_back_equal(tmp_path: Path, encoder: FakeEncoder) -> No
     with Writer(tmp_path / "x.lm") as writer:
         ids = writer.commit([(DOCUMENT, encoder.encode([DOCUMENT])[0])])
         with writer.read() as connection:
-            ((document, coverage),) = load_documents(connection, ids)
+            ((document, coverage),) = stored_documents(connection, ids)
     assert document == DOCUMENT
     assert coverage == encoder.segment(DOCUMENT).coverage
 
@@ -40,7 +40,7 @@ def test_documents_come_in_the_requested_order(tmp_path: Path, encoder: FakeEnco
     with Writer(tmp_path / "x.lm") as writer:
         one, two, three = writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
         with writer.read() as connection:
-            found = load_documents(connection, [three, 999, one, two])
+            found = stored_documents(connection, [three, 999, one, two])
     assert [document.doc_id for document, _ in found] == ["c", "a", "b"]
 
 
@@ -51,7 +51,7 @@ def test_more_documents_than_one_statement_takes_come_back(tmp_path: Path) -> No
     with Writer(tmp_path / "x.lm") as writer:
         ids = writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
         with writer.read() as connection:
-            found = load_documents(connection, ids[::-1])
+            found = stored_documents(connection, ids[::-1])
     assert [document.doc_id for document, _ in found] == [f"d{number}" for number in range(1200, -1, -1)]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sqlite3
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from multiprocessing import get_context
@@ -18,9 +20,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, event
 
 from engine.errors import EngineError
+from engine.store import writable
 from engine.store.lookup import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
@@ -127,7 +129,15 @@ def act(name: str, fault: str, at: int, folder: Path, told: Path) -> None:
 
     for change in CHANGES:
         setattr(os, change, watched(getattr(os, change)))
-    event.listen(Engine, "commit", changed)
+    transaction = writable.transaction
+
+    @contextmanager
+    def watched_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+        with transaction(connection):
+            yield
+            changed()
+
+    writable.transaction = watched_transaction  # type: ignore[attr-defined]
     try:
         OPERATIONS[name][1](folder)
     except EngineError:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from sqlalchemy import text
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
 from engine.index import Index
@@ -117,7 +116,7 @@ def test_a_catalog_that_is_garbage_is_damage(folder: Path) -> None:
 
 def test_a_refused_writer_changes_nothing(folder: Path) -> None:
     with Writer(folder) as writer, writer._transaction() as connection:
-        connection.execute(text("UPDATE meta SET value = '99' WHERE key = 'format'"))
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     with pytest.raises(IndexMismatch, match="has format 99, this program reads format 1"):
         Writer(folder)
     assert not has_log(folder)
@@ -141,7 +140,7 @@ def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
     with pytest.raises(IndexMismatch, match="was begun but holds nothing yet; fill it: longmatch index"):
         IndexSnapshot(begun)
     with Writer(begun) as writer:
-        assert writer.meta == {"commits": 1}
+        assert writer.meta == {"format": 1, "commits": 1}
 
 
 def test_a_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import event, select
 
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.catalog import DocumentRow, SectionRow, TextRow, has_log
+from engine.store.catalog import has_log
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -47,8 +46,9 @@ def test_a_document_is_replaced_in_one_transaction(folder: Path) -> None:
         assert ids == [4, 5]
         assert [number for number, _ in writer.sources()] == [1, 3, 4, 5]
         with writer.read() as connection:
-            for table in (TextRow, SectionRow):
-                assert set(connection.execute(select(table.document_id)).scalars()) == {1, 3, 4, 5}
+            for table in ("texts", "sections"):
+                ids = {one for (one,) in connection.execute(f"SELECT document_id FROM {table}")}
+                assert ids == {1, 3, 4, 5}
     assert contents(folder)["doc001"] == "quite another text"
 
 
@@ -72,8 +72,8 @@ def test_ids_are_never_used_again(folder: Path) -> None:
     with Writer(folder) as writer:
         assert commit(writer, make_document("z", "last words")) == [6]
         with writer.read() as connection:
-            firsts = connection.execute(select(DocumentRow.first_chunk, DocumentRow.n_chunks)).all()
-    (one, n_one), (other, _) = sorted(tuple(row) for row in firsts)
+            firsts = connection.execute("SELECT first_chunk, n_chunks FROM documents").fetchall()
+    (one, n_one), (other, _) = sorted(firsts)
     encoded = FakeEncoder().encode(make_corpus(3))
     assert one == 1 + sum(len(document.chunks) for document in encoded)
     assert other >= one + n_one
@@ -147,9 +147,7 @@ def test_more_documents_than_sqlite_has_variables_are_committed(tmp_path: Path) 
     documents = [make_document(f"d{number}", "w") for number in range(2_500)]
     with Writer(tmp_path / "x.lm") as writer:
         # Plain builds stop at 32,766.
-        event.listen(
-            writer._engine, "connect", lambda raw, _: raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 2_000)
-        )
+        writer._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 2_000)
         assert writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))[-1] == 2_500
 
 
