@@ -16,8 +16,8 @@
 
 A message states what does not fit, both values, and the next step.
 
-Public functions and classes are decorated with `named_faults`, so that errors of the system, SQLite and safetensors reach
-callers as `EngineError`. Safetensors is recognised by name, so that no command imports it without using it.
+Public functions and classes are decorated with `named_faults`, so that errors of the system, SQLite and safetensors
+reach callers as `EngineError`. Safetensors is recognised by name, so that no command imports it without using it.
 """
 
 from __future__ import annotations

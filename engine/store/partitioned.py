@@ -8,30 +8,24 @@ Letters in shapes: N documents of all partitions, P partitions, R requested docu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import asdict, fields
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.store.catalog import NamedRow
 from engine.store.locations import Locations
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
-from engine.text.document import Document
-from engine.text.spans import Coverage
 from engine.words.packing import PackedWords
-
-Value = TypeVar("Value")
 
 
 def open_snapshot(folder: Path) -> Snapshot:
@@ -98,11 +92,6 @@ class PartitionedSnapshot(Documents):
         """(N,) see `IndexSnapshot._attached`."""
         return np.concatenate([part._attached for part in self._parts])
 
-    def _check_all(self) -> None:
-        """See `IndexSnapshot._check_all`."""
-        for part in self._parts:
-            part._check_all()
-
     def is_newest(self) -> bool:
         """See `IndexSnapshot.is_newest`; compares all partitions, and the manifest."""
         return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
@@ -113,20 +102,15 @@ class PartitionedSnapshot(Documents):
 
     @property
     def parts(self) -> Sequence[IndexSnapshot]:
-        """The snapshots of the partitions, by number."""
+        """See `Documents.parts`."""
         return self._parts
 
-    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, NDArray[np.int64], Positions]]:
-        """Group documents (R,) by partition: its snapshot, places among the R, and positions in that snapshot."""
+    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
+        """See `Documents.split`."""
         owners = np.searchsorted(self._bases, positions, side="right") - 1
         for owner in np.unique(owners).tolist():
             places = np.flatnonzero(owners == owner)
             yield self._parts[owner], places, positions[places] - self._bases[owner]
-
-    @property
-    def shard_rows(self) -> list[NamedRow]:
-        """The catalog row of each shard."""
-        return self._all(lambda part: part.shard_rows)
 
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
@@ -154,70 +138,6 @@ class PartitionedSnapshot(Documents):
         """Forget what is derived from the vectors of the partitions."""
         for derived in ("locations", "_attached", "document_vectors", "tokens"):
             self.__dict__.pop(derived, None)
-
-    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """See `IndexSnapshot.documents`."""
-        return self._of(positions, lambda part, own: part.documents(own))
-
-    def position(self, doc_id: str) -> int | None:
-        """Position of a document by its name."""
-        found = (part.position(doc_id) for part in self._parts)
-        return next((int(base) + at for base, at in zip(self._bases, found, strict=True) if at is not None), None)
-
-    def doc_ids(self) -> list[str]:
-        """All names, in the order of positions."""
-        return self._all(lambda part: part.doc_ids())
-
-    def titles(self) -> list[tuple[str, str]]:
-        """(doc_id, title) of all documents, in the order of positions."""
-        return self._all(lambda part: part.titles())
-
-    def doc_ids_of(self, positions: NDArray[np.int64]) -> list[str]:
-        """The names of documents, in the order given."""
-        return self._of(positions, lambda part, own: part.doc_ids_of(own))
-
-    def content_keys(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """See `IndexSnapshot.content_keys`."""
-        return np.array(self._of(positions, lambda part, own: part.content_keys(own)), np.uint64)
-
-    def copies(self, content: str) -> list[str]:
-        """See `Listing.copies`."""
-        return sorted(self._all(lambda part: part.copies(content)))
-
-    def content_hashes(self) -> dict[str, str]:
-        """The hash of every document's content, by name."""
-        return {name: found for part in self._parts for name, found in part.content_hashes().items()}
-
-    def chunk_counts(self) -> dict[str, int]:
-        """The number of chunks of every document, by name."""
-        return {name: count for part in self._parts for name, count in part.chunk_counts().items()}
-
-    def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
-        """Names that contain the given one, for error messages."""
-        return self._all(lambda part: part.similar_names(doc_id, limit))[:limit]
-
-    def matching(self, where: str) -> NDArray[np.bool_]:
-        """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
-        return np.concatenate([part.matching(where) for part in self._parts])
-
-    def totals(self) -> dict[str, int]:
-        """The sums of the counts of all partitions."""
-        counts = [part.totals() for part in self._parts]
-        return {name: sum(count[name] for count in counts) for name in counts[0]}
-
-    def failures(self) -> list[tuple[str, str]]:
-        """Documents that could not be indexed: (source, reason), by source."""
-        return sorted(self._all(lambda part: part.failures()))
-
-    def _all(self, ask: Callable[[IndexSnapshot], Iterable[Value]]) -> list[Value]:
-        return list(chain.from_iterable(map(ask, self._parts)))
-
-    def _of(self, positions: Positions, ask: Callable[[IndexSnapshot, Positions], Iterable[Value]]) -> list[Value]:
-        """One value for each of some documents, in the order given."""
-        found: dict[int, Value] = {}
-        for part, places, own in self.split(positions):
-            found |= zip(places.tolist(), ask(part, own), strict=True)
-        return [found[place] for place in range(len(positions))]
 
 
 Snapshot: TypeAlias = IndexSnapshot | PartitionedSnapshot

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from engine.store.catalog import (
     FILE_TABLES,
     NamedRow,
     StoredRows,
+    catalog_faults,
     check_file_names,
     named_rows,
     newest,
@@ -35,22 +36,34 @@ from engine.store.catalog import (
     read_opened,
     reading,
 )
-from engine.store.checks import check_catalog, check_commits, check_opened, committed_state, read_meta, reported_commits
+from engine.store.checks import (
+    check_catalog,
+    check_commits,
+    check_location_table,
+    check_opened,
+    committed_state,
+    read_meta,
+    reported_commits,
+    stored_rows,
+)
+from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
-from engine.store.listing import Listing
+from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
     STATISTICS_DOCUMENTS,
     Reference,
+    content_key,
     parse_reference,
     sample_order,
     sample_size,
 )
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import coarse, map_file
+from engine.store.where import parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences, stock_wording
@@ -61,6 +74,7 @@ if TYPE_CHECKING:
     from engine.store.postings import Postings
 
 Positions = NDArray[np.int64]
+Value = TypeVar("Value")
 OPENINGS = 3  # attempts, if a writer replaces files meanwhile
 _TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
@@ -76,36 +90,42 @@ class OpenGeneration:
     postings: Postings | None = None  # of the same documents; None for an exact index, or without words
 
 
+def _check_found(n_missing: int, what: str) -> None:
+    """Refuse documents that have locations in the same transaction, and nothing else."""
+    if n_missing:
+        raise IndexDamaged(
+            f"{n_missing} documents have no {what} in the catalog; check it: longmatch upkeep verify INDEX"
+        )
+
+
 def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
     return IndexDamaged(f"{catalog} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
 
 
 class Documents(Gathering, ABC):
-    """What a snapshot of one index and a snapshot of all its partitions have in common."""
+    """The documents of one index, or of all its partitions.
+
+    Methods that read single documents compare their rows with their checksums. Methods that read all documents
+    compare the whole catalog first.
+    """
 
     folder: Path
     meta: dict[str, Any]
     reference_row: ReferenceFile | None
+    _last_position: tuple[str, int | None] | None = None
+
+    @property
+    @abstractmethod
+    def parts(self) -> Sequence[IndexSnapshot]:
+        """The snapshots of all partitions, in the order of their documents; of an index, this snapshot."""
 
     @abstractmethod
-    def _check_all(self) -> None:
-        """Compare all rows with their checksums, once; methods that read all rows call this first."""
+    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
+        """Group documents (R,) by part: the part, places among the R, and positions in the part."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the catalogs; a mapped file is released with the last array that views it."""
-
-    @abstractmethod
-    def doc_ids(self) -> list[str]:
-        """All names, in the order of positions."""
-
-    @abstractmethod
-    def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
-        """The content hashes of documents, in the order given, as a reference keeps them."""
-
-    @abstractmethod
-    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """Documents in the order given; text and sections are unpacked when first read, also after closing."""
 
     @property
     @abstractmethod
@@ -116,6 +136,120 @@ class Documents(Gathering, ABC):
     @abstractmethod
     def _attached(self) -> NDArray[np.bool_]:
         """(N,) True for documents whose vectors are only in memory."""
+
+    def _read_all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a statement over all documents; of a single column, its values."""
+        self._check_parts()
+        rows = [row for part in self.parts for row in part._read(statement, values)]
+        return [value for (value,) in rows] if rows and len(rows[0]) == 1 else rows
+
+    def _of(self, positions: Positions, read: Callable[[IndexSnapshot, Positions], Iterable[Value]]) -> list[Value]:
+        """One value for each of some documents, in the order given."""
+        values: dict[int, Value] = {}
+        for part, places, own in self.split(positions):
+            values |= zip(places.tolist(), read(part, own), strict=True)
+        return [values[place] for place in range(len(positions))]
+
+    def _rows(self, positions: Positions) -> list[dict[str, Any]]:
+        """The rows of documents, in the order given."""
+        return self._of(positions, lambda part, own: part._own_rows(own))
+
+    @cached_property
+    def _names(self) -> NDArray[np.uint64]:
+        """(N,) keys of names, see `engine.store.locations.name_key`."""
+        return np.concatenate([part._listed.names for part in self.parts])
+
+    @cached_property
+    def _contents(self) -> NDArray[np.uint64]:
+        """(N,) content hashes as a reference keeps them."""
+        return np.concatenate([part._listed.contents for part in self.parts])
+
+    def position(self, doc_id: str) -> int | None:
+        """Position of a document by its name; the last name is remembered, as a query by id looks it up twice."""
+        last = self._last_position
+        if last is None or last[0] != doc_id:
+            chosen = np.flatnonzero(self._names == np.uint64(name_key(doc_id)))
+            names = self.doc_ids_of(chosen)
+            self._last_position = last = doc_id, int(chosen[names.index(doc_id)]) if doc_id in names else None
+        return last[1]
+
+    def copies(self, content: str) -> list[str]:
+        """The names of the documents that have a content hash, in order."""
+        rows = self._rows(np.flatnonzero(self._contents == np.uint64(content_key(content))))
+        return sorted(str(row["doc_id"]) for row in rows if row["content_hash"] == content)
+
+    def doc_ids(self) -> list[str]:
+        """All names, in the order of positions."""
+        return self._read_all("SELECT doc_id FROM documents ORDER BY id")
+
+    def titles(self) -> list[tuple[str, str]]:
+        """(doc_id, title) of all documents, in the order of positions."""
+        return self._read_all("SELECT doc_id, title FROM documents ORDER BY id")
+
+    def doc_ids_of(self, positions: Positions) -> list[str]:
+        """The names of documents, in the order given."""
+        return [str(row["doc_id"]) for row in self._rows(positions)]
+
+    def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
+        """The content hashes of documents, in the order given, as a reference keeps them."""
+        return self._contents[positions]
+
+    def content_hashes(self) -> dict[str, str]:
+        """The hash of every document's content, by name."""
+        return dict(self._read_all("SELECT doc_id, content_hash FROM documents"))
+
+    def chunk_counts(self) -> dict[str, int]:
+        """The number of chunks of every document, by name."""
+        return dict(self._read_all("SELECT doc_id, n_chunks FROM documents"))
+
+    def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
+        """Names that contain the given one, regardless of case, for error messages."""
+        statement = "SELECT doc_id FROM documents WHERE instr(lower(doc_id), lower(?)) LIMIT ?"
+        return self._read_all(statement, [doc_id, limit])[:limit]
+
+    def matching(self, where: str) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
+        condition = parse_where(where)
+        statement = f"SELECT id FROM documents WHERE {condition.sql}"
+        return np.concatenate([part._among(statement, condition.values) for part in self.parts])
+
+    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        """Documents in the order given; text and sections are unpacked when first read, also after closing.
+
+        The coverage of an attached document is that of its vectors.
+
+        Raises:
+            IndexDamaged: a text is missing, or is not what was written.
+        """
+        return self._of(positions, lambda part, own: part._own_documents(own))
+
+    def totals(self) -> dict[str, int]:
+        """Counts that `info` shows: documents, sections, chunks, tokens, failures, shards and their bytes."""
+        counts = self._read_all(
+            "SELECT coalesce(sum(tokens_read), 0), coalesce(sum(tokens_total), 0), "
+            "(SELECT count(*) FROM sections), (SELECT count(*) FROM failures) FROM documents"
+        )
+        read, total, sections, failures = (sum(column) for column in zip(*counts, strict=True))
+        return {
+            "documents": self.n_documents,
+            "encoded": int(np.count_nonzero(self.locations.n_chunks)),
+            "sections": sections,
+            "chunks": self.n_chunks,
+            "tokens_read": read,
+            "tokens_total": total,
+            "shards": len(self.shard_rows),
+            "shard_bytes": sum(row.size_bytes for row in self.shard_rows),
+            "failures": failures,
+        }
+
+    def failures(self) -> list[tuple[str, str]]:
+        """Documents that could not be indexed: (source, reason), by source."""
+        return sorted(self._read_all("SELECT source, reason FROM failures"))
+
+    @property
+    def shard_rows(self) -> list[NamedRow]:
+        """The catalog row of each shard."""
+        return [row for part in self.parts for row in part._shard_rows.values()]
 
     def __enter__(self) -> Self:
         return self
@@ -142,18 +276,22 @@ class Documents(Gathering, ABC):
         """Whether a document has vectors."""
         return bool(self.has_vectors[position])
 
+    def _check_parts(self) -> None:
+        for part in self.parts:
+            part._check_all()
+
     def has_field(self, key: str) -> bool:
         """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
         from engine.store.lookup import has_field
 
-        self._check_all()
+        self._check_parts()
         return has_field(self.folder, key)
 
     def field_names(self) -> list[str]:
         """The metadata fields of all documents, by name."""
         from engine.store.lookup import field_names
 
-        self._check_all()
+        self._check_parts()
         return field_names(self.folder)
 
     @property
@@ -228,7 +366,7 @@ class Documents(Gathering, ABC):
         return (self.locations.first_chunk > through_chunk) | self._attached
 
 
-class IndexSnapshot(Listing, Documents):
+class IndexSnapshot(Documents):
     """An index as it was when opened: documents, mapped shards, the ANN generation."""
 
     def __init__(self, folder: Path) -> None:
@@ -334,17 +472,49 @@ class IndexSnapshot(Listing, Documents):
 
     @property
     def parts(self) -> Sequence[IndexSnapshot]:
-        """The snapshots of all partitions, in the order of their documents; here only this snapshot."""
+        """See `Documents.parts`."""
         return (self,)
 
-    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, NDArray[np.int64], Positions]]:
-        """Group documents (R,) by part: the part, places among the R, and positions in the part."""
+    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
+        """See `Documents.split`."""
         yield self, np.arange(len(positions)), positions
 
-    @property
-    def shard_rows(self) -> list[NamedRow]:
-        """The catalog row of each shard."""
-        return list(self._shard_rows.values())
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with catalog_faults(self.folder / CATALOG_FILE):
+            return self._connection.execute(statement, values).fetchall()
+
+    def _among(self, statement: str, values: Sequence[Any]) -> NDArray[np.bool_]:
+        """(N,) True for the documents whose catalog ids a statement returns."""
+        self._check_all()
+        return np.isin(self.locations.ids, np.array(self._read(statement, values), np.int64))
+
+    @cached_property
+    def _listed(self) -> Listed:
+        """All documents by location blocks."""
+        connection, place = self._connection, str(self.folder / CATALOG_FILE)
+        with faults_named(place):
+            check_location_table(connection, place)
+            listed = read_blocks(connection, place)
+        check_locations(listed.locations, self._shard_rows, place)
+        return listed
+
+    @cached_property
+    def locations(self) -> Locations:
+        """Where the vectors of each document are, read at first use."""
+        return self._listed.locations
+
+    def _own_rows(self, positions: Positions) -> list[dict[str, Any]]:
+        ids: list[int] = self.locations.ids[positions].tolist()
+        with faults_named():
+            rows = stored_rows(self._connection, ids)
+        _check_found(len(set(ids)) - len(rows), "row")
+        return [rows[document_id] for document_id in ids]
+
+    def _own_documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        documents = stored_documents(self._connection, self.locations.ids[positions].tolist())
+        _check_found(len(positions) - len(documents), "text")
+        stored = zip(positions.tolist(), documents, strict=True)
+        return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
@@ -383,11 +553,6 @@ class IndexSnapshot(Listing, Documents):
         self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
         self.tokens[positions] = [document.coverage.tokens_total for document in encoded]
         self.__dict__.pop("document_vectors", None)
-
-    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """Documents as stored; the coverage of an attached document is that of its vectors."""
-        stored = zip(positions.tolist(), super().documents(positions), strict=True)
-        return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
     @cached_property
     def generation(self) -> OpenGeneration | None:
