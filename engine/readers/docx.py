@@ -6,6 +6,8 @@ import email
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import dropwhile
 from typing import Any, TypeAlias
 
@@ -40,12 +42,19 @@ _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
 _RUN, _SIGN, _CHUNK = qn("r"), qn("sym"), qn("altChunk")
-_CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("noBreakHyphen"): "\u2011"}
+_CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("ptab"): "\t", qn("noBreakHyphen"): "\u2011"}
 _SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"), qn("rt"), _FALLBACK])
 _CONTAINERS = frozenset(qn(name) for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
 _DELETED_ROW = (f"{qn('trPr')}/{qn('del')}", f"{qn('tcPr')}/{qn('cellDel')}")
 _DELETED_MARKS = tuple(f"{qn('pPr')}/{qn('rPr')}/{qn(name)}" for name in ("del", "moveFrom"))
-_UNREAD = {"hidden": reasons.HIDDEN, "deleted": reasons.DELETED, "prompt": reasons.FORM}
+_UNREAD = {
+    "hidden": reasons.HIDDEN,
+    "deleted": reasons.DELETED,
+    "prompt": reasons.FORM,
+    "contents": reasons.CONTENTS,
+    "code": reasons.HIDDEN,  # of a field, which Word replaces by its result
+}
+_CONTENTS = re.compile(r"\s*(?:TOC|INDEX|TOA)\b")
 _MEANING = "longmatch"  # an attribute: what the type of a run means
 _SYMBOL_FONT = dict(
     zip(range(0x41, 0x5B), "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", strict=True)
@@ -212,9 +221,8 @@ class _Writer:
 
     def _mark_runs(self, root: _Element) -> None:
         """Mark runs that are hidden, struck or raised; count what is not read."""
-        for prompt in root.iter(qn("showingPlcHdr")):
-            for run in prompt.getparent().getparent().iter(_RUN):
-                run.set(_MEANING, "prompt")
+        _mark_controls(root)
+        _mark_fields(root)
         for run in root.iter(_RUN):
             meaning = run.get(_MEANING) or self._styles.meaning(run)
             if meaning:
@@ -369,6 +377,49 @@ def _arrange(root: _Element) -> None:
             continue
         for block in reversed(box):
             paragraph.addnext(block)
+
+
+def _mark_controls(root: _Element) -> None:
+    """Mark the runs of content controls that show a prompt or a table of contents."""
+    for mark in root.iter(qn("showingPlcHdr"), qn("docPartGallery")):
+        control = next(mark.iterancestors(qn("sdt")), None)
+        meaning = "prompt" if mark.tag == qn("showingPlcHdr") else "contents"
+        is_meant = meaning == "prompt" or mark.get(qn("val"), "").startswith("Table of")
+        for run in control.iter(_RUN) if control is not None and is_meant else ():
+            run.set(_MEANING, meaning)
+
+
+def _mark_fields(root: _Element) -> None:
+    """Mark the runs of tables of contents, and those of fields inside of the codes of others."""
+    fields: list[_Field] = []
+    for run in root.iter(_RUN):
+        for part in run:
+            kind = part.get(qn("fldCharType")) if part.tag == qn("fldChar") else ""
+            if kind == "begin":
+                fields.append(_Field())
+            elif kind == "end" and fields:
+                fields.pop().mark()
+            elif fields and (kind == "separate" or part.tag == qn("instrText")):
+                fields[-1].is_result |= kind == "separate"
+                fields[-1].code += part.text or ""
+        for field in fields:
+            (field.result if field.is_result else field.inside).append(run)
+
+
+@dataclass
+class _Field:
+    """A field and its runs, which are marked only where it ends: a damaged file can lack the end."""
+
+    code: str = ""
+    is_result: bool = False
+    inside: list[_Element] = dataclass_field(default_factory=list)  # of its code
+    result: list[_Element] = dataclass_field(default_factory=list)
+
+    def mark(self) -> None:
+        for run in self.inside:
+            run.set(_MEANING, "code")
+        for run in self.result if _CONTENTS.match(self.code) else ():
+            run.set(_MEANING, "contents")
 
 
 def _style_of(paragraph: _Element) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from engine.text.numbering import numeral
 
@@ -16,9 +15,6 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 def qn(name: str) -> str:
     """The tag of an element or an attribute of WordprocessingML."""
     return f"{_W}{name}"
-
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,8 @@ class _Style:
     name: str  # in lower case
     based_on: str
     level: int | None
-    number: NumberOf
+    num_id: str | None
+    num_level: int | None
     meaning: str | None  # of the type of its text: "raised", "hidden", "deleted", "" or None where it is not given
 
 
@@ -51,13 +48,12 @@ class Styles:
                 own_name.lower(),
                 based_on.get(qn("val"), "") if based_on is not None else "",
                 _level_by_name(own_name.lower()) if outline_level(style) is None else outline_level(style),
-                number_of(style),
+                number_of(style).num_id,
+                number_of(style).level,
                 _meaning(style),
             )
-        self._levels: dict[str, int | None] = {}
-        self._num_ids: dict[str, str | None] = {}
-        self._num_levels: dict[str, int | None] = {}
-        self._meanings: dict[str, str | None] = {}
+        self._known: dict[tuple[str, str], Any] = {}
+        self._have_meaning = any(style.meaning for style in self._styles.values())
 
     def name(self, style_id: str) -> str:
         """The name of a style, in lower case; its id where there is no such style."""
@@ -68,41 +64,35 @@ class Styles:
         """Outline level of a style or of the nearest style that it is based on, from 0."""
         if style_id not in self._styles:
             return _level_by_name(style_id.lower())
-        return self._inherited(style_id, self._levels, lambda style: style.level)
+        level: int | None = self._inherited(style_id, "level")
+        return level
 
     def number(self, style_id: str) -> NumberOf:
         """The list of a style, or else of the nearest style that it is based on."""
-        return NumberOf(
-            self._inherited(style_id, self._num_ids, lambda style: style.number.num_id),
-            self._inherited(style_id, self._num_levels, lambda style: style.number.level),
-        )
+        return NumberOf(self._inherited(style_id, "num_id"), self._inherited(style_id, "num_level"))
 
     def meaning(self, run: _Element) -> str:
         """What the type of a run means: "raised", "hidden" or "deleted" (struck); "" for nothing."""
-        properties = run.find(qn("rPr"))
-        if properties is None:
-            return ""
-        own = _meaning(run)
-        if own is not None:
-            return own
-        style = properties.find(qn("rStyle"))
-        style_id = "" if style is None else str(style.get(qn("val"), ""))
-        return self._inherited(style_id, self._meanings, lambda style: style.meaning) or ""
+        meaning = _meaning(run)
+        if meaning is None and self._have_meaning:
+            paragraph = next(run.iterancestors(qn("p")), None)
+            places = [run.find(f"{qn('rPr')}/{qn('rStyle')}")]
+            places += [] if paragraph is None else [paragraph.find(f"{qn('pPr')}/{qn('pStyle')}")]
+            styles = (style.get(qn("val"), "") for style in places if style is not None)
+            meaning = next((of for style in styles if (of := self._inherited(style, "meaning")) is not None), None)
+        return meaning or ""
 
-    def _inherited(self, style_id: str, known: dict[str, _T | None], own: Callable[[_Style], _T | None]) -> _T | None:
-        """A value of a style, or of the styles it is based on; `known` breaks cycles and keeps the time linear."""
+    def _inherited(self, style_id: str, name: str) -> Any:  # noqa: ANN401
+        """A value of a style, or of the styles it is based on; known values break cycles and keep the time linear."""
         chain = []
-        value: _T | None = None
-        while style_id in self._styles and style_id not in known:
-            known[style_id] = None
-            chain.append(style_id)
-            value = own(self._styles[style_id])
-            if value is not None:
-                break
+        value = None
+        while value is None and style_id in self._styles and (name, style_id) not in self._known:
+            self._known[name, style_id] = None
+            chain.append((name, style_id))
+            value = getattr(self._styles[style_id], name)
             style_id = self._styles[style_id].based_on
-        else:
-            value = known.get(style_id)
-        known.update(dict.fromkeys(chain, value))
+        value = self._known.get((name, style_id)) if value is None else value
+        self._known.update(dict.fromkeys(chain, value))
         return value
 
 
@@ -120,6 +110,8 @@ def _meaning(element: _Element) -> str | None:
             meaning = meaning or ""
         elif name == "vertAlign":
             meaning = "raised" if value == "superscript" else ""
+        elif name == "position" and value.isdecimal() and value != "0":
+            meaning = meaning or "raised"
     return meaning
 
 
@@ -160,6 +152,7 @@ class _Level:
     form: str
     start: int
     style: str  # id of the paragraph style that stands for the level
+    is_legal: bool  # its numbers are all in Arabic digits
 
 
 @dataclass(slots=True)
@@ -181,11 +174,19 @@ class Numbering:
         abstract = {
             one.get(qn("abstractNumId"), ""): _List(_levels(one)) for one in root.iterchildren(qn("abstractNum"))
         }
+        linked = {name: one for one in root.iterchildren(qn("abstractNum")) if (name := _value(one, "styleLink"))}
+        for one in root.iterchildren(qn("abstractNum")):
+            name = _value(one, "numStyleLink")  # its levels are those of a list style
+            if name in linked:
+                abstract[one.get(qn("abstractNumId"), "")] = abstract[linked[name].get(qn("abstractNumId"), "")]
         for number in root.iterchildren(qn("num")):
             definition = abstract.get(_value(number, "abstractNumId"))
             if definition is not None:
                 num_id = number.get(qn("numId"), "")
-                self._lists[num_id] = definition
+                own = [
+                    level for override in number.iterchildren(qn("lvlOverride")) for level in _levels(override).items()
+                ]
+                self._lists[num_id] = _List(definition.levels | dict(own), definition.counters)
                 self._starts[num_id] = _overrides(number)
 
     def level_of_style(self, num_id: str, style: str) -> int:
@@ -212,12 +213,15 @@ class Numbering:
         counters[level + 1 :] = [None] * (N_LEVELS - level - 1)
         if own.form == "bullet":
             return BULLET
-        return "" if own.form == "none" else _PLACE.sub(lambda match: _shown(numbers, int(match[1]) - 1), own.text)
+        shown = _PLACE.sub(lambda match: _shown(numbers, int(match[1]) - 1, own), own.text)
+        return "" if own.form == "none" else shown
 
 
-def _shown(numbers: _List, level: int) -> str:
+def _shown(numbers: _List, level: int, own: _Level) -> str:
     count = numbers.counters[level]
-    return _formatted(count, numbers.levels[level].form) if count is not None and level in numbers.levels else ""
+    if count is None or level not in numbers.levels:
+        return ""
+    return str(count) if own.is_legal else _formatted(count, numbers.levels[level].form)
 
 
 def _formatted(number: int, form: str) -> str:
@@ -233,7 +237,9 @@ def _levels(abstract: _Element) -> dict[int, _Level]:
         level = _number(element.get(qn("ilvl"), ""), 0)
         form = _value(element, "numFmt") or "decimal"
         start = _number(_value(element, "start"), 1)
-        levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"))
+        legal = element.find(qn("isLgl"))
+        is_legal = legal is not None and legal.get(qn("val")) not in ("0", "false", "off")
+        levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"), is_legal)
     return {level: one for level, one in levels.items() if level < N_LEVELS}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import unquote
 
 from engine.errors import DocumentError
@@ -34,9 +35,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     protected = _protected(archive)
     blocks = Blocks()
     failure: DocumentError | None = None
-    for name in _chapters(package, posixpath.dirname(package_name)):
+    folder = posixpath.dirname(package_name)
+    guides = package.iterfind("{*}guide/{*}reference[@type='toc']")
+    contents = {member_name(unquote(guide.get("href") or ""), folder) for guide in guides}
+    for name in _chapters(package, folder):
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
+            continue
+        if name in contents:
+            blocks.left_out[reasons.CONTENTS] += _n_words(archive, name)
             continue
         try:  # one chapter that cannot be read is counted, and the others are read
             html.add_page(archive.read(name), blocks, is_of_book=True)
@@ -49,7 +56,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         raise failure
     if protected and not blocks.size:
         raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
-    title = words(package.find(f".//{_DC}title"))
+    title = words(_main_title(package))
     if is_made_up_title(title):
         title = next((heading.title for heading in blocks.headings), title)
     return blocks.document(doc_id, source, title, _metadata(package))
@@ -86,9 +93,36 @@ def _protected(archive: Archive) -> frozenset[str]:
     return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
 
 
+def _n_words(archive: Archive, name: str) -> int:
+    with suppress(DocumentError):
+        page = Blocks()
+        html.add_page(archive.read(name), page, is_of_book=True)
+        return len(page.text.split())
+    return 0
+
+
+def _refined(package: Element, element: Element, name: str) -> str:
+    """What the package says of one of its fields: in an attribute, or in an element that refers to it."""
+    own = next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
+    found = package.iterfind(f".//{{*}}meta[@property='{name}']")
+    return own or next((words(meta) for meta in found if meta.get("refines") == f"#{element.get('id')}"), "")
+
+
+def _main_title(package: Element) -> Element | None:
+    titles = package.findall(f".//{_DC}title")
+    main = (title for title in titles if _refined(package, title, "title-type") == "main")
+    return next(main, titles[0] if titles else None)
+
+
 def _metadata(package: Element) -> dict[str, MetadataValue]:
     found = {
-        field: [text for element in package.iterfind(f".//{_DC}{field}") if (text := words(element))]
+        field: [
+            text
+            for element in package.iterfind(f".//{_DC}{field}")
+            if (text := words(element))
+            if _refined(package, element, "role") in ("", "aut", "author")
+            if _refined(package, element, "event") != "modification"
+        ]
         for field in ("creator", "date", "identifier", "language", "publisher", "subject")
     }
     year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
@@ -100,5 +134,10 @@ def _metadata(package: Element) -> dict[str, MetadataValue]:
         "language": next(iter(found["language"]), ""),
         "publisher": next(iter(found["publisher"]), ""),
         "keywords": [*found["subject"]],
+        "subtitle": "; ".join(
+            words(title)
+            for title in package.iterfind(f".//{_DC}title")
+            if _refined(package, title, "title-type") == "subtitle"
+        ),
     }
     return {field: value for field, value in fields.items() if value}

@@ -39,7 +39,7 @@ _REASONS = {
     "rtc": reasons.READINGS,
 }
 _ROLES = {
-    **dict.fromkeys(["navigation", "search", "menu", "toolbar"], reasons.NAVIGATION),
+    **dict.fromkeys(["navigation", "search", "menu", "toolbar", "doc-backlink"], reasons.NAVIGATION),
     **dict.fromkeys(["banner", "contentinfo"], reasons.PAGE_FRAME),
 }
 _FRAMES = frozenset(["header", "footer", "aside"])
@@ -56,7 +56,7 @@ _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "temp
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
-_EDIT_LINKS = re.compile(r"\bmw-editsection\b")
+_EDIT_LINKS = re.compile(r"\bmw-(?:editsection|cite-backlink)\b")
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
@@ -68,13 +68,16 @@ _CLEAR = re.compile(r"(?<![\w-])opacity\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
 _HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-?reader(?:-text|-only)?)(?:\s|$)", re.IGNORECASE
 )
-_SIDE_NOTE = re.compile(r"(?:^|\s)(?:side|margin|foot)-?note(?:\s|$)", re.IGNORECASE)
+_SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
+_LIST_FORMS = {"lower-alpha": "a", "upper-alpha": "A", "lower-latin": "a", "upper-latin": "A", "lower-roman": "i",
+               "upper-roman": "I"}  # fmt: skip
+_LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b(" + "|".join(_LIST_FORMS) + r")\b")
 _AT_RULE = re.compile(
     r"@media(?![^{]*\bprint\b)[^{]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
 )
 _RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,2000})\}")
 _SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)
-_PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
+_PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1", "↩", "↩\ufe0e", "↑", "^"])
 _META_FIELDS = {
     "author": "authors",
     "citation_author": "authors",
@@ -239,6 +242,8 @@ def _left_out(element: Element) -> str | None:
         return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
     if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
         return ""
+    if "ltx_tag_note" in (element.get("class") or ""):
+        return ""  # the number of a note, again
     if (element.get("class") or "").startswith("MathJax") and any(map(_formula_of, element.itersiblings("script"))):
         return ""  # the formula as a picture of it
     return _reason_of_looks(element, _names(element)) or _frame_reason(element, tag)
@@ -316,6 +321,11 @@ def _is_raised(element: Element) -> bool:
     )
 
 
+def _form_of(ordered: Element) -> str:
+    look = _LIST_FORM.search(ordered.get("style") or "")
+    return f"{_LIST_FORMS[look[1]] if look else (ordered.get('type') or '1')[:1]}."
+
+
 def _heading(element: Element) -> HeadingMark | None:
     tag = local_name(element)
     if element.get("role") == "heading" and tag[:1] != "h":
@@ -341,7 +351,7 @@ GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=frozenset(["section"]),
     tex=_formula_of,
-    ordered=lambda element: f"{(element.get('type') or '1')[:1]}." if element.tag == "ol" else "",
+    ordered=lambda element: _form_of(element) if element.tag == "ol" else "",
 )
 BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in _FRAMES else _left_out(element))
 

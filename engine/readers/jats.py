@@ -33,6 +33,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list."""
     article, blocks = _Article(root), Blocks()
     blocks.expect(markup.all_text(root))
+    markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
     markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks.add(article.title)
     for other in article.other_titles():
@@ -140,9 +141,14 @@ _BLOCKS = frozenset([
     "abstract", "ack", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
-    "array", "attrib", "author-notes", "tgroup",
+    "alt-text", "array", "attrib", "author-notes", "long-desc", "tgroup",
     "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
     "term", "verse-group", "verse-line",
+])  # fmt: skip
+_WORDS = frozenset([
+    "article-title", "collab", "conf-name", "day", "fpage", "given-names", "issue", "lpage", "month", "name",
+    "person-group", "pub-id", "publisher-loc", "publisher-name", "source", "string-name", "surname", "title", "uri",
+    "volume", "year",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -155,31 +161,7 @@ _GRAMMAR = Grammar(
     left_out=_left_out,
     is_raised=_is_raised,
     sections=_HEADED,
-    words=frozenset(
-        [
-            "article-title",
-            "collab",
-            "conf-name",
-            "day",
-            "fpage",
-            "given-names",
-            "issue",
-            "lpage",
-            "month",
-            "name",
-            "person-group",
-            "pub-id",
-            "publisher-loc",
-            "publisher-name",
-            "source",
-            "string-name",
-            "surname",
-            "title",
-            "uri",
-            "volume",
-            "year",
-        ]
-    ),
+    words=_WORDS,
     ordered=lambda element: _ORDERS.get(element.get("list-type") or "", ""),
     tex=_tex,
 )
@@ -194,7 +176,7 @@ class _Article:
         if self._meta is None:
             self._meta = root.find(".//{*}article-meta")
         self._title = self.find("title-group/{*}article-title")
-        self.title = _NOTE_MARK.sub("", rendered(self._title, _GRAMMAR))
+        self.title = markup.NOTE_MARK.sub("", rendered(self._title, _GRAMMAR))
 
     def find(self, path: str) -> Element | None:
         """The first element below the article's own metadata."""
@@ -227,8 +209,9 @@ class _Article:
         for identifier in self.meta_all("article-id"):
             if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):
                 fields[kind] = words(identifier)
-        years = [words(date.find("{*}year")) for date in self.meta_all("pub-date")]
-        fields["year"] = min((int(year) for year in years if year.isdecimal()), default=None)
+        dates = [_date_of(date) for date in self.meta_all("pub-date")]
+        first = min(filter(None, dates), key=lambda date: (date[:4], -len(date), date), default="")
+        fields |= {"date": first if len(first) > 4 else "", "year": int(first[:4]) if first else None}
         fields["keywords"] = [words(word) for group in self.meta_all("kwd-group") for word in group.iter("{*}kwd")]
         return {field: value for field, value in fields.items() if value}
 
@@ -244,7 +227,13 @@ class _Article:
         return [name for name in names if name]
 
 
-_NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_])\^\d{1,2}$")
+def _date_of(date: Element) -> str:
+    """An ISO date, as far as it is given in digits; "" without a year."""
+    year, *parts = (words(date.find(f"{{*}}{part}")) for part in ("year", "month", "day"))
+    if not re.fullmatch(r"\d{4}", year):
+        return ""
+    whole = parts if all(re.fullmatch(r"\d{1,2}", part) for part in parts) else []
+    return "-".join([year, *(part.zfill(2) for part in whole)])
 
 
 def person_name(person: Element) -> str:

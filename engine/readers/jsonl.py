@@ -23,6 +23,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
@@ -30,9 +31,19 @@ from typing import Any, BinaryIO, cast
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
-from engine.readers.fields import USUAL, Fields
 from engine.readers.left_out import RUNNING_HEADS
-from engine.readers.records import IDS, TEXT_FIELDS, id_of, text_of, texts_of, title_of, usual_names
+from engine.readers.records import (
+    IDS,
+    TEXT_FIELDS,
+    USUAL,
+    Fields,
+    count_unread,
+    id_of,
+    text_of,
+    texts_of,
+    title_of,
+    usual_names,
+)
 from engine.readers.running_text import running_text
 from engine.readers.scalars import names_of
 from engine.readers.text import case_name
@@ -45,6 +56,9 @@ _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
 _INNER = ("sections", "subsections")  # sections of a section
 _AUTHORS = ("authors", "author", "creators", "creator")
+_OPS = '"ops:world-patent-data"'
+_OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, "heading", "title", "level", "kind"])
+_PAGE = re.compile(r"\s*<(?:!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
 _MAX_DEPTH = 6  # of sections
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
@@ -60,11 +74,36 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
         DocumentError: the data is not one object of the form that the module describes.
     """
     text = without_encoded(decode(data))[0]
+    if _OPS in text[:1_000]:
+        return _read_ops(_parse(text), doc_id, source)
     known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
     records = [usual_names(fields.named(record)) for record in _records(text, known)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)
+
+
+def _read_ops(record: Mapping[str, Any], doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read an answer of the EPO's OPS, whose JSON is its XML: "@" begins attributes, and "$" is text."""
+    from lxml import etree
+
+    from engine.readers.xml import read_root
+
+    root = etree.Element("answer")
+    todo: list[tuple[Any, str, object]] = [(root, *item) for item in reversed([*record.items()])]
+    while todo:
+        parent, name, value = todo.pop()
+        if name == "$":
+            parent.text = str(value)
+        elif name.startswith("@"):
+            parent.set(name.rpartition(":")[2].lstrip("@"), str(value))
+        elif isinstance(value, list):
+            todo += [(parent, name, part) for part in reversed(value)]
+        else:
+            element = etree.SubElement(parent, name.rpartition(":")[2])
+            parts = value if isinstance(value, dict) else {"$": value}
+            todo += [(element, *item) for item in reversed([*parts.items()])]
+    return read_root(root, doc_id, source)
 
 
 def read_one(data: bytes, doc_id: str, source: str) -> Document:
@@ -177,21 +216,17 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     title = title_of(record)
     blocks = Blocks()
     is_usual = bool(record.get("sections")) or record.get("text") not in (None, "", [])
-    texts = {} if is_usual else texts_of(record, blocks.left_out)
     if record.get("sections"):
         texts = texts_of({name: record.get(name) for name in ("abstract", "abstract_text")}, blocks.left_out)
+    elif _PAGE.match(str(record.get("text"))):
+        texts, is_usual = texts_of({"contents": record["text"]}, blocks.left_out), False
+    else:
+        texts = {} if is_usual else texts_of(record, blocks.left_out)
     for key, value in record.items():
         if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
             metadata[key] = _checked(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
-    authors = next((record[name] for name in _AUTHORS if record.get(name)), metadata.get("authors"))
-    parsed = record.get("authors_parsed")
-    if not authors and isinstance(parsed, list):  # arXiv: family name, given names, suffix
-        people = [[*name[1:2], *name[:1], *name[2:]] for name in parsed if isinstance(name, list)]
-        authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
-    inside = record.get("metadata")
-    authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
-    if names := [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors):
+    if names := _authors(record, metadata):
         metadata["authors"] = [*names]
     blocks.add(title)
     if record.get("sections"):
@@ -208,7 +243,29 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
                 f'it has no field "text" or "sections"; its fields are {", ".join(map(str, [*record][:20])) or "none"}'
             )
         _add_texts(blocks, texts)
+    shown = [blocks.text, title, *map(str, metadata.values())]
+    count_unread(record, _read_fields(record, {*metadata, *texts}), shown, blocks.left_out)
     return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
+
+
+def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -> list[str]:
+    """The names of authors that are not metadata as they are."""
+    authors = next((record[name] for name in _AUTHORS if record.get(name)), metadata.get("authors"))
+    parsed, inside = record.get("authors_parsed"), record.get("metadata")
+    if not authors and isinstance(parsed, list):  # arXiv: family name, given names, suffix
+        people = [[*name[1:2], *name[:1], *name[2:]] for name in parsed if isinstance(name, list)]
+        authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
+    authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
+    return [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors)
+
+
+def _read_fields(record: Mapping[str, Any], used: set[str]) -> set[str]:
+    """The fields of a record all of whose words are text or metadata."""
+    sections = record.get("sections")
+    listed = sections if isinstance(sections, list) else []
+    is_known = all(_OF_SECTION.issuperset(section) for section in listed if isinstance(section, dict))
+    plain = {name for name in used if _is_plain(record.get(name))}
+    return {"_id", "id", *plain, *(["text"] if not sections else ["sections"] if is_known else [])}
 
 
 def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]]) -> None:

@@ -33,6 +33,7 @@ CONTENTS = "contents_words"  # of a table of contents or an index
 TRANSLATIONS = "translation_words"
 RAW = "raw_words"  # in another notation
 COMMENT_WORDS = "comment_words"
+FIELDS = "field_words"  # of a record, in fields that are neither text nor metadata
 ENCODED = "encoded_characters"  # bytes of a picture as text
 UNEXPLAINED = "unexplained_words"  # of the source, neither read nor left out for a reason: a fault of the reader
 

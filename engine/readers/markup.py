@@ -22,6 +22,8 @@ Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 _NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
 _FORM = re.compile("[1aAiI]")  # of the numbers of a list
+LABEL = "longmatch-label"  # an attribute: the number of an item or a heading that its reader has counted
+NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_]{3})\^\d{1,2}$")  # behind a title
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
@@ -134,6 +136,20 @@ def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> Non
         paragraph.addnext(element)
 
 
+def join_numbers(numbers: Iterable[Element], headings: frozenset[str] = frozenset()) -> None:
+    """Put each number before the first words that follow it; that of a heading stays, and is its label."""
+    for number in numbers:
+        place = number.getnext()
+        if place is None or local_name(place) in headings or not words(number):
+            continue
+        while not (place.text or "").strip() and len(place):
+            place = place[0]
+        place.text = f"{words(number)} {(place.text or '').lstrip()}"
+        take_out(number)
+        number.getparent().set(LABEL, "")
+        number.getparent().remove(number)
+
+
 def take_out(element: Element) -> None:
     """Leave the text behind an element in its place when the element moves."""
     tail, element.tail = element.tail, None
@@ -210,7 +226,7 @@ class _Walk:
         if self._is_apart and text:
             self._is_apart = False
             last = next((part[-1] for part in reversed(self._buffer) if part), " ")
-            if last.isalnum() and text[0].isalnum():
+            if (last.isalnum() or last in ".,;:!?") and text[0].isalnum():
                 self._buffer.append(" ")
         self._buffer.append(text)
 
@@ -250,6 +266,8 @@ class _Walk:
 
     def _mark_of(self, item: Element) -> str:
         """The number of an item of an ordered list, or a bullet."""
+        if (label := item.get(LABEL)) is not None:
+            return f"{label} ".lstrip()
         parent = item.getparent()
         form = "" if parent is None else self._grammar.ordered(parent)
         if any(local_name(child) == "label" for child in item.iterchildren(etree.Element)):
@@ -257,8 +275,8 @@ class _Walk:
         if not form:
             return "- "
         is_reversed = parent.get("reversed") is not None
-        first = _number(parent.get("start"), len(parent) if is_reversed else 1)
-        number = _number(item.get("value"), self._numbers.get(parent, first))
+        first = number_or(parent.get("start"), len(parent) if is_reversed else 1)
+        number = number_or(item.get("value"), self._numbers.get(parent, first))
         self._numbers[parent] = number - 1 if is_reversed else number + 1
         return f"{_FORM.sub(lambda match: numeral(number, match.group()), form, count=1)} "
 
@@ -287,7 +305,9 @@ class _Walk:
     def _break(self, node: Element) -> None:
         if not self._grammar.is_inside_word(node):
             ends = "".join(self._buffer[-2:]).rstrip(" \n")
-            if not ends.endswith(f"-{_BREAK}"):  # a line and a page end inside the same word
+            if self._row is not None and not ends.endswith("-"):
+                self._buffer.append(" ")
+            elif not ends.endswith(f"-{_BREAK}"):  # a line and a page end inside the same word
                 self._buffer.append(_BREAK)
             return
         text = "".join(self._buffer).rstrip()
@@ -333,6 +353,7 @@ class _Walk:
     def _end_heading(self) -> None:
         if self._heading is not None:
             title = one_line(f"{self._heading.label} {joined_lines(''.join(self._buffer))}".replace(_BREAK, " "))
+            title = NOTE_MARK.sub("", title)
             self._blocks.add_heading(title, self._heading.level)
             if self._sections and self._sections[-1] is None and title:
                 self._sections[-1] = (title, self._heading.level)
@@ -354,7 +375,8 @@ class _Walk:
             self._prefix, self._separator, self._pin = "", "\n\n", ""
 
 
-def _number(text: str | None, default: int) -> int:
+def number_or(text: str | None, default: int) -> int:
+    """The whole number that a text is, of six digits at most."""
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 7 else default
 
 

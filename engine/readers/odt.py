@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from lxml import etree
 
@@ -15,6 +15,7 @@ from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.readers.scalars import authors_of
 from engine.text.document import Document, MetadataValue, is_made_up_title
+from engine.text.numbering import numeral
 
 _REASONS = {
     **dict.fromkeys(
@@ -29,11 +30,12 @@ _REASONS = {
     "object-ole": reasons.OBJECTS,
     "ruby-text": reasons.READINGS,
     "tracked-changes": reasons.DELETED,
-    "hidden-text": reasons.HIDDEN,
+    "number": "",
 }
 _SPACES = frozenset(["s", "tab"])
 _DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
+_SHAPES = frozenset(["text-box", "custom-shape", "rect", "circle", "ellipse", "polygon", "polyline", "path", "line"])
 _OWN = "longmatch"  # an attribute: what the style of an element means
 
 
@@ -56,7 +58,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     sheets = [one for one in (styles, root) if one is not None]
     _mark_styles(body, sheets)
     _mark_lists(body, sheets)
-    markup.lift(body, frozenset(["text-box", "custom-shape"]), frozenset(["p", "h"]))
+    _mark_headings(body, sheets)
+    markup.lift(body, _SHAPES, _PARAGRAPHS)
     _insert_formulas(archive, body)
     _move_notes(body)
     write(body, _GRAMMAR, blocks)
@@ -103,21 +106,64 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
             element.set(_OWN, meaning)
 
 
+def _levels(style: Element, kind: str) -> dict[int, dict[str, str]]:
+    """The properties of the numbered levels of a list style or an outline style."""
+    found = (dict(markup.attributes(level)) for level in style.iterchildren(f"{{*}}{kind}"))
+    return {markup.number_or(values.get("level"), 1): values for values in found if values.get("num-format")}
+
+
+def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> str:
+    """The label of the last of the numbers of nested items."""
+    own = levels.get(len(numbers))
+    if own is None:
+        return ""
+    places = range(max(0, len(numbers) - markup.number_or(own.get("display-levels"), 1)), len(numbers))
+    shown = (numeral(numbers[at], levels.get(at + 1, own)["num-format"]) for at in places if numbers[at])
+    return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
+
+
 def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
-    """Write the form and the first number of each numbered list into the list itself."""
-    forms: dict[tuple[str, str], str] = {}
-    for style in (style for sheet in sheets for style in sheet.iter("{*}list-style")):
-        for level in style.iter("{*}list-level-style-number"):
-            values = dict(markup.attributes(level))
-            if sign := values.get("num-format", ""):
-                form = f"{values.get('num-prefix', '')}{sign}{values.get('num-suffix', '')}"
-                forms[dict(markup.attributes(style)).get("name", ""), values.get("level", "1")] = form
-    for one in body.iter("{*}list") if forms else ():
-        lists = [one, *one.iterancestors("{*}list")]
-        name = next((value for each in lists if (value := dict(markup.attributes(each)).get("style-name"))), "")
-        one.set("form", forms.get((name, str(len(lists))), ""))
-        for item in one.iterchildren("{*}list-item"):
-            item.set("value", dict(markup.attributes(item)).get("start-value", ""))
+    """Write the label of each item of a numbered list into the item; lists can continue others."""
+    styles = {dict(markup.attributes(style)).get("name", ""): _levels(style, "list-level-style-number")
+              for sheet in sheets for style in sheet.iter("{*}list-style")}  # fmt: skip
+    last: dict[tuple[str, int], int] = {}  # numbers by style or id of the list, and level
+    counts: dict[Element, int] = {}
+    for one in body.iter("{*}list-header"):
+        one.set(markup.LABEL, "")
+    for item in body.iter("{*}list-item") if any(styles.values()) else ():
+        lists = list(item.iterancestors("{*}list"))
+        of_lists = [dict(markup.attributes(each)) for each in lists]
+        style = next((values["style-name"] for values in of_lists if values.get("style-name")), "")
+        levels = styles.get(style, {})
+        if len(lists) not in levels:
+            continue
+        name = of_lists[0].get("continue-list") or (style if of_lists[0].get("continue-numbering") == "true" else "")
+        first = markup.number_or(levels[len(lists)].get("start-value"), 1)
+        following = counts.get(lists[0], last.get((name, len(lists)), first - 1)) + 1
+        number = markup.number_or(dict(markup.attributes(item)).get("start-value"), following)
+        for key in (style, of_lists[0].get("id", "")):
+            last[key, len(lists)] = number
+        counts[lists[0]] = number
+        item.set(markup.LABEL, _label(levels, [counts.get(each, 0) for each in reversed(lists)]))
+
+
+def _mark_headings(body: Element, sheets: Iterable[Element]) -> None:
+    """Write the numbers of chapters into their headings."""
+    outline = next((style for sheet in sheets for style in sheet.iter("{*}outline-style")), None)
+    levels = {} if outline is None else _levels(outline, "outline-level-style")
+    counts: dict[int, int] = {}
+    for heading in body.iter("{*}h"):
+        values = dict(markup.attributes(heading))
+        level = _level_of(heading)
+        if values.get("is-list-header") == "true":
+            continue
+        counts[level] = counts.get(level, markup.number_or(levels.get(level, {}).get("start-value"), 1) - 1) + 1
+        counts = {above: number for above, number in counts.items() if above <= level}
+        shown = _label(levels, [counts.get(above, 0) for above in range(1, level + 1)])
+        item = heading.getparent()
+        is_first = local_name(item) == "list-item" and heading.getprevious() is None
+        cached = words(heading.find("{*}number"))
+        heading.set(markup.LABEL, shown or (item.get(markup.LABEL) or "" if is_first else "") or cached)
 
 
 def _insert_formulas(archive: Archive, body: Element) -> None:
@@ -148,7 +194,9 @@ def _move_notes(body: Element) -> None:
         text = note.find("{*}note-body")
         if paragraph is None or text is None or paragraph.getparent() is None:
             continue
-        number = words(note.find("{*}note-citation"))
+        number = "" if local_name(paragraph) == "h" else words(note.find("{*}note-citation"))
+        tables = [above for above in paragraph.iterancestors("{*}table") if next(above.iter("{*}h"), None) is None]
+        paragraph = tables[-1] if tables else paragraph
         text.tag = "note"
         first = text.find("{*}p")
         if first is not None and number:
@@ -186,7 +234,8 @@ def _left_out(element: Element) -> str | None:
     meaning = values.get(_OWN)
     if meaning in ("hidden", "deleted"):
         return reasons.HIDDEN if meaning == "hidden" else reasons.DELETED
-    is_hidden = values.get("display") == "none" or (tag in _PARAGRAPHS and _hides(element))
+    is_hidden = values.get("display") == "none" or values.get("is-hidden", str(tag == "hidden-text").lower()) == "true"
+    is_hidden = is_hidden or (tag in _PARAGRAPHS and _hides(element))
     return reasons.HIDDEN if is_hidden else None
 
 
@@ -203,12 +252,16 @@ def _is_raised(element: Element) -> bool:
 def _heading(element: Element) -> HeadingMark | None:
     if local_name(element) != "h":
         return None
-    level = dict(markup.attributes(element)).get("outline-level", "1")
-    return HeadingMark(int(level) if re.fullmatch(r"[1-9]|10", level) else 1)
+    return HeadingMark(_level_of(element), element.get(markup.LABEL) or "")
+
+
+def _level_of(heading: Element) -> int:
+    level = dict(markup.attributes(heading)).get("outline-level", "1")
+    return int(level) if re.fullmatch(r"[1-9]|10", level) else 1
 
 
 _BLOCKS = frozenset([
-    "bibliography", "custom-shape", "index-body", "list", "note", "p", "section", "table", "text", "text-box",
+    "bibliography", "index-body", "list", "note", "p", "section", "table", "text", *_SHAPES,
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -220,7 +273,6 @@ _GRAMMAR = Grammar(
     heading=_heading,
     left_out=_left_out,
     is_raised=_is_raised,
-    ordered=lambda element: element.get("form") or "",
 )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+
+from lxml import etree
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
@@ -24,6 +26,21 @@ _TEXT = {  # heading of a part, and its tag in each format
 }
 _HEADED = ("H", "heading", "CLM-heading")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
+ROOTS = (
+    "us-patent-grant", "us-patent-application", "ep-patent-document",
+    "patent-document", "wo-patent-document", "exchange-document", "fulltext-document",  # ST.36, OPS
+    "PATDOC", "patent-application-publication",  # USPTO, 2001 to 2004
+)  # fmt: skip
+_DATA = re.compile(r"us-bibliographic-data|SDOBI$|bibliographic-data$|subdoc-bibliographic-information$")
+_USED = (
+    "invention-title", "publication-reference", "inventors", "assignees", "classifications-ipcr", "classifications-cpc",
+    "applicants", "us-applicants", "B540", "B140", "B721", "B731", "B711", "B190", "B110", "B130", "B511", "B512",
+    "title-of-invention", "assignee", "classification-ipc",
+)  # fmt: skip
+_IPC = ("classification-ipcr", "classification-ipc", "classification-ipc-primary", "classification-ipc-secondary",
+        "main-classification", "B511", "B512")  # fmt: skip
+_PERSONS = (("first-name", "last-name"), ("given-name", "family-name"), ("FNM", "SNM"))
+_WHOLE_NAMES = ("name", "snm", "orgname", "organization-name", "ONM")
 _PARTS = ("section", "class", "subclass", "main-group", "subgroup")
 
 
@@ -34,7 +51,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     patent are read. Metadata: `number` with country and kind, `date` (ISO) and `year` of
     publication, `inventors`, `assignees`, and the classes `ipc` and `cpc`.
     """
-    bibliography = _BIBLIOGRAPHIES.get(local_name(root), _American)(root)
+    bibliography = _Bibliography(root)
     title = bibliography.title()
     blocks = Blocks()
     blocks.expect(markup.all_text(root))
@@ -139,223 +156,92 @@ _GRAMMAR = Grammar(
 )
 
 
-class _American:
-    """The bibliographic data of a USPTO document."""
-
-    def __init__(self, root: Element) -> None:
-        self._data = next((child for child in root if local_name(child).startswith("us-bibliographic-data")), root)
-
-    def used(self) -> list[Element]:
-        """Elements that are metadata."""
-        paths = ("invention-title", "publication-reference", "inventors", "assignees", "classifications-ipcr",
-                 "classifications-cpc", "applicants", "us-applicants")  # fmt: skip
-        return [element for path in paths for element in self._data.iter(f"{{*}}{path}")]
-
-    def title(self) -> str:
-        return words(self._data.find("{*}invention-title"))
-
-    def number(self) -> str:
-        return _joined(self._data.find("{*}publication-reference/{*}document-id"), ("country", "doc-number", "kind"))
-
-    def date(self) -> str:
-        return words(self._data.find("{*}publication-reference/{*}document-id/{*}date"))
-
-    def inventors(self) -> list[str]:
-        """The inventors; until 2012 they were listed as applicants."""
-        people = self._data.findall(".//{*}inventors/{*}inventor/{*}addressbook")
-        applicants = self._data.iterfind(".//{*}applicants/{*}applicant")
-        people = people or [
-            book
-            for person in applicants
-            if person.get("app-type") == "applicant-inventor" and (book := person.find("{*}addressbook")) is not None
-        ]
-        return [_person(book) for book in people]
-
-    def assignees(self) -> list[str]:
-        holders = self._data.findall("{*}assignees/{*}assignee")
-        books = [book if (book := holder.find("{*}addressbook")) is not None else holder for holder in holders]
-        return [words(book.find("{*}orgname")) or _person(book) for book in books]
-
-    def ipc(self) -> list[str]:
-        return [_class(item) for item in self._data.iterfind("{*}classifications-ipcr/{*}classification-ipcr")]
-
-    def cpc(self) -> list[str]:
-        return [_class(item) for item in self._data.iterfind("{*}classifications-cpc//{*}classification-cpc")]
-
-
-class _European:
-    """The bibliographic data of an EPO document, under the numbers of INID codes."""
+class _Bibliography:
+    """The bibliographic data of a patent, under the tags of any of the formats."""
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        data = root.find("{*}SDOBI")
-        self._data = root if data is None else data
+        self._data = next((one for one in root.iter(etree.Element) if _DATA.match(local_name(one))), root)
 
     def used(self) -> list[Element]:
         """Elements that are metadata."""
-        return [
-            element for tag in ("B540", "B140", "B721", "B731", "B711") for element in self._data.iter(f"{{*}}{tag}")
-        ]
+        return [*self._all(*_USED), *self._data.iterchildren("{*}document-id")]
+
+    def _all(self, *tags: str) -> list[Element]:
+        return list(self._data.iter(*(f"{{*}}{tag}" for tag in tags)))
+
+    def _first(self, *paths: str) -> str:
+        """The words of the first element on one of the paths that has some."""
+        found = (words(element) for path in paths for element in self._data.iterfind(f"{{*}}{path}"))
+        return next(filter(None, found), "")
 
     def title(self) -> str:
         """The title in the language of the document; each B542 follows the code of its language."""
-        names = self._data.findall(".//{*}B540/{*}B542")
-        languages = [words(code).lower() for code in self._data.iterfind(".//{*}B540/{*}B541")]
-        own = (name for code, name in zip(languages, names, strict=False) if code == self._root.get("lang"))
-        return words(next(own, names[0] if names else None))
+        language = self._root.get("lang")
+        if titles := self._all("invention-title", "title-of-invention"):
+            return words(_in_language(titles, language))
+        names, codes = self._all("B542"), [words(code).lower() for code in self._all("B541")]
+        own = (name for code, name in zip(codes, names, strict=False) if code == language)
+        return words(next(own, names[0])) if names else words(next(iter(self._all("B540")), None))
 
     def number(self) -> str:
-        return "".join(self._root.get(part) or "" for part in ("country", "doc-number", "kind"))
-
-    def date(self) -> str:
-        return self._root.get("date-publ") or words(self._data.find(".//{*}B140/{*}date"))
-
-    def inventors(self) -> list[str]:
-        return [words(name) for name in self._data.iterfind(".//{*}B720/{*}B721/{*}snm")]
-
-    def assignees(self) -> list[str]:
-        """The proprietors of a patent, or the applicants of an application."""
-        owners = self._data.findall(".//{*}B730/{*}B731/{*}snm") or self._data.findall(".//{*}B710/{*}B711/{*}snm")
-        return [words(name) for name in owners]
-
-    def ipc(self) -> list[str]:
-        return [_symbol(words(item)) for item in self._data.iterfind(".//{*}classification-ipcr/{*}text")]
-
-    def cpc(self) -> list[str]:
-        return [_symbol(words(item)) for item in self._data.iterfind(".//{*}classification-cpc/{*}text")]
-
-
-class _Standard(_American):
-    """The bibliographic data of ST.36 (MAREC, CLEF-IP) and of OPS."""
-
-    def __init__(self, root: Element) -> None:
-        data = root.find(".//{*}bibliographic-data")
-        self._data = root if data is None else data
-        self._root = root
-
-    def title(self) -> str:
-        return words(_in_language(list(self._data.iter("{*}invention-title")), self._root.get("lang")))
-
-    def number(self) -> str:
-        own = "".join(self._root.get(part) or "" for part in ("country", "doc-number", "kind"))
-        return own or _joined(self._publication(), ("country", "doc-number", "kind"))
-
-    def date(self) -> str:
-        return self._root.get("date") or words(
-            next(iter(self._data.iterfind("{*}publication-reference//{*}date")), None)
+        """The country, the number and the kind."""
+        if self._root.get("doc-number"):
+            return "".join(self._root.get(part) or "" for part in ("country", "doc-number", "kind"))
+        published = next(self._data.iterfind("{*}publication-reference//{*}document-id"), None)
+        own = self._data.find("{*}document-id")
+        return (
+            _joined(published, ("country", "doc-number", "kind"))
+            or "".join(words(next(iter(self._all(tag)), None)) for tag in ("B190", "B110", "B130"))
+            or (f"US{_joined(own, ('doc-number', 'kind-code'))}" if own is not None else "")
         )
 
-    def _publication(self) -> Element | None:
-        return next(iter(self._data.iterfind("{*}publication-reference//{*}document-id")), None)
+    def date(self) -> str:
+        own = self._root.get("date-publ") or self._root.get("date")
+        dates = (date for element in self._all("B140") for date in element.iter("{*}date", "{*}DATE"))
+        return (
+            own
+            or self._first("publication-reference//{*}date", "document-id/{*}document-date")
+            or words(next(dates, None))
+        )
 
     def inventors(self) -> list[str]:
-        return self._names("inventor")
+        """The inventors; until 2012 the USPTO listed them as applicants."""
+        people = self._all("first-named-inventor", "inventor", "B721") or list(
+            self._data.iterfind(".//{*}inventors/{*}name")
+        )
+        applicants = (one for one in self._all("applicant") if one.get("app-type") == "applicant-inventor")
+        return _names(people or applicants)
 
     def assignees(self) -> list[str]:
-        return self._names("assignee") or self._names("applicant")
-
-    def _names(self, tag: str) -> list[str]:
-        """The names of persons, once each, though a file can have them in several spellings."""
-        people = list(self._data.iter(f"{{*}}{tag}"))
-        first_format = next((one.get("data-format") or one.get("format") for one in people), None)
-        people = [one for one in people if (one.get("data-format") or one.get("format")) == first_format]
-        books = (next(one.iter("{*}name", "{*}last-name", "{*}orgname"), None) for one in people)
-        return [
-            _person(book.getparent()) if local_name(book) == "last-name" else re.sub(r" \[[A-Z]{2}\]$", "", words(book))
-            for book in books
-            if book is not None
-        ]
+        """The owners of a patent, or the applicants of an application."""
+        is_american = local_name(self._root).startswith("us-")
+        return _names(self._all("assignee", "B731") or ([] if is_american else self._all("applicant", "B711")))
 
     def ipc(self) -> list[str]:
-        texts = self._data.iter("{*}classification-ipcr", "{*}classification-ipc", "{*}main-classification")
-        return [_symbol(words(text)) for text in texts if re.match(r"\s*[A-H]\s*\d\d", words(text))]
+        items = [one for one in self._all(*_IPC) if local_name(one.getparent()) != "classification-national"]
+        return [symbol for item in items if re.match(r"[A-H]\s*\d\d", symbol := _symbol(item))]
 
     def cpc(self) -> list[str]:
-        return [
-            _symbol(words(item)) if words(item)[:3].isalnum() and item.find("{*}section") is None else _class(item)
-            for item in self._data.iter("{*}classification-cpc", "{*}patent-classification")
-            if item.get("scheme") in (None, "CPC") and words(item)
-        ]
+        items = self._all("classification-cpc", "patent-classification")
+        return [_symbol(item) for item in items if item.get("scheme") in (None, "CPC") and words(item)]
 
 
-class _Grant2001(_European):
-    """The bibliographic data of a grant of the USPTO from 2001 to 2004, under INID codes as those of the EPO."""
-
-    def title(self) -> str:
-        return words(self._data.find(".//{*}B540"))
-
-    def number(self) -> str:
-        return "".join(words(self._data.find(f".//{{*}}{tag}")) for tag in ("B190", "B110", "B130"))
-
-    def date(self) -> str:
-        return words(self._data.find(".//{*}B140"))
-
-    def inventors(self) -> list[str]:
-        return [_person_of(one) for one in self._data.iterfind(".//{*}B721")]
-
-    def assignees(self) -> list[str]:
-        return [_person_of(one) for one in self._data.iterfind(".//{*}B731")]
-
-    def ipc(self) -> list[str]:
-        return [_symbol(words(item)) for item in self._data.iter("{*}B511", "{*}B512")]
-
-    def used(self) -> list[Element]:
-        return [
-            one for tag in ("B190", "B110", "B130", "B511", "B512") for one in self._data.iter(tag)
-        ] + super().used()
+def _names(parties: Iterable[Element]) -> list[str]:
+    """The names of persons and organisations, once each, though a file can have them in several spellings."""
+    people = [(one.get("data-format") or one.get("format"), _name_of(one)) for one in parties]
+    return [name for spelling, name in people if spelling == people[0][0]]
 
 
-def _person_of(party: Element) -> str:
-    parts = (words(next(party.iter(f"{{*}}{tag}"), None)) for tag in ("FNM", "SNM", "ONM"))
-    return one_line(" ".join(parts))
+def _name_of(party: Element) -> str:
+    def part(tag: str) -> str:
+        return words(next(party.iter(f"{{*}}{tag}"), None))
+
+    names = [f"{part(given)} {part(family)}" for given, family in _PERSONS] + [part(tag) for tag in _WHOLE_NAMES]
+    return re.sub(r" \[[A-Z]{2}\]$", "", next(filter(None, map(one_line, names)), ""))
 
 
-class _Application2001(_American):
-    """The bibliographic data of an application to the USPTO from 2001 to 2004."""
-
-    def __init__(self, root: Element) -> None:
-        data = root.find("{*}subdoc-bibliographic-information")
-        self._data = root if data is None else data
-
-    def title(self) -> str:
-        return words(self._data.find(".//{*}title-of-invention"))
-
-    def number(self) -> str:
-        own = self._data.find("{*}document-id")
-        return f"US{_joined(own, ('doc-number', 'kind-code'))}" if own is not None else ""
-
-    def date(self) -> str:
-        return words(self._data.find("{*}document-id/{*}document-date"))
-
-    def inventors(self) -> list[str]:
-        return [
-            one_line(f"{words(name.find('{*}given-name'))} {words(name.find('{*}family-name'))}")
-            for name in self._data.iterfind(".//{*}inventors//{*}name")
-        ]
-
-    def assignees(self) -> list[str]:
-        return [words(name) for name in self._data.iterfind(".//{*}assignee/{*}organization-name")]
-
-    def ipc(self) -> list[str]:
-        return [
-            _symbol(words(item))
-            for item in self._data.iter("{*}classification-ipc-primary", "{*}classification-ipc-secondary")
-        ]
-
-    def used(self) -> list[Element]:
-        paths = ("title-of-invention", "document-id", "inventors", "assignee", "classification-ipc")
-        return [element for path in paths for element in self._data.iter(f"{{*}}{path}")]
-
-
-_BIBLIOGRAPHIES: dict[str, Callable[[Element], _American | _European]] = {
-    "ep-patent-document": _European,
-    **dict.fromkeys(["patent-document", "wo-patent-document", "exchange-document", "fulltext-document"], _Standard),
-    "PATDOC": _Grant2001,
-    "patent-application-publication": _Application2001,
-}
-
-
-def _present(data: _American | _European) -> dict[str, MetadataValue]:
+def _present(data: _Bibliography) -> dict[str, MetadataValue]:
     date = _DATE.match(data.date())
     fields: dict[str, MetadataValue] = {
         "number": data.number(),
@@ -373,21 +259,16 @@ def _distinct(values: Iterable[str]) -> list[str | int | float | bool | None]:
     return [value for value in dict.fromkeys(values) if value]
 
 
-def _person(book: Element) -> str:
-    return one_line(f"{words(book.find('{*}first-name'))} {words(book.find('{*}last-name'))}")
-
-
 def _joined(parent: Element | None, tags: Iterable[str]) -> str:
     return "" if parent is None else "".join(words(parent.find(f"{{*}}{tag}")) for tag in tags)
 
 
-def _class(item: Element) -> str:
-    """The symbol "F04B 17/03" of a classification that is given in parts."""
-    section, kind, subclass, group, subgroup = (words(item.find(f"{{*}}{part}")) for part in _PARTS)
-    return one_line(f"{section}{kind}{subclass} {group}/{subgroup}") if group else f"{section}{kind}{subclass}"
-
-
-def _symbol(text: str) -> str:
-    """The symbol of a line such as "F04B  17/03        20060101AFI20150112BHEP"."""
+def _symbol(item: Element) -> str:
+    """The symbol "F04B 17/03" of a classification in parts, or in a line as "F04B  17/03        20060101AFI"."""
+    if item.find("{*}section") is not None:
+        section, kind, subclass, group, subgroup = (words(item.find(f"{{*}}{part}")) for part in _PARTS)
+        return one_line(f"{section}{kind}{subclass} {group}/{subgroup}") if group else f"{section}{kind}{subclass}"
+    line = item.find("{*}text")
+    text = words(item if line is None else line)
     match = re.match(r"([A-H]\d\d[A-Z])\s*0*(\d+\s*/\s*\d+)?", text)
     return text if match is None else f"{match.group(1)} {(match.group(2) or '').replace(' ', '')}".strip()

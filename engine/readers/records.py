@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from engine.errors import DocumentError
-from engine.readers.blocks import Blocks
+from engine.readers import left_out as reasons
+from engine.readers.blocks import Blocks, n_lost
 from engine.text.cleaning import clean, one_line
 from engine.text.spans import Heading
 
@@ -31,28 +35,53 @@ IDS = (
     "pmcid", "identifier", "url",
 )  # fmt: skip
 _PARTS = (
-    "text",
-    "abstract",
-    "head_matter",
-    "opinions",
-    "body_text",
-    "back_matter",
-    "data",
-    "plain_text",
-    "content",
-    "paragraphs",
-    "sections",
-    "subsections",
-    "claims",
-    "claim_text",
-)  # of an object that holds text
+    "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
+    "paragraphs", "sections", "subsections", "claims", "claim_text",
+)  # fmt: skip  # of an object that holds text
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
+_BIBLIOGRAPHIES = ("bib_entries", "references", "bibliography")
+_NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
+_TAG = re.compile(r"<[^<>]{1,2000}>")
+_OPINION = re.compile(
+    r"(?:\d{3})?((?:combined|unanimous|lead|majority|plurality|concur|dissent|in-?part|per.?curiam|rehearing|remittitur"
+    r"|addendum|opinion|on-the-merits|trial-?court)[\w -]{0,40})",
+    re.IGNORECASE,
+)  # kinds of opinions in CourtListener and CAP
 _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # A part of an unarXive text that stands elsewhere in the record.
 _REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a record that hold text, title and id; None is the usual name."""
+
+    text: str | None = None
+    title: str | None = None
+    id: str | None = None
+
+    def named(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record with these fields under the usual names.
+
+        Raises:
+            DocumentError: it has no such field.
+        """
+        names = {"text": self.text, "title": self.title, "id": self.id}
+        for usual, name in names.items():
+            if name is None:
+                continue
+            if name not in record:
+                found = ", ".join(map(str, [*record][:20])) or "none"
+                raise DocumentError(f'it has no field "{name}"; its fields are {found}')
+            others = ("sections",) if usual == "text" else ("_id",) if usual == "id" else ()
+            record = {key: value for key, value in record.items() if key not in (name, *others)} | {usual: record[name]}
+        return record
+
+
+USUAL = Fields()
 
 
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:
@@ -66,11 +95,47 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
         order = [(place, word) for word, found in places.items() if isinstance(found, list) for place in found]
         record = {key: value for key, value in record.items() if value is not places}
         record["abstract"] = " ".join(word for _, word in sorted(order, key=lambda one: str(one[0]).zfill(9)))
+    content = record.get("content")
+    if isinstance(content, dict) and isinstance(content.get("annotations"), dict):  # of S2ORC since 2022
+        parts = _annotated(str(content.get("text") or ""), content["annotations"])
+        record = {key: value for key, value in record.items() if key != "content" or not parts} | parts
     inside = record.get("metadata")
     is_whole = {"text", "sections", *TEXT_FIELDS}.isdisjoint(record)
     if is_whole and isinstance(inside, dict) and isinstance(inside.get("sections"), list):  # of Science Parse
         return usual_names({key: value for key, value in record.items() if value is not inside} | inside)
     return record
+
+
+def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a text whose parts are marked by their places, as JSON inside of JSON."""
+
+    def places(name: str) -> list[tuple[int, int]]:
+        try:
+            marks = json.loads(annotations.get(name) or "[]")
+            return [(int(mark["start"]), int(mark["end"])) for mark in marks]
+        except (KeyError, TypeError, ValueError):
+            return []
+
+    headings = sorted(places("sectionheader") + places("section_header"))
+    abstract, title = places("abstract"), places("title")
+    body = [(start, stop) for start, stop in places("paragraph") if not any(a <= start < b for a, b in abstract)]
+    if not body:
+        return {}
+    sections = [next((text[a:b] for a, b in reversed(headings) if a <= start), "") for start, _ in body]
+    entries = places("bibentry") + places("bib_entry")
+    unmarked = list(text)
+    for start, stop in (*headings, *abstract, *title[:1], *body, *entries):
+        unmarked[start:stop] = " " * (stop - start)
+    return {
+        **({"title": text[slice(*title[0])]} if title else {}),
+        "abstract": [text[start:stop] for start, stop in abstract],
+        "body_text": [
+            {"section": section, "text": text[start:stop]}
+            for section, (start, stop) in zip(sections, body, strict=True)
+        ],
+        "bib_entries": [{"place": place} for place in entries],
+        "unmarked": {"text": "".join(unmarked)},
+    }
 
 
 def id_of(record: Mapping[str, Any]) -> str:
@@ -126,7 +191,44 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
         seen.update(text for _, text in parts if text)
         if any(text.strip() for _, text in parts):
             found[name] = [(title, _written_out(text, record)) for title, text in parts]
+    _divide_description(found)
     return found | ({_ENTRIES: list(_captions(record))} if found else {})
+
+
+def _divide_description(found: dict[str, list[tuple[str, str]]]) -> None:
+    """Where a description repeats the background and the summary of a patent (HUPD), they become its sections."""
+    whole = next((name for name in ("description", "full_description") if name in found), "")
+    for name in ("background", "summary") if whole else ():
+        ((heading, text), *others) = found.get(name) or [("", "")]
+        place = next((at for at, (_, part) in enumerate(found[whole]) if text.strip() and text.strip() in part), None)
+        if others or place is None:
+            continue
+        title, part = found[whole][place]
+        before, _, after = part.partition(text.strip())
+        pieces = [(title, before), (heading, text.strip()), ("" if before.strip() else title, after)]
+        found[whole][place : place + 1] = [piece for piece in pieces if piece[1].strip()]
+        found[name] = []
+
+
+def count_unread(record: Mapping[str, Any], read: set[str], shown: list[str], left_out: Counter[str]) -> None:
+    """Count the words of fields that are neither text nor metadata; those in `read` are known to be one of these."""
+    for name in _BIBLIOGRAPHIES:
+        if isinstance(record.get(name), dict | list) and name not in read:
+            left_out[reasons.REFERENCES] += len(record[name])
+    for name, value in record.items():
+        if name not in (*read, *_BIBLIOGRAPHIES) and (unread := [*_texts_in(value)]):
+            left_out[reasons.FIELDS] += n_lost(unread, shown)  # each by itself, because fields repeat each other
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """All texts inside of a value, without tags."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, str):
+            yield html.unescape(_TAG.sub(" ", part)) if part.lstrip().startswith("<") else part
+        elif isinstance(part, dict | list):
+            todo += reversed(part.values() if isinstance(part, dict) else part)
 
 
 def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
@@ -138,15 +240,16 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
         before = ""  # the section of the paragraph before
-        for item in [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value:
+        items = [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value
+        for item in map(_numbered_claim, items) if heading == "Claims" else items:
             for name, text in _parts_of(item, heading, depth + 1, left_out):
                 is_same = isinstance(item, dict) and "section" in item and name == before
                 yield "" if is_same else name, text
                 before, heading = name, "" if name == heading else heading
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
-        own = next(
-            (value[name] for name in ("section", "heading", "title", "type") if isinstance(value.get(name), str)), ""
-        )
+        own = next((value[name] for name in ("section", "heading", "title") if isinstance(value.get(name), str)), "")
+        kind = _OPINION.fullmatch(value["type"]) if isinstance(value.get("type"), str) else None
+        own = own or (kind[1] if kind else "")
         if languages := [name for name in value if len(str(name)) == 2]:  # the same text in several
             value = {"text": value.get("en", value[languages[0]])} | value
         is_read = False
@@ -160,14 +263,25 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
 
 def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
     """Headings and texts of HTML or XML in a field, as the reader of HTML has them."""
-    from engine.readers import html  # most records hold no markup
+    from engine.readers.html import add_page  # most records hold no markup
 
     blocks = Blocks()
-    html.add_page(page.encode(), blocks)
+    add_page(page.encode(), blocks)
     left_out.update(blocks.left_out)
     marks = [Heading(heading, 1, 0), *blocks.headings, Heading("", 1, len(blocks.text))]
     for mark, following in pairwise(marks):
         yield mark.title, blocks.text[mark.start : following.start].removeprefix(mark.title)
+
+
+def _numbered_claim(claim: object) -> object:
+    """A claim with its number before its text, where a field of its own holds the number."""
+    if not isinstance(claim, dict):
+        return claim
+    number = next((str(claim[name]).lstrip("0") for name in _NUMBERS if isinstance(claim.get(name), str | int)), "")
+    name = next((name for name in ("text", "claim_text") if isinstance(claim.get(name), str)), "")
+    if not name or not number.isdecimal() or re.match(r"\s*\d", claim[name]):
+        return claim
+    return {**claim, name: f"{number}. {claim[name]}"}
 
 
 def _written_out(text: str, record: Mapping[str, Any]) -> str:
@@ -188,8 +302,8 @@ def _captions(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The captions of figures and tables, which S2ORC and unarXive have beside the text."""
     entries, heading = record.get(_ENTRIES), "Figures and tables"
     for entry in entries.values() if isinstance(entries, dict) else ():
-        named = (entry.get(name) for name in ("caption", "text")) if isinstance(entry, dict) else ()
-        for caption in named:
-            if isinstance(caption, str) and caption.strip():
-                yield heading, clean(caption)
-                heading = ""
+        for name in ("caption", "text", "content", "html") if isinstance(entry, dict) else ():
+            for _, caption in _parts_of(entry.get(name), "", 1, Counter()):
+                if caption.strip():
+                    yield heading, caption
+                    heading = ""

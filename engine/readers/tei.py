@@ -14,6 +14,7 @@ from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue
 
 _DIVISION = re.compile(r"div[0-7]?$")
+_PART = re.compile(r"div[0-7]?$|front$|body$|back$|group$")  # that a head can stand above
 _REASONS = {
     "teiHeader": "",
     "listBibl": reasons.REFERENCES,
@@ -111,10 +112,10 @@ def _tex(element: Element) -> str:
 def _heading(element: Element) -> HeadingMark | None:
     """The head of a division. GROBID does not nest divisions: there the level comes from the number."""
     parent = element.getparent()
-    if local_name(element) != "head" or parent is None or not _DIVISION.match(local_name(parent)):
+    if local_name(element) != "head" or parent is None or not _PART.match(local_name(parent)):
         return None
     number = element.get("n") or ""
-    depth = sum(_DIVISION.match(local_name(above)) is not None for above in element.iterancestors())
+    depth = max(1, sum(_DIVISION.match(local_name(above)) is not None for above in element.iterancestors()))
     if not _NUMBER.match(number):
         return HeadingMark(depth)
     return HeadingMark(max(depth, number.strip(".").count(".") + 1), number)
@@ -128,6 +129,10 @@ _BLOCKS = frozenset([
      "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
     "titlePart", "trailer",
 ])  # fmt: skip
+_WORDS = frozenset([
+    "author", "biblScope", "date", "forename", "orgName", "placeName", "publisher", "pubPlace", "surname", "title",
+    "s", "w",
+])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
     items=frozenset(["item", "castItem"]),
@@ -139,21 +144,7 @@ _GRAMMAR = Grammar(
     left_out=_left_out,
     is_raised=_is_raised,
     sections=frozenset(["div", *(f"div{level}" for level in range(8))]),
-    words=frozenset(
-        [
-            "author",
-            "biblScope",
-            "date",
-            "forename",
-            "orgName",
-            "placeName",
-            "publisher",
-            "pubPlace",
-            "surname",
-            "title",
-            "w",
-        ]
-    ),
+    words=_WORDS,
     is_inside_word=_is_inside_word,
     ordered=lambda element: "1." if re.search("order|number", f"{element.get('type')} {element.get('rend')}") else "",
     tex=_tex,

@@ -1,8 +1,13 @@
-"""XML: distinguishes JATS, TEI, patents and others by the root element. No entity is expanded and no DTD loaded."""
+"""XML: JATS, TEI and patents by the root element, and by its own structure any other: statutes, judgments, RFCs.
+
+No entity is expanded and no DTD loaded. Tags that hold the parts of other elements are blocks; those inside of
+sentences are not.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, pairwise
@@ -10,23 +15,67 @@ from itertools import count, pairwise
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import jats, patents, tei, xml_text
-from engine.readers.markup import Element, local_name, parse_safely
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, Unreadable
+from engine.readers import jats, patents, tei
+from engine.readers import left_out as reasons
+from engine.readers.blocks import Blocks
+from engine.readers.formulas import tex_text
+from engine.readers.jats import person_name
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    all_text,
+    join_numbers,
+    lift,
+    local_name,
+    n_words,
+    parse_safely,
+    words,
+    write,
+)
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
+from engine.text.document import Document, MetadataValue, Unreadable
 
+_KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
+_HEADINGS = frozenset([
+    "heading", "header", "title", "name", "head", "subheading", "titre", "ArticleTitle", "Title", "TI.ART",
+])  # fmt: skip
+_NUMBERS = frozenset(["num", "enum", "no", "Pnumber", "NO.PARAG"])
+_BLOCKS = frozenset([
+    "p", "t", "para", "paragraph", "content", "section", "subsection", "article", "clause", "chapter", "part", "block",
+    "blockList", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialNote", "footnote", "level", "text",
+    "chapeau", "continuation", "proviso", "abstract", "heading", "AbstractText", "blockquote", "figure", "aside",
+])  # fmt: skip
+_INLINE = frozenset([
+    "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "ref", "xref", "eref", "rref", "bcp14",
+    "term", "def", "date", "quote", "quotedText", "inline", "tt", "code", "cref", "iref", "external-xref", "ins", "del",
+    "docTitle", "docNumber", "docDate", "party", "judge", "person", "organization", "neutralCitation", "courtType",
+    "shortTitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affectedDocument",
+])  # fmt: skip
+_BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break"])
+_VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
+_NOTES = frozenset(["authorialNote", "footnote", "fn"])
+_REASONS = {
+    **dict.fromkeys(["meta", "metadata", "head", "form-metadata"], reasons.FRONT_MATTER),
+    **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
+    **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
+    **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
+    **dict.fromkeys(["del", "deleted-phrase"], reasons.DELETED),
+    **dict.fromkeys(["script", "style", "presentation"], ""),
+}
+_OF_THE_FRONT = frozenset([
+    "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
+])  # fmt: skip
+_TITLES = ("book-title", "official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
+_ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
+_LEAST_WORDS = 3  # of an element with text of its own
+_SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "article": jats.read_tree,
     "TEI": tei.read_tree,
     "TEI.2": tei.read_tree,
-    "us-patent-grant": patents.read_tree,
-    "us-patent-application": patents.read_tree,
-    "ep-patent-document": patents.read_tree,
-    **dict.fromkeys(
-        ["patent-document", "wo-patent-document", "exchange-document", "fulltext-document"], patents.read_tree
-    ),  # ST.36, OPS
-    **dict.fromkeys(["PATDOC", "patent-application-publication"], patents.read_tree),  # USPTO, 2001 to 2004
-    **dict.fromkeys(xml_text.KNOWN, xml_text.read_tree),
+    **dict.fromkeys(patents.ROOTS, patents.read_tree),
+    **dict.fromkeys(_KNOWN, lambda *arguments: _read_any(*arguments)),
 }
 _DECLARATION = re.compile(rb"<\?xml\s")
 _OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
@@ -53,18 +102,21 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         return _several(map(parse_safely, pieces), doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
+    return read_root(root, doc_id, source)
+
+
+def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read the document, or the documents, of a tree."""
     if local_name(root) == "article" and next(root.iterchildren("{*}front", "{*}body", "{*}back"), None) is None:
-        return xml_text.read_tree(root, doc_id, source)  # of DocBook
+        return _read_any(root, doc_id, source)  # of DocBook
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
     if not inside:
-        return xml_text.read_tree(root, doc_id, source)
-    return (
-        _several(iter(inside), doc_id, source)
-        if len(inside) > 1
-        else _READERS[local_name(inside[0])](inside[0], doc_id, source)
-    )
+        return _read_any(root, doc_id, source)
+    if len(inside) > 1:
+        return _several(iter(inside), doc_id, source)
+    return _READERS[local_name(inside[0])](inside[0], doc_id, source)
 
 
 def _is_nested(node: Element) -> bool:
@@ -89,3 +141,173 @@ def _several(roots: Iterator[Element], doc_id: str, source: str) -> Iterator[Doc
         name = own if own and own not in seen else str(number)
         seen.add(name)
         yield replace(document, doc_id=f"{doc_id}#{name}")
+
+
+def _read_any(root: Element, doc_id: str, source: str) -> Document:
+    """Read a tree without a grammar of its own.
+
+    Raises:
+        DocumentError: its text has no sentences, as that of data and settings.
+    """
+    if local_name(root) in _ROOTS_WITHOUT_TEXT or not (local_name(root) in _KNOWN or _has_sentences(root)):
+        raise DocumentError(
+            f"it is XML with root <{local_name(root)}> and holds no sentences; known are JATS, TEI, patents, Akoma "
+            "Ntoso, USLM and RFC; convert it to one of these, to HTML or to JSON lines"
+        )
+    title, used = _title(root)
+    blocks = Blocks()
+    blocks.expect(all_text(root))
+    metadata = _metadata(root)
+    _write_attributes(root)
+    lift(root, _NOTES, frozenset(["p", "t", "para", "text"]))
+    join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
+    if used is None or local_name(used) == "FRBRname":
+        blocks.add(title)
+    write(root, _grammar(root, used), blocks)
+    return blocks.document(doc_id, source, title, metadata)
+
+
+def _has_sentences(root: Element) -> bool:
+    n_in_sentences, todo = 0, [root]
+    while todo:
+        element = todo.pop()
+        is_text = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
+        if not is_text:
+            todo.extend(element.iterchildren(etree.Element))
+        elif n_words(element) >= _LEAST_WORDS:
+            n_in_sentences += n_words(element)
+    return n_in_sentences >= _SHARE_OF_SENTENCES * n_words(root) > 0
+
+
+def _title(root: Element) -> tuple[str, Element | None]:
+    """The title, and the element that holds it."""
+    first = next(root.iterchildren(etree.Element), None)
+    places = [place for place in (root.find("{*}front"), root, first) if place is not None]
+    candidates = [
+        *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
+        *(place.find("{*}title") for place in places),
+        *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
+    ]
+    for element in candidates:
+        if element is not None and words(element):
+            return words(element), element
+    for name in root.iter("{*}FRBRname", "{*}FRBRalias"):
+        if name.get("value"):
+            return name.get("value"), name
+    return "", None
+
+
+def _metadata(root: Element) -> dict[str, MetadataValue]:
+    """Fields that the formats of law and of RFCs name."""
+    dates = [
+        value
+        for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate")
+        if (value := date.get("date") or _rfc_date(date) or words(date))
+    ]
+    years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
+    names = [
+        one.get("fullname") or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
+        for one in root.iterfind("{*}front/{*}author")
+    ]
+    names += [person_name(one) for one in root.iterfind("{*}book-meta//{*}contrib")]
+    names += [one_line(all_text(one)) for one in root.iterfind("{*}info//{*}author")]
+    numbers = root.iter("{*}cite", "{*}docNumber", "{*}legis-num")
+    fields: dict[str, MetadataValue] = {
+        "authors": [name for name in names if name],
+        "number": root.get("number") or next(map(words, numbers), ""),
+        "court": next((words(one) for one in root.iter("{*}court", "{*}courtType") if words(one)), ""),
+        "date": dates[0] if dates else "",
+        "year": years[0] if years else None,
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def _rfc_date(date: Element) -> str:
+    return " ".join(value for part in ("day", "month", "year") if (value := date.get(part)))
+
+
+def _write_attributes(root: Element) -> None:
+    """Titles that RFCs of version 2 have as attributes become elements, and so do the texts of references."""
+    for element in list(root.iter("{*}section", "{*}figure", "{*}texttable", "{*}note", "{*}abstract")):
+        title = element.get("title") or ("Abstract" if local_name(element) == "abstract" else "")
+        if title and not any(local_name(child) in _HEADINGS for child in element.iterchildren(etree.Element)):
+            heading = etree.Element("heading")
+            heading.text = title
+            element.insert(0, heading)
+    for paragraph in root.iter("{*}t"):
+        if paragraph.get("hangText"):
+            paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
+    for reference in root.iter("{*}xref"):
+        if not words(reference) and reference.get("target"):
+            reference.text = f"[{reference.get('target')}]"
+
+
+def _grammar(root: Element, title: Element | None) -> Grammar:
+    """The meaning of the tags of a tree, by where they stand."""
+    inside, alone = Counter[str](), Counter[str]()
+    todo = [(root, False)]
+    while todo:
+        element, is_inside = todo.pop()
+        children = list(element.iterchildren(etree.Element))
+        is_inside |= any((text or "").strip() for text in (element.text, *(child.tail for child in children)))
+        (inside if is_inside else alone).update(map(local_name, children))
+        todo += [(child, is_inside and local_name(child) not in _BLOCKS) for child in children]
+    blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
+    sections = {
+        local_name(a.getparent())
+        for a in root.iter(etree.Element)
+        if local_name(a) in _HEADINGS and a.getparent() is not None and a.getparent() is not root
+    } - {"title-group"}
+
+    def heading(element: Element) -> HeadingMark | None:
+        if local_name(element) not in _HEADINGS or element.getparent() is None:
+            return None
+        if element is title:
+            return None
+        parent = element.getparent()
+        is_of_text = local_name(parent) == "title-group" or any(
+            local_name(other) not in _HEADINGS and local_name(other) not in _NUMBERS
+            for other in parent.iterchildren(etree.Element)
+            if other is not element and n_words(other) > 0
+        )
+        if not is_of_text or n_words(element) > 40 or local_name(parent) in ("author", "person", "address", "table"):
+            return None
+        number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
+        level = sum(local_name(above) in sections for above in element.iterancestors())
+        return HeadingMark(max(1, level), number)
+
+    def left_out(element: Element) -> str | None:
+        tag = local_name(element)
+        if tag in _NUMBERS and element.getnext() is not None and local_name(element.getnext()) in _HEADINGS:
+            return ""
+        if tag in _OF_THE_FRONT and local_name(element.getparent()) in ("front", "info"):
+            return reasons.FRONT_MATTER
+        if tag == "head" and element.getparent() is not None and n_words(element.getparent()) > n_words(element):
+            return None
+        return None if element is title else _REASONS.get(tag)
+
+    return Grammar(
+        blocks=frozenset(blocks - {"li", "item", "tr", "row", "td", "th", "entry", "cell"} - _VERBATIM),
+        items=frozenset(["li", "item", "listitem"]),
+        rows=frozenset(["tr", "row"]),
+        cells=frozenset(["td", "th", "entry", "cell"]),
+        breaks=_BREAKS,
+        verbatim=_VERBATIM,
+        heading=heading,
+        left_out=left_out,
+        is_raised=lambda element: local_name(element) in ("sup", "superscript"),
+        sections=frozenset(sections),
+        words=frozenset(["cref"]),
+        ordered=_ordered,
+        tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
+    )
+
+
+def _ordered(element: Element) -> str:
+    """The form of the numbers of a list, of which RFCs have "%d" and "%c"."""
+    if local_name(element) not in ("ol", "orderedlist"):
+        return ""
+    form = re.sub(
+        "%([dciCI])", lambda match: {"d": "1", "c": "a", "C": "A"}.get(match[1], match[1]), element.get("type") or "1"
+    )
+    return form if re.search(r"[^\w ]", form) else f"{form}."

@@ -101,7 +101,8 @@ def raised(before: str, text: str) -> str:
     mark = text.strip()
     if not before.strip():
         return f"{text} " if mark.isalnum() else text
-    if before[-1].isspace() or before[-1] in "([{" or not mark[:1].isalnum():
+    is_negative = mark[:1] in "-+\u2212\u2013" and mark[1:2].isdigit() and before[-1].isalnum()
+    if before[-1].isspace() or before[-1] in "([{" or not (mark[:1].isalnum() or is_negative):
         return text
     if mark.isalpha() and (
         (len(mark) > 1 and not mark.isupper()) or before[-1].isdigit() or (mark in "aeo" and _ROMAN.search(before))

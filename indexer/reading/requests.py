@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.readers import FORMATS, Unreadable, read_file
-from engine.readers.fields import USUAL, Fields
+from engine.readers.records import USUAL, Fields
 from engine.text.document import Document, without_gz
 from engine.text.spans import Section
 

@@ -42,6 +42,22 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
           "abstract_text": ["<S> An aim . </S>"]}, "Abstract An aim . Intro One. Two.", {}),
         ({"metadata": {"title": "T", "sections": [{"heading": "I", "text": "One."}], "abstractText": "Aim."},
           "name": "x.pdf"}, "T Abstract Aim. I One.", {}),
+        ({"claims": [{"num": 1, "text": "A pump."}, {"claim_number": "02", "claim_text": "A gate."}]},
+         "Claims 1. A pump. 2. A gate.", {}),
+        ({"full_description": "FIELD Locks. Old locks. More.", "background": "Old locks.", "inventor_list": [
+            {"city": "Goole"}]}, "Description FIELD Locks. Background Old locks. More.", {"left_out_field_words": 1}),
+        ({"sub_opinions": [{"type": "040dissent", "plain_text": "No."}]}, "dissent No.", {}),
+        ({"text": "<p>Held <b>now</b>.</p>", "cites": [{"to": "elsewhere"}], "bib_entries": {"b0": {"title": "Elm"}}},
+         "Held now.", {"left_out_field_words": 1, "left_out_references": 1}),
+        ({"sections": [{"heading": "I", "text": "One.", "remark": {"by": "Vane"}}], "text": "Unread words."}, "I One.",
+         {"left_out_field_words": 3}),
+        ({"body_text": [{"text": "One."}], "ref_entries": {"t": {"text": "Cap.", "content": "<table><tr><td>1</td><td>2"
+          "</td></tr></table>"}}}, "One. Figures and tables Cap. 1 | 2", {}),
+        ({"corpusid": 1, "content": {"text": "Locks\nAim.\nIntro\nOne.\nRef.", "annotations": {
+            "title": '[{"start": 0, "end": 5}]', "abstract": '[{"start": 6, "end": 10}]', "bibentry":
+            '[{"start": 22, "end": 26}]', "sectionheader": '[{"start": 11, "end": 16}]', "paragraph":
+            '[{"start": 6, "end": 10}, {"start": 17, "end": 21}]'}}}, "Locks Abstract Aim. Intro One.",
+         {"left_out_references": 1}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
 )  # fmt: skip
@@ -68,6 +84,53 @@ _NUMBERS = (
     '<w:abstractNum w:abstractNumId="91"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%1."/>'
     '</w:lvl></w:abstractNum><w:num w:numId="9"><w:abstractNumId w:val="91"/></w:num>'
 )
+_LIFTED = '<w:position w:val="6"/>'
+_HIDDEN = (
+    f"<w:p><w:pPr><w:pStyle w:val='Hid'/></w:pPr>{word_run('hid')}</w:p><w:p>{word_run('Oak')}"
+    f"{word_run('12', _LIFTED)}<w:r><w:ptab/></w:r>{word_run('elm')}</w:p>"
+)
+_LEGAL = (
+    '<w:abstractNum w:abstractNumId="91"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%1."/>'
+    '</w:lvl><w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/><w:isLgl/><w:lvlText w:val="%1.%2"/></w:lvl>'
+    '<w:styleLink w:val="S"/></w:abstractNum><w:abstractNum w:abstractNumId="92"><w:numStyleLink w:val="S"/>'
+    '</w:abstractNum><w:num w:numId="9"><w:abstractNumId w:val="91"/></w:num><w:num w:numId="7"><w:abstractNumId '
+    'w:val="92"/></w:num><w:num w:numId="8"><w:abstractNumId w:val="91"/><w:lvlOverride w:ilvl="0"><w:lvl w:ilvl="0">'
+    '<w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%1)"/></w:lvl></w:lvlOverride></w:num>'
+)
+_ODT_LEVELS = (
+    '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1" '
+    'style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="1" style:num-suffix="." '
+    'text:display-levels="2"/></text:list-style><text:outline-style><text:outline-level-style text:level="1" '
+    'style:num-format="1" style:num-suffix="." text:start-value="2"/></text:outline-style>'
+)
+_ODT_LISTS = (
+    '<text:list text:style-name="L"><text:list-item><text:p>Oak</text:p><text:list><text:list-item><text:p>elm'
+    "</text:p></text:list-item></text:list></text:list-item></text:list><text:p>Ash</text:p><text:list "
+    'text:style-name="L" text:continue-numbering="true"><text:list-item><text:p>Oak</text:p></text:list-item>'
+    '</text:list><text:list text:style-name="L"><text:list-header><text:p>Fir</text:p></text:list-header></text:list>'
+    "<text:h>Yew</text:h>"
+)
+
+
+def _field(code: str, result: str) -> str:
+    marks = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
+    begin, separate, end = marks
+    code = code if code.startswith("<") else f"<w:r><w:instrText> {code} </w:instrText></w:r>"
+    return f"{begin}{code}{separate}{result}{end}"
+
+
+def _odt_note(text: str) -> str:
+    return (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>"
+        f"{text}</text:p></text:note-body></text:note>"
+    )
+
+
+def _cell(note: str) -> str:
+    cells = "".join(f"<t:table-cell><text:p>{text}</text:p></t:table-cell>" for text in (f"Oak{note}", "elm"))
+    return f'<t:table xmlns:t="t"><t:table-row>{cells}</t:table-row></t:table>'
+
+
 _COLLAB = (
     "<collab>Weir Group<contrib-group><contrib><name><surname>Lime</surname></name></contrib></contrib-group></collab>"
 )
@@ -140,6 +203,38 @@ _COLLAB = (
                            f"{word_run('Click here.')}</w:sdtContent></w:sdt>{word_run('Oak')}</w:p>"), "Oak"),
         ("a.docx", word_of(f"<w:tbl><w:tr><w:tc><w:p/></w:tc><w:tc><w:p><w:pPr>{numbered(9, 0)}</w:pPr>"
                            f"{word_run('Oak')}</w:p></w:tc></w:tr></w:tbl>", numbering=_NUMBERS), "I. Oak"),
+        ("a.docx", word_of(f"<w:p>{_field('TOC', word_run('Elm 1'))}</w:p><w:p>{word_run('Oak')}</w:p>"), "Oak"),
+        ("a.docx", word_of("<w:sdt><w:sdtPr><w:docPartObj><w:docPartGallery w:val='Table of Contents'/></w:docPartObj>"
+                           f"</w:sdtPr><w:sdtContent><w:p>{word_run('Elm 1')}</w:p></w:sdtContent></w:sdt><w:p>"
+                           f"{word_run('Oak')}</w:p>"), "Oak"),
+        ("a.docx", word_of(f"<w:p>{_field(_field('IF', word_run('hid')), word_run('Oak'))}</w:p>"), "Oak"),
+        ("a.docx", word_of(_HIDDEN, "<w:style w:type='paragraph' w:styleId='Hid'><w:rPr><w:vanish/></w:rPr></w:style>"),
+         "Oak^12 elm"),
+        ("a.docx", word_of("".join(f"<w:p><w:pPr>{numbered(*place)}</w:pPr>{word_run('Oak')}</w:p>" for place in (
+            (9, 0), (9, 1), (8, 0), (7, 0))), numbering=_LEGAL), "I. Oak 1.1 Oak (b) Oak III. Oak"),
+        ("a.odt", odt('<text:section text:is-hidden="true"><text:p>hid</text:p></text:section><text:p>Oak'
+                      '<text:hidden-text text:is-hidden="false"> elm</text:hidden-text><draw:rect xmlns:draw="d">'
+                      "<text:p>Box</text:p></draw:rect> tree</text:p>"), "Oak elm tree Box"),
+        ("a.odt", odt(f"{_cell(_odt_note('cell'))}<text:h>Aim{_odt_note('head')}</text:h>"),
+         "Oak[1] | elm [1] cell Aim head"),
+        ("a.odt", odt(_ODT_LISTS, _ODT_LEVELS), "1. Oak 1.1. elm Ash 2. Oak Fir 2. Yew"),
+        ("a.html", html('<p>Silt moves<span class="ltx_note"><sup class="ltx_note_mark">1</sup><span class="'
+                        'ltx_note_outer"><sup>1</sup><span class="ltx_tag_note">1</span>A note.</span></span> on.</p>'),
+         "Silt moves^1 on. 1 A note."),
+        ("a.html", html('<ol style="list-style-type: lower-roman"><li>Oak<a href="#r" role="doc-backlink">back</a></li>'
+                        '<li><span class="mw-cite-backlink">^</span> Elm <a href="#r">↩</a></li></ol>'),
+         "i. Oak ii. Elm"),
+        ("a.html", html("<h2>Oak trees<sup>12</sup></h2><p>10<sup>-3</sup> m</p><table><tr><td>a<br>b<td>c</table>"),
+         "Oak trees 10^-3 m a b | c"),
+        ("a.xml", jats("", "<p>Oak<fn><label>1</label><p>A note.</p></fn></p><fig><caption><p>Elm</p></caption>"
+                       "<alt-text>one</alt-text><long-desc>two</long-desc></fig>"), "Oak 1 A note. Elm one two"),
+        ("a.xml", tei("<p><s>Oak.</s><s>Elm.</s></p>"), "Oak. Elm."),
+        ("a.xml", "<akomaNtoso><act><body><section><content><blockList><item><num>(a)</num><p>Oak</p></item>"
+                  "</blockList></content></section></body></act></akomaNtoso>", "(a) Oak"),
+        ("a.xml", "<rfc><front><title>T</title><author><address><email>a@b</email></address></author><keyword>elm"
+                  "</keyword></front><middle><t>Oak<cref>why</cref></t></middle></rfc>", "T Oak why"),
+        ("a.epub", epub_bytes({"toc.xhtml": "<p>Elm</p>", "a.xhtml": "<p>Oak</p>"}, guide='<guide><reference type="toc"'
+                              ' href="toc.xhtml"/></guide>'), "Oak"),
     ],
 )  # fmt: skip
 def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
@@ -153,6 +248,13 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
     [
         ("a.html", html('<div role="heading" aria-level="2">Oak</div><p>Elm</p>'), ["Oak"]),
         ("a.docx", word_of(f"<w:tbl><w:tr><w:tc>{_HEADED}</w:tc></w:tr></w:tbl>"), ["Aim"]),
+        ("a.tei", tei("<head>Oak</head><p>Elm</p>"), ["Oak"]),
+        (
+            "a.xml",
+            "<book><book-part><book-part-meta><title-group><title>Oak</title></title-group></book-part-meta><body>"
+            "<p>The eels hide in mud.</p></body></book-part></book>",
+            ["Oak"],
+        ),
     ],
 )
 def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
@@ -185,6 +287,39 @@ def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[st
 )  # fmt: skip
 def test_authors_of_a_variant(name: str, data: str, authors: list[str]) -> None:
     assert documents(name, data)[0].metadata["authors"] == authors
+
+
+_PERSONS = "".join(
+    f'<dc:creator id="{name}">{name}</dc:creator><meta refines="#{name}" property="role">{role}</meta>'
+    for name, role in (("Vane", "aut"), ("Elm", "edt"))
+)
+
+
+def test_fields_of_a_book_say_what_they_are() -> None:
+    title = (
+        '<dc:title id="s">Sub</dc:title><meta refines="#s" property="title-type">subtitle</meta><dc:title id="m">Main'
+    )
+    title += '</dc:title><meta refines="#m" property="title-type">main</meta>'
+    date = '<dc:date o:event="modification" xmlns:o="o">2021</dc:date><dc:date>1999</dc:date>'
+    (book,) = documents("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>"}, fields=f"{title}{_PERSONS}{date}"))
+    fields = {name: book.metadata[name] for name in ("authors", "subtitle", "year")}
+    assert (book.title, fields) == ("Main", {"authors": ["Vane"], "subtitle": "Sub", "year": 1999})
+
+
+def test_an_answer_of_ops_can_be_json() -> None:
+    patent = {"@country": "EP", "@doc-number": "1000", "@kind": "A1", "bibliographic-data": {
+        "invention-title": [{"@lang": "de", "$": "Pumpe"}, {"@lang": "en", "$": "Pump"}]},
+        "abstract": {"@lang": "en", "p": {"$": "A pump with seals."}}}  # fmt: skip
+    answer = {"ops:world-patent-data": {"exchange-documents": {"exchange-document": patent}}}
+    (document,) = documents("a.json", json.dumps(answer))
+    assert (document.title, document.metadata["number"], document.text[-18:]) == (
+        "Pump", "EP1000A1", "A pump with seals."
+    )  # fmt: skip
+
+
+def test_the_date_of_an_article_is_the_earliest() -> None:
+    dates = "<pub-date><year>2020</year></pub-date><pub-date><day>3</day><month>4</month><year>2020</year></pub-date>"
+    assert documents("a.xml", jats(dates, "<p>Oak</p>"))[0].metadata == {"date": "2020-04-03", "year": 2020}
 
 
 @pytest.mark.parametrize("between", ['\n<?xml version="1.0"?>', "<?xml version='1.0'?>", "\n<!DOCTYPE a SYSTEM 'b'>\n"])

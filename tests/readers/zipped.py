@@ -10,9 +10,9 @@ from collections.abc import Mapping
 _CONTAINER = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
 <rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
 _PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
-<dc:title>On Pumps</dc:title><dc:creator>Ann Lee</dc:creator><dc:creator>Ben Roy</dc:creator>
-<dc:date>2015-03-03</dc:date><dc:identifier>urn:isbn:1</dc:identifier><dc:language>en</dc:language></metadata>
-<manifest>{items}</manifest><spine>{spine}</spine></package>"""
+{fields}</metadata><manifest>{items}</manifest><spine>{spine}</spine>{guide}</package>"""
+_FIELDS = """<dc:title>On Pumps</dc:title><dc:creator>Ann Lee</dc:creator><dc:creator>Ben Roy</dc:creator>
+<dc:date>2015-03-03</dc:date><dc:identifier>urn:isbn:1</dc:identifier><dc:language>en</dc:language>"""
 
 
 def zip_bytes(members: Mapping[str, str | bytes]) -> bytes:
@@ -35,7 +35,9 @@ def tar_of(members: Mapping[str, bytes | tarfile.TarInfo], form: int = tarfile.G
     return out.getvalue()
 
 
-def epub_bytes(pages: Mapping[str, str], spine: list[str] | None = None, **more: str) -> bytes:
+def epub_bytes(
+    pages: Mapping[str, str], spine: list[str] | None = None, fields: str = _FIELDS, guide: str = "", **more: str
+) -> bytes:
     """An EPUB of pages (name: body); `spine` gives their order, `more` further members by name."""
     items = "".join(
         f'<item id="{name}" href="{name}" media-type="application/xhtml+xml" '
@@ -43,6 +45,6 @@ def epub_bytes(pages: Mapping[str, str], spine: list[str] | None = None, **more:
         for name in pages
     )
     references = "".join(f'<itemref idref="{name}"/>' for name in spine or list(pages))
-    package = _PACKAGE.format(items=items, spine=references)
+    package = _PACKAGE.format(items=items, spine=references, fields=fields, guide=guide)
     bodies = {f"OEBPS/{name}": f"<html><body>{body}</body></html>" for name, body in pages.items()}
     return zip_bytes({"META-INF/container.xml": _CONTAINER, "OEBPS/book.opf": package, **bodies, **more})
