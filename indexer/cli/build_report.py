@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.report.lines import duration
-from indexer.cli.terminal import echo, echo_text
+from indexer.cli.terminal import echo, echo_text, log
 
 if TYPE_CHECKING:
     from indexer.building.corpus import CorpusFiles
@@ -100,14 +100,14 @@ def print_build(
 def _print_faults(index: Path, report: BuildReport) -> None:
     """Print the documents that could not be read, and those that were perhaps not read whole."""
     for failure in report.failures[:_MAX_FAILURES]:
-        echo(f"failed: {failure.source}: {failure.reason}", err=True)
+        log(f"failed: {failure.source}: {failure.reason}")
     if len(report.failures) > _MAX_FAILURES:
         n_more = len(report.failures) - _MAX_FAILURES
-        echo(f"and {n_more:,} more: longmatch show {index} --failures", err=True)
+        log(f"and {n_more:,} more: longmatch show {index} --failures")
     for doubt in report.doubts[:_MAX_FAILURES]:
-        echo(f"warning: {doubt.source}: {doubt.reason}", err=True)
+        log(f"warning: {doubt.source}: {doubt.reason}")
     if len(report.doubts) > _MAX_FAILURES:
-        echo(f"warnings about {len(report.doubts) - _MAX_FAILURES:,} more documents: --json lists them", err=True)
+        log(f"warnings about {len(report.doubts) - _MAX_FAILURES:,} more documents: --json lists them")
 
 
 def _first(names: Sequence[str]) -> str:

@@ -74,7 +74,7 @@ def _checked_least(_context: click.Context, _parameter: click.Parameter, value: 
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option
-@collected(wanted=_Wanted, shown=Shown, reading=Reading)
+@collected(wanted=_Wanted, shown=Shown)
 def chart(
     index: Path,
     document: str | None,

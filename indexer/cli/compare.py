@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @format_option(["table", "json", "html"])
 @file_options
 @device_option
-@collected(shown=Shown, reading=Reading)
+@collected(shown=Shown)
 def compare(
     documents: tuple[str, ...],
     index: Path | None,

@@ -14,7 +14,7 @@ import click
 from engine.environment import refuse_windows
 from engine.errors import EngineError, faults_named
 from engine.text.outside import safe
-from indexer.cli.options import OrderedGroup, keep_arguments
+from indexer.cli.options import TYPED, OrderedGroup
 from indexer.cli.terminal import LOG_OPTION, json_log
 
 _COMMANDS = {  # the module of each, and its line in the list, which is shown without loading the module
@@ -46,7 +46,7 @@ class _Commands(OrderedGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for reports that state their command."""
-        keep_arguments(ctx, args)
+        ctx.meta[TYPED] = tuple(args)
         with _safe_messages():
             return super().parse_args(ctx, args)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from engine.environment import check_extra
 from indexer.cli.options import (
     FAILED,
     PARTLY,
     GroupedCommand,
-    check_ray,
     collected,
     device_option,
     index_argument,
@@ -29,8 +29,7 @@ from indexer.cli.reading import (
     Reading,
     opened_reader,
     parse_bytes,
-    read_memory_option,
-    read_seconds_option,
+    reading_options,
 )
 from indexer.cli.terminal import echo, echo_text, log
 
@@ -167,10 +166,9 @@ class _Options:
 @option("--memory", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M.")
 @option("--vram", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
 @option("--disk", type=parse_bytes, metavar="SIZE", help="Disk space of the index.")
-@read_seconds_option
-@read_memory_option
+@reading_options
 @json_option
-@collected(reading=Reading, options=_Options)
+@collected(options=_Options)
 def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
 
@@ -270,7 +268,7 @@ def _check_ray(options: _Options) -> None:
     for name in ("dry_run", "memory", "vram", "disk"):
         if getattr(options, name):
             raise click.UsageError(f"--{name.replace('_', '-')} does not go with --ray; leave one of them out")
-    check_ray("longmatch index --ray")
+    check_extra("ray", "longmatch index --ray", "Ray", "ray")
 
 
 @dataclass(frozen=True)

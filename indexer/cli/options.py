@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from engine.environment import check_extra
 from engine.errors import QueryError
 from engine.store.manifest import holds_index
-from indexer.cli.terminal import echo, log
+from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
     from engine import Index
@@ -82,7 +83,7 @@ def together(*options: Callable[[DecoratedT], DecoratedT]) -> Callable[[Decorate
     return decorate
 
 
-_TYPED = "longmatch.arguments"
+TYPED = "longmatch.arguments"  # of a context: the arguments of the whole command
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 
@@ -113,15 +114,10 @@ class OrderedGroup(click.Group):
         return list(self.commands)
 
 
-def keep_arguments(context: click.Context, arguments: Sequence[str]) -> None:
-    """Remember the arguments of the whole command; see `typed_command`."""
-    context.meta[_TYPED] = tuple(arguments)
-
-
 def typed_command() -> str:
     """The command as it was typed, quoted for a shell; "" outside of a command."""
     context = click.get_current_context(silent=True)
-    arguments = () if context is None else context.meta.get(_TYPED, ())
+    arguments = () if context is None else context.meta.get(TYPED, ())
     return shlex.join(["longmatch", *arguments]) if arguments else ""
 
 
@@ -149,7 +145,7 @@ def opened_index(path: Path, device: str | None = None, *, placement: Placement 
 
     with Index.open(path, device=device, log=log, placement=placement) as index:
         if index.acceleration is not None:
-            echo(index.acceleration.summary, err=True)
+            log(index.acceleration.summary)
         yield index
 
 
@@ -220,17 +216,6 @@ def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
     return option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {places}")
 
 
-def check_ray(feature: str) -> None:
-    """Refuse a feature where Ray is not installed.
-
-    Raises:
-        MissingExtra: Ray is not installed; the message has the command that installs it.
-    """
-    from engine.environment import check_extra
-
-    check_extra("ray", feature, "Ray", "ray")
-
-
 @contextmanager
 def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placement | None]:
     """Run the partitions of an index as actors of a Ray cluster inside the context; None without an address.
@@ -242,7 +227,7 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placemen
     if ray_address is None:
         yield None
         return
-    check_ray("--ray")
+    check_extra("ray", "--ray", "Ray", "ray")
     from engine.store.manifest import partition_folders, read_manifest
     from indexer.cluster.session import connected
 

@@ -16,7 +16,7 @@ import click
 from engine.environment import check_extra
 from engine.report.lines import Line, plain
 from indexer.cli.options import together
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.reading import reading_options
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Shown:
 
 matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
 # The output file, and limits for reading the document.
-file_options = together(output_option, read_seconds_option, read_memory_option)
+file_options = together(output_option, reading_options)
 
 
 def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[DecoratedT], DecoratedT]:

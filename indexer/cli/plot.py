@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.options import collected, device_option, existing_index_argument, opened_index
+from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import check_picture, output_option, write_picture
 from indexer.cli.reading import (
     Reading,
     read_each,
-    read_memory_option,
-    read_seconds_option,
+    reading_options,
 )
 
 if TYPE_CHECKING:
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
 @click.option("--by", metavar="FIELD", help="Colour the map by this metadata field.")
 @click.option("--where", metavar="FILTER", help="Metadata filter for the map; see longmatch query.")
 @output_option
-@read_seconds_option
-@read_memory_option
+@reading_options
 @device_option
-@collected(reading=Reading)
 def plot(
     index: Path,
     document: str | None,

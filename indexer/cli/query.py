@@ -69,7 +69,7 @@ class _Named:
 @file_options
 @log_option
 @search_device_option
-@collected(shown=Shown, reading=Reading, named=_Named)
+@collected(shown=Shown, named=_Named)
 def query(
     index: Path,
     named: _Named,

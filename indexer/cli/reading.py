@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.text.document import Document, Unreadable
-from indexer.cli.options import FAILED, PARTLY, option
+from indexer.cli.options import FAILED, PARTLY, collected, option, together
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -40,21 +40,6 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-read_seconds_option = option(
-    "--read-seconds",
-    type=click.FloatRange(0, min_open=True),
-    default=60,
-    help="Processor time to read one document, in seconds; by default 60.",
-)
-read_memory_option = option(
-    "--read-memory",
-    type=parse_bytes,
-    default="1Gi",
-    metavar="SIZE",
-    help="Memory to read one document, on Linux; by default 1Gi.",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the documents that a command names are read."""
@@ -69,6 +54,25 @@ class Reading:
         from indexer.reading.reader import ReadLimits
 
         return ReadLimits(self.read_seconds, self.read_memory)
+
+
+# Limits for reading, which the command gets as its argument `reading`.
+reading_options = together(
+    option(
+        "--read-seconds",
+        type=click.FloatRange(0, min_open=True),
+        default=60,
+        help="Processor time to read one document, in seconds; by default 60.",
+    ),
+    option(
+        "--read-memory",
+        type=parse_bytes,
+        default="1Gi",
+        metavar="SIZE",
+        help="Memory to read one document, on Linux; by default 1Gi.",
+    ),
+    collected(reading=Reading),
+)
 
 
 class Queries:

@@ -14,15 +14,14 @@ import click
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.outside import json_text
-from indexer.cli.options import FAILED, collected, device_option, json_option, opened_index, request_options
+from indexer.cli.options import FAILED, device_option, json_option, opened_index, request_options
 from indexer.cli.reading import (
     Queries,
     Reading,
     missing_files,
     opened_reader,
-    read_memory_option,
     read_named,
-    read_seconds_option,
+    reading_options,
 )
 from indexer.cli.terminal import echo_text, log
 
@@ -46,10 +45,8 @@ _INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
     help="Check first that this log has a line of each result, and that its lines are unchanged.",
 )
 @json_option
-@read_seconds_option
-@read_memory_option
+@reading_options
 @device_option
-@collected(reading=Reading)
 def replay(
     file: Path,
     index: Path | None,
@@ -143,10 +140,8 @@ def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> D
 )
 @request_options("k", "exact", "mode", "skip", "weights")
 @json_option
-@read_seconds_option
-@read_memory_option
+@reading_options
 @device_option
-@collected(reading=Reading)
 def diff(
     before: Path,
     after: Path,

@@ -13,7 +13,6 @@ from engine.environment import check_extra
 from engine.errors import MissingExtra
 from indexer.cli.options import (
     GroupedCommand,
-    collected,
     device_option,
     existing_index_argument,
     option,
@@ -21,7 +20,7 @@ from indexer.cli.options import (
     ray_option,
 )
 from indexer.cli.output_file import log_option
-from indexer.cli.reading import Reading, parse_bytes, read_memory_option, read_seconds_option
+from indexer.cli.reading import Reading, parse_bytes, reading_options
 from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
@@ -64,13 +63,11 @@ _HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search"}
     type=click.IntRange(1),
     help="Requests that run at the same time, by default 4.",
 )
-@read_seconds_option
-@read_memory_option
+@reading_options
 @option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
 @log_option
 @ray_option("Search partitions as actors of")
 @option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
-@collected(reading=Reading)
 def serve(index: Path, ray_address: str | None, token_file: Path | None, reading: Reading, **settings: Any) -> None:  # noqa: ANN401
     """Serve INDEX over HTTP: a search page, and search, documents, comparison, metrics.
 
@@ -107,10 +104,8 @@ def serve(index: Path, ray_address: str | None, token_file: Path | None, reading
     metavar="FOLDER",
     help="Let the model search with the files of this folder; by default with texts and documents of INDEX alone.",
 )
-@read_seconds_option
-@read_memory_option
+@reading_options
 @device_option
-@collected(reading=Reading)
 def mcp(index: Path, files: Path | None, reading: Reading, device: str | None) -> None:
     """Serve INDEX to a language model over MCP, on standard input and output.
 

@@ -11,7 +11,8 @@ import numpy as np
 from engine.environment import check_extra
 from indexer.cli.options import existing_index_argument, json_option, opened_index
 from indexer.cli.output_file import opened_output, output_option
-from indexer.cli.terminal import echo
+from indexer.cli.terminal import echo_text, log
+from indexer.cli.terminal import show as show_lines
 
 if TYPE_CHECKING:
     from engine.report.arrow import What
@@ -64,8 +65,6 @@ def show(
         },
     )
     from indexer.cli import describe
-    from indexer.cli.terminal import echo_text
-    from indexer.cli.terminal import show as show_lines
 
     with opened_index(index) as opened:
         if doc_id is None:
@@ -134,7 +133,7 @@ def export(index: Path, what: What, where: str | None, output: Path | None) -> N
         table = index_export(snapshot, what, chosen)
         with opened_output(output) as file:
             n_rows = table.write(file, form)
-        echo(f"{n_rows:,} rows, {len(chosen):,} documents", err=True)
+        log(f"{n_rows:,} rows, {len(chosen):,} documents")
         n_missing = int(np.count_nonzero(~snapshot.has_vectors[chosen])) if what == "vectors" else 0
         if n_missing:
-            echo(f"{n_missing:,} documents have no vectors yet; encode them: longmatch index {index}", err=True)
+            log(f"{n_missing:,} documents have no vectors yet; encode them: longmatch index {index}")

@@ -57,14 +57,14 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def echo(line: str, *, err: bool = False) -> None:
+def echo(line: str) -> None:
     """Print one line, made `safe`: a name with a line break does not begin another one."""
-    click.echo(safe(line), err=err)
+    click.echo(safe(line))
 
 
 def log(line: str) -> None:
     """Print one safe line on standard error."""
-    echo(line, err=True)
+    click.echo(safe(line), err=True)
 
 
 def echo_text(text: str, *, nl: bool = True) -> None:

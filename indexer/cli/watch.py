@@ -41,7 +41,7 @@ NOTHING_NEW = 4  # exit status
 @format_option(["table", "jsonl", "html"])
 @file_options
 @search_device_option
-@collected(shown=Shown, reading=Reading)
+@collected(shown=Shown)
 def watch(
     index: Path,
     documents: tuple[str, ...],

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from indexer.cli import main
+from tests.commands import run
 from tests.strict_schema import check
-
-Run = Callable[..., Result]
 
 
 def _text(first: str, second: str) -> str:
@@ -34,78 +32,73 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(files: Path, bert_folder: Path) -> Path:
     names = [str(files / name) for name in ("a.md", "b.md", "c.md")]
-    result = CliRunner().invoke(main, ["index", str(files / "x.lm"), *names, "--encoder", str(bert_folder)])
+    result = run("index", str(files / "x.lm"), *names, "--encoder", str(bert_folder))
     assert result.exit_code == 0, result.output
     return files / "x.lm"
 
 
-@pytest.fixture
-def run() -> Run:
-    def invoke(*arguments: str | Path, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(main, ["compare", *map(str, arguments)], input=stdin)
-
-    return invoke
-
-
-def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path, run: Run) -> None:
-    table = run(files / "a.md", files / "b.md", "--encoder", bert_folder, "--sections", "1", "--matrix")
+def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path) -> None:
+    table = run("compare", files / "a.md", files / "b.md", "--encoder", bert_folder, "--sections", "1", "--matrix")
     assert table.exit_code == 0, table.output
     assert table.stdout.startswith("< On the fox  ") and "> On the river  " in table.stdout
     assert "On the river -> On the river" in table.stdout and "without an index there are no thresholds" in table.stdout
     assert "cosine x 100" in table.stdout and max(map(len, table.stdout.splitlines())) <= 80
 
 
-def test_changes_are_shown_in_every_format(files: Path, bert_folder: Path, run: Run, tmp_path: Path) -> None:
+def test_changes_are_shown_in_every_format(files: Path, bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "new.md").write_text((files / "a.md").read_text().replace("over the dark fox", "under it", 1))
     command = [files / "a.md", tmp_path / "new.md", "--encoder", bert_folder, "--changes"]
-    assert "runs [-over the dark fox-]{+under it+} and on" in run(*command).stdout
-    (answer,) = check(json.loads(run(*command, "--format", "json").stdout))["results"]
+    assert "runs [-over the dark fox-]{+under it+} and on" in run("compare", *command).stdout
+    (answer,) = check(json.loads(run("compare", *command, "--format", "json").stdout))["results"]
     ((start, end),) = [change["deleted"] for change in answer["changes"]]
     assert (files / "a.md").read_text()[start:end] == "over the dark fox"
-    assert "<del>over the dark fox</del>" in run(*command, "--format", "html").stdout
-    refused = run(*command, "--matrix")
+    assert "<del>over the dark fox</del>" in run("compare", *command, "--format", "html").stdout
+    refused = run("compare", *command, "--matrix")
     assert refused.exit_code == 2 and "exclude each other" in refused.stderr
 
 
-def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path, run: Run) -> None:
+def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path) -> None:
     command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
-    (answer,) = check(json.loads(run(*command, "--weight", "on the river=0", "--skip", "appendix").stdout))["results"]
+    found = run("compare", *command, "--weight", "on the river=0", "--skip", "appendix")
+    (answer,) = check(json.loads(found.stdout))["results"]
     parts = [part for part in answer["hits"][0]["parts"] if part["kind"] == "section_pair"]
     assert {part["query_section"]["heading"] for part in parts} == {"On the fox"}
     used = answer["provenance"]["parameters"]
     assert (used["weights"], used["skip"]) == ({"on the river": 0.0}, ["appendix"])
-    wrong = run(*command, "--weight", "on the dog=2")
+    wrong = run("compare", *command, "--weight", "on the dog=2")
     assert wrong.exit_code == 1 and "no section of" in wrong.stderr and "named 'on the dog'" in wrong.stderr
 
 
-def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: Path, run: Run) -> None:
+def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: Path) -> None:
     command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
-    (answer,) = check(json.loads(run(*command).stdout))["results"]
+    (answer,) = check(json.loads(run("compare", *command).stdout))["results"]
     assert (answer["hits"][0]["id"], answer["query"]["id"]) == ("b.md", "a.md")
-    matrix = json.loads(run(*command, "--matrix").stdout)["results"][0]["hits"][0]["section_matrix"]
+    matrix = json.loads(run("compare", *command, "--matrix").stdout)["results"][0]["hits"][0]["section_matrix"]
     assert [len(row) for row in matrix] == [2, 2]
     assert matrix[1][0] == max(value for row in matrix for value in row)
 
 
 @pytest.mark.slow
-def test_an_index_gives_the_score_of_a_search(files: Path, built: Path, run: Run) -> None:
+def test_an_index_gives_the_score_of_a_search(files: Path, built: Path) -> None:
     search = ["query", str(built), str(files / "a.md"), "--format", "json"]
     hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
     expected = next(hit["score"] for hit in hits if hit["id"] == "b.md")
     for target in (["--id", "b.md"], [files / "b.md"]):
-        found = run(files / "a.md", *target, "--index", built, "--format", "json")
+        found = run("compare", files / "a.md", *target, "--index", built, "--format", "json")
         assert json.loads(found.stdout)["results"][0]["hits"][0]["score"] == expected
-    assert f"word statistics of {built}"[:30] in run(files / "a.md", "--id", "b.md", "--index", built).stdout
+    assert f"word statistics of {built}"[:30] in run("compare", files / "a.md", "--id", "b.md", "--index", built).stdout
 
 
-def test_standard_input_can_be_one_of_the_two_documents(files: Path, built: Path, run: Run) -> None:
-    found = run("-", files / "b.md", "--index", built, stdin=_text("fox", "river"))
+def test_standard_input_can_be_one_of_the_two_documents(files: Path, built: Path) -> None:
+    found = run("compare", "-", files / "b.md", "--index", built, stdin=_text("fox", "river"))
     assert found.exit_code == 0 and found.stdout.startswith("< ")
 
 
-def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_path: Path) -> None:
+def test_the_comparison_goes_to_a_file(files: Path, built: Path, tmp_path: Path) -> None:
     for form, start in (("table", "< On the fox"), ("json", '{\n "schema"')):
-        result = run(files / "a.md", files / "b.md", "--index", built, "--format", form, "-o", tmp_path / form)
+        result = run(
+            "compare", files / "a.md", files / "b.md", "--index", built, "--format", form, "-o", tmp_path / form
+        )
         assert result.stdout == "" and (tmp_path / form).read_text().startswith(start)
 
 
@@ -125,22 +118,22 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_p
     ],
 )
 def test_wrong_use_ends_with_a_message_and_a_status(
-    files: Path, built: Path, run: Run, arguments: list[str], status: int, message: str
+    files: Path, built: Path, arguments: list[str], status: int, message: str
 ) -> None:
-    result = run(*(one.format(files=files, built=built) for one in arguments), stdin="")
+    result = run("compare", *(one.format(files=files, built=built) for one in arguments), stdin="")
     assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output
 
 
-def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, run: Run, tmp_path: Path) -> None:
+def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, tmp_path: Path) -> None:
     command = [files / "a.md", files / "b.md", "--index", built, "--sections", "1", "--format"]
-    (answer,) = json.loads(run(*command, "json").stdout)["results"]
-    assert run(*command, "html", "-o", tmp_path / "x.html").exit_code == 0
+    (answer,) = json.loads(run("compare", *command, "json").stdout)["results"]
+    assert run("compare", *command, "html", "-o", tmp_path / "x.html").exit_code == 0
     page = (tmp_path / "x.html").read_text()
     for row in answer["hits"][0]["by_section"]["rows"]:
         assert f'<data value="{row["contribution"]}">{row["contribution"]:.4f}</data>' in page
     assert f"--index {built} --sections 1 --format html" in page
 
 
-def test_a_report_takes_no_matrix(files: Path, run: Run) -> None:
-    result = run(files / "a.md", files / "b.md", "--format", "html", "--matrix")
+def test_a_report_takes_no_matrix(files: Path) -> None:
+    result = run("compare", files / "a.md", files / "b.md", "--format", "html", "--matrix")
     assert result.exit_code == 2 and "leave --matrix out" in result.stderr

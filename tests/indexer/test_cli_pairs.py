@@ -7,14 +7,13 @@ import io
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import indexer.cli.pairs as command
 import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra
 from engine.store.snapshot import Positions
-from indexer.cli import main
+from tests.commands import run
 from tests.fakes import make_corpus, make_document
 
 CORPUS = make_corpus(30)
@@ -28,12 +27,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["pairs", *map(str, arguments)])
-
-
 def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
-    result = run(folder, "--least", "0.8", "--clusters", tmp_path / "clusters.csv")
+    result = run("pairs", folder, "--least", "0.8", "--clusters", tmp_path / "clusters.csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["first"], row["second"], row["first_title"]) for row in rows] == [
@@ -54,12 +49,12 @@ def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
 def test_clusters_are_drawn_on_the_map(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name, start in (("clusters.svg", b"<?xml"), ("clusters.PNG", b"\x89PNG")):
-        result = run(folder, "--least", "0.8", "--map", tmp_path / name)
+        result = run("pairs", folder, "--least", "0.8", "--map", tmp_path / name)
         assert result.exit_code == 0, result.output
         assert (tmp_path / name).read_bytes().startswith(start)
     picture = (tmp_path / "clusters.svg").read_text()
     assert "32 documents, 4 in 2 clusters" in picture and "1: 2 documents, =copy of 21" in picture
-    named = run(folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
+    named = run("pairs", folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
     assert named.exit_code == 0 and (tmp_path / "same.svg").read_text() == picture
 
 
@@ -67,7 +62,7 @@ def test_a_killed_run_continues_with_the_same_command(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
-    expected = run(folder, "--least", "0.3").stdout
+    expected = run("pairs", folder, "--least", "0.3").stdout
     plain, calls = run_module._Run.best, []
 
     def killed(pairs: run_module._Run, sources: Positions) -> run_module.Edges:
@@ -78,11 +73,11 @@ def test_a_killed_run_continues_with_the_same_command(
 
     output = tmp_path / "pairs.csv"
     monkeypatch.setattr(run_module._Run, "best", killed)
-    interrupted = run(folder, "--least", "0.3", "-o", output)
+    interrupted = run("pairs", folder, "--least", "0.3", "-o", output)
     assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
     assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
     monkeypatch.setattr(run_module._Run, "best", plain)
-    again = run(folder, "--least", "0.3", "-o", output)
+    again = run("pairs", folder, "--least", "0.3", "-o", output)
     assert again.exit_code == 0 and "continuing after 2 blocks" in again.stderr
     assert output.read_text() == expected
     assert not (tmp_path / "pairs.csv.part").exists()
@@ -90,7 +85,7 @@ def test_a_killed_run_continues_with_the_same_command(
 
 def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    result = run(folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
+    result = run("pairs", folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
     assert result.exit_code == 0, result.output
     table = parquet.read_table(tmp_path / "pairs.parquet")
     with longmatch.open(folder) as index:
@@ -101,7 +96,7 @@ def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
 
 def test_parquet_of_no_pairs_has_the_columns(folder: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    run(folder, "--where", "year = 2003", "-o", tmp_path / "pairs.parquet")
+    run("pairs", folder, "--where", "year = 2003", "-o", tmp_path / "pairs.parquet")
     table = parquet.read_table(tmp_path / "pairs.parquet")
     assert table.num_rows == 0 and table.column_names[:3] == ["first", "second", "score"]
 
@@ -113,7 +108,7 @@ def test_parquet_without_its_package_is_refused_at_once(
         raise MissingExtra("Parquet", "pyarrow", "arrow")
 
     monkeypatch.setattr(command, "check_extra", missing)
-    result = run(folder, "-o", tmp_path / "pairs.parquet")
+    result = run("pairs", folder, "-o", tmp_path / "pairs.parquet")
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
     assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr
 
@@ -132,7 +127,7 @@ def test_options_that_do_not_fit_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run(folder, *arguments)
+    result = run("pairs", folder, *arguments)
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 

@@ -6,17 +6,14 @@ import gzip
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from indexer.cli import main
+from tests.commands import run
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
 
-Run = Callable[..., Result]
 TOPICS = ("fox", "dog", "river", "house")
 
 
@@ -29,19 +26,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
     for number, topic in enumerate(TOPICS):
         (folder / f"{topic}.md").write_text(f"---\nyear: {2019 + number}\n---\n# The {topic}\n\n{_text(topic)}\n")
-    result = CliRunner().invoke(
-        main, ["index", str(folder / "x.lm"), *map(str, folder.glob("*.md")), "--encode", "none"]
-    )
+    result = run("index", str(folder / "x.lm"), *map(str, folder.glob("*.md")), "--encode", "none")
     assert result.exit_code == 0, result.output
     return folder / "x.lm"
-
-
-@pytest.fixture
-def run() -> Run:
-    def invoke(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(main, ["query", *map(str, arguments)], input=stdin)
-
-    return invoke
 
 
 @pytest.mark.slow
@@ -54,35 +41,35 @@ def run() -> Run:
         (_text("river").encode(), "stdin.txt"),
     ],
 )
-def test_standard_input_is_read_in_its_format(built: Path, run: Run, content: bytes, name: str) -> None:
-    found = run(built, "-", "-k", "1", "--format", "json", stdin=content)
+def test_standard_input_is_read_in_its_format(built: Path, content: bytes, name: str) -> None:
+    found = run("query", built, "-", "-k", "1", "--format", "json", stdin=content)
     assert found.exit_code == 0, found.output
     (answer,) = json.loads(found.stdout)["results"]
     assert (answer["query"]["id"], answer["query"]["source"]) == (name, "stdin")
     assert answer["hits"][0]["id"] == "river.md"
 
 
-def test_json_lines_on_standard_input_are_several_queries(built: Path, run: Run) -> None:
+def test_json_lines_on_standard_input_are_several_queries(built: Path) -> None:
     lines = "".join(json.dumps({"id": topic, "text": _text(topic)}) + "\n" for topic in ("dog", "house"))
-    found = run(built, "-", "-k", "1", "--format", "jsonl", stdin=lines)
+    found = run("query", built, "-", "-k", "1", "--format", "jsonl", stdin=lines)
     answers = [json.loads(line) for line in found.stdout.splitlines()]
     assert [answer["hits"][0]["id"] for answer in answers] == ["dog.md", "house.md"]
 
 
-def test_the_format_of_standard_input_can_be_named(built: Path, run: Run) -> None:
+def test_the_format_of_standard_input_can_be_named(built: Path) -> None:
     text = f"# Heading\n\n{_text('dog')}\n\n## Another\n\n{_text('dog')}"
-    found = run(built, "-", "--as", "md", "--format", "json", "-k", "1", stdin=text)
+    found = run("query", built, "-", "--as", "md", "--format", "json", "-k", "1", stdin=text)
     assert json.loads(found.stdout)["results"][0]["query"]["id"] == "stdin.md"
-    wrong = run(built, "-", "--as", "mp3", stdin=text)
+    wrong = run("query", built, "-", "--as", "mp3", stdin=text)
     assert wrong.exit_code == 2 and "'mp3' is no known format; known are txt" in wrong.stderr
 
 
-def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path, run: Run) -> None:
-    found = run(built, "-", stdin=b"PK\x03\x04 damaged")
+def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path) -> None:
+    found = run("query", built, "-", stdin=b"PK\x03\x04 damaged")
     assert found.exit_code == 1 and found.stderr.startswith("failed: stdin: it is a damaged archive")
-    broken = run(built, "-", stdin=b"%PDF-1.4 damaged")
+    broken = run("query", built, "-", stdin=b"%PDF-1.4 damaged")
     assert broken.exit_code == 1 and broken.stderr.startswith("failed: stdin: ")
-    assert run(built, "-", "-", stdin="x").exit_code == 2
+    assert run("query", built, "-", "-", stdin="x").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -95,17 +82,15 @@ def test_standard_input_that_cannot_be_read_fails_with_its_reason(built: Path, r
     ],
 )
 def test_an_output_that_cannot_be_written_is_refused_before_the_search(
-    built: Path, run: Run, tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
+    built: Path, tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setattr("indexer.cli.query.opened_index", None)  # must not be reached
-    found = run(built, "--id", "dog.md", "-o", output.format(here=tmp_path))
+    found = run("query", built, "--id", "dog.md", "-o", output.format(here=tmp_path))
     assert found.exit_code == 2 and message in found.stderr
 
 
-def test_an_output_is_written_whole_or_not_at_all(
-    built: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_is_written_whole_or_not_at_all(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "hits.json"
     output.write_text("before")
     output.chmod(0o640)
@@ -116,46 +101,46 @@ def test_an_output_is_written_whole_or_not_at_all(
 
     with monkeypatch.context() as failing:
         failing.setattr(os, "fsync", full)
-        found = run(built, "--id", "dog.md", "--format", "json", "-o", output)
+        found = run("query", built, "--id", "dog.md", "--format", "json", "-o", output)
     assert found.exit_code == 1 and "No space left on device); it is as it was before" in found.stderr
     assert output.read_text() == "before" and len(list(tmp_path.iterdir())) == 2
-    assert run(built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "link.json").exit_code == 0
+    assert run("query", built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "link.json").exit_code == 0
     assert json.loads(output.read_text())["results"][0]["query"]["id"] == "dog.md"
     assert stat.S_IMODE(output.stat().st_mode) == 0o640 and (tmp_path / "link.json").is_symlink()
 
 
-def test_an_output_may_be_a_device(built: Path, run: Run) -> None:
-    assert run(built, "--id", "dog.md", "-o", "/dev/null").exit_code == 0
+def test_an_output_may_be_a_device(built: Path) -> None:
+    assert run("query", built, "--id", "dog.md", "-o", "/dev/null").exit_code == 0
 
 
-def test_an_offset_past_the_end_is_reported(built: Path, run: Run) -> None:
-    table = run(built, "--id", "dog.md", "--offset", "1000")
+def test_an_offset_past_the_end_is_reported(built: Path) -> None:
+    table = run("query", built, "--id", "dog.md", "--offset", "1000")
     assert table.exit_code == 0 and "past the end: 3 documents match; take a smaller offset" in table.stdout
-    values = run(built, "--id", "dog.md", "--offset", "1000", "--format", "csv")
+    values = run("query", built, "--id", "dog.md", "--offset", "1000", "--format", "csv")
     assert "past the end" in values.stderr and "past the end" not in values.stdout
 
 
-def test_the_error_names_an_unknown_field_of_a_filter(built: Path, run: Run) -> None:
-    found = run(built, "--id", "dog.md", "--where", "yaer >= 2019")
+def test_the_error_names_an_unknown_field_of_a_filter(built: Path) -> None:
+    found = run("query", built, "--id", "dog.md", "--where", "yaer >= 2019")
     assert found.exit_code == 1 and "no document has the field 'yaer'; did you mean 'year'?" in found.stderr
 
 
-def test_a_query_that_is_indexed_is_left_out_and_named(built: Path, run: Run) -> None:
+def test_a_query_that_is_indexed_is_left_out_and_named(built: Path) -> None:
     file = built.parent / "fox.md"
-    found = run(built, file, "--format", "trec")
+    found = run("query", built, file, "--format", "trec")
     assert "fox.md" not in [line.split()[2] for line in found.stdout.splitlines()]
     assert found.stderr.startswith("left out: fox.md; same content as the query fox.md, shown by --with-itself")
-    shown = run(built, file, "--format", "trec", "--with-itself")
+    shown = run("query", built, file, "--format", "trec", "--with-itself")
     assert shown.stdout.split()[2] == "fox.md" and shown.stderr == ""
 
 
-def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_in_the_place_of_a_file_get_a_hint(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as unloaded:
         unloaded.setattr("indexer.cli.query.opened_index", None)  # must not be reached
-        found = run(built, "the old fox")
+        found = run("query", built, "the old fox")
         assert found.exit_code == 1 and "to search with these words: --text 'the old fox'" in found.stderr
-        assert "is a folder; name files in it" in run(built, built.parent).stderr
-    beside = run(built, "absent.md", built.parent / "dog.md", "-k", "1")
+        assert "is a folder; name files in it" in run("query", built, built.parent).stderr
+    beside = run("query", built, "absent.md", built.parent / "dog.md", "-k", "1")
     assert (
         beside.exit_code == 3
         and "failed: absent.md: No such file" in beside.stderr
@@ -163,25 +148,25 @@ def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypa
     )
 
 
-def test_a_missing_index_is_reported_before_anything_is_loaded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_index_is_reported_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.cli.query.opened_index", None)  # must not be reached
-    found = run("/no/such.lm", "--text", "fox")
+    found = run("query", "/no/such.lm", "--text", "fox")
     assert found.exit_code == 1 and "/no/such.lm holds no index; make one: longmatch index" in found.stderr
 
 
-def test_weights_change_the_order_of_a_query_by_containment(tmp_path: Path, run: Run, built: Path) -> None:
+def test_weights_change_the_order_of_a_query_by_containment(tmp_path: Path, built: Path) -> None:
     draft = tmp_path / "draft.md"
     draft.write_text(f"# Fox\n\n{_text('fox')}\n\n# Dog\n\n{_text('dog')}\n")
     options = ["-k", "2", "--mode", "containment", "--format", "json", "--weight", "fox=3,2=0"]
-    (answer,) = json.loads(run(built, draft, *options).stdout)["results"]
+    (answer,) = json.loads(run("query", built, draft, *options).stdout)["results"]
     assert answer["hits"][0]["id"] == "fox.md" and answer["hits"][0]["score"] > 0.8
     assert answer["provenance"]["parameters"]["weights"] == {"fox": 3.0, "2": 0.0}
     reversed_weights = [*options[:-1], "2=3", "--weight", "fox=0"]
-    assert json.loads(run(built, draft, *reversed_weights).stdout)["results"][0]["hits"][0]["id"] == "dog.md"
+    assert json.loads(run("query", built, draft, *reversed_weights).stdout)["results"][0]["hits"][0]["id"] == "dog.md"
 
 
-def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
-    wrong = run(built, "--id", "fox.md", "--weight", "fox")
+def test_weights_that_cannot_be_used_are_refused(built: Path) -> None:
+    wrong = run("query", built, "--id", "fox.md", "--weight", "fox")
     assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
-    unknown = run(built, "--id", "fox.md", "--weight", "foxes=3")
+    unknown = run("query", built, "--id", "fox.md", "--weight", "foxes=3")
     assert (unknown.exit_code, "is named 'foxes'; name a heading ('The fox')" in unknown.stderr) == (1, True)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from indexer.cli import main
+from tests.commands import run
 from tests.fakes import make_corpus
 
 TOPICS = {"fox": "river", "house": "stone", "ship": "sea", "bank": "money"}
@@ -19,10 +18,6 @@ TOPICS = {"fox": "river", "house": "stone", "ship": "sea", "bank": "money"}
 def text(topic: str, other: str) -> str:
     first, second = (f"An old {one} stands by the {one} and every {one} is red." for one in (topic, other))
     return f"# On the {topic}\n\n{first}\n\n## More on {other}\n\n{second}\n"
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 @pytest.fixture

@@ -7,13 +7,8 @@ from pathlib import Path
 
 import lxml.html
 import pytest
-from click.testing import CliRunner, Result
 
-from indexer.cli import main
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from indexer.cli import main
+from tests.commands import run
 from tests.readers.made_pdf import pdf_of_contents
 
-Run = Callable[..., Result]
 BODY = "the old fox runs over the lazy dog and jumps through the dark light of the house. " * 8
 
 
@@ -28,25 +25,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [b"BT /F1 10 Tf 72 700 Td (Page %d has a fox.) Tj ET" % number for number in (1, 2, 3)]
     (folder / "pages.pdf").write_bytes(pdf_of_contents(lines))
     files = [str(folder / name) for name in ("fox.md", "pages.pdf")]
-    result = CliRunner().invoke(main, ["index", str(folder / "x.lm"), *files, "--encode", "none"])
+    result = run("index", str(folder / "x.lm"), *files, "--encode", "none")
     assert result.exit_code == 0, result.output
     return folder / "x.lm"
 
 
-@pytest.fixture
-def run() -> Run:
-    def invoke(*arguments: str | Path) -> Result:
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
-
-
-def test_lists_are_printed_as_text(built: Path, run: Run) -> None:
+def test_lists_are_printed_as_text(built: Path) -> None:
     lines = [line.split(maxsplit=1) for line in run("show", built, "fox.md").stdout.splitlines() if line]
     assert ["authors", "Ann Lee, Ben Roy"] in lines and ["open", "true"] in lines
 
 
-def test_the_list_of_sections_has_their_numbers(built: Path, run: Run) -> None:
+def test_the_list_of_sections_has_their_numbers(built: Path) -> None:
     rows = run("show", built, "fox.md").stdout.split("number", 1)[1].splitlines()[1:]
     assert [row.split(maxsplit=3)[0] for row in rows] == [str(number) for number in range(1, len(rows) + 1)]
 
@@ -55,7 +44,7 @@ def test_the_list_of_sections_has_their_numbers(built: Path, run: Run) -> None:
     ("wanted", "heading"),
     [("2", "The Aim"), ("the aim", "The Aim"), ("AIM", "The Aim"), ("of work", "Way of work"), ("2020", "2020")],
 )
-def test_a_section_is_found_by_number_and_heading(built: Path, run: Run, wanted: str, heading: str) -> None:
+def test_a_section_is_found_by_number_and_heading(built: Path, wanted: str, heading: str) -> None:
     shown = run("show", built, "fox.md", "--section", wanted)
     assert shown.exit_code == 0
     assert shown.stdout.startswith(f"## {heading}\n") and shown.stdout.endswith(f"{heading}.\n")
@@ -64,7 +53,7 @@ def test_a_section_is_found_by_number_and_heading(built: Path, run: Run, wanted:
     assert passage["text"] == text[passage["start"] : passage["end"]] and passage["heading"] == heading
 
 
-def test_a_page_is_printed(built: Path, run: Run) -> None:
+def test_a_page_is_printed(built: Path) -> None:
     assert run("show", built, "pages.pdf", "--page", "2").stdout.strip() == "Page 2 has a fox."
     (page,) = json.loads(run("show", built, "pages.pdf", "--page", "3", "--json").stdout)
     assert page["page"] == 3 and page["text"].strip() == "Page 3 has a fox."
@@ -86,14 +75,12 @@ def test_a_page_is_printed(built: Path, run: Run) -> None:
         (["fox.md", "--fields"], 2, "--fields shows all of INDEX"),
     ],
 )
-def test_the_error_names_what_cannot_be_shown(
-    built: Path, run: Run, arguments: list[str], status: int, message: str
-) -> None:
+def test_the_error_names_what_cannot_be_shown(built: Path, arguments: list[str], status: int, message: str) -> None:
     result = run("show", built, *arguments)
     assert result.exit_code == status and message in result.stderr
 
 
-def test_the_fields_are_listed(built: Path, run: Run) -> None:
+def test_the_fields_are_listed(built: Path) -> None:
     lines = [line.split(maxsplit=3) for line in run("show", built, "--fields").stdout.splitlines()]
     assert lines[0] == ["field", "type", "documents", "examples"]
     assert ["authors", "list", "1", "'Ann Lee', 'Ben Roy'"] in lines

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from engine.errors import ClusterError, IndexMismatch, MissingExtra
+from engine.errors import ClusterError, IndexMismatch
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
 from indexer.building.builder import Settings, build
@@ -21,7 +21,6 @@ from indexer.building.report import BuildReport
 from indexer.building.splitting import partition
 from indexer.building.stored import EncodedBatch, StoredBatch
 from indexer.cli import main
-from indexer.cli.options import check_ray
 from tests.contents import Contents, read_contents
 from tests.fakes import make_corpus, make_document
 from tests.ray_cluster import ray_cluster
@@ -194,10 +193,10 @@ def test_an_address_of_another_form_is_refused(address: str, cluster: Cluster) -
         pass
 
 
-def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"needs Ray; install it: pip install 'ray"):
-        check_ray("longmatch index --ray")
+    refused = CliRunner().invoke(main, ["index", str(tmp_path / "x.lm"), str(tmp_path), "--ray", "local"])
+    assert refused.exit_code == 1 and "--ray needs Ray; install it: pip install 'ray" in refused.stderr
 
 
 @pytest.mark.ray

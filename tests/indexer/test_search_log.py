@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import longmatch
 from engine.errors import DocumentError, StorageError
 from indexer.building.builder import build
-from indexer.cli import main
 from indexer.search_log import SearchLog, line_of, read_log
+from tests.commands import run
 from tests.fakes import FakeEncoder, make_corpus
 
 TEXT = "topic1word1 topic1word2 common1"
@@ -24,10 +22,6 @@ TEXT = "topic1word1 topic1word2 common1"
 def folder(tmp_path: Path) -> Path:
     build(tmp_path / "x.lm", make_corpus(20), encoder=FakeEncoder(), encode="none")
     return tmp_path
-
-
-def run(*arguments: object) -> Any:  # noqa: ANN401
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 def test_each_search_of_each_front_is_a_line(folder: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from engine.text.document import Document
 from indexer.building.report import BuildReport
+from longmatch.notebook import show_documents
 from longmatch.writing import is_shown, listening, progress_log
+from tests.fakes import make_document
 
 
 class Terminal(io.StringIO):
@@ -57,3 +61,28 @@ def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = terminal.getvalue()
     assert "2 of 3 documents" in printed and "━" in printed
     assert "done\n" in printed
+
+
+class Html:
+    """The formatter of a notebook for HTML."""
+
+    def __init__(self) -> None:
+        self.views: dict[tuple[str, str], Callable[[Document], str]] = {}
+
+    def for_type_by_name(self, module: str, name: str, view: Callable[[Document], str]) -> None:
+        self.views[module, name] = view
+
+
+def test_a_notebook_shows_documents_as_html(monkeypatch: pytest.MonkeyPatch) -> None:
+    html = Html()
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    show_documents()
+    document = make_document("d", "the river")
+    view = html.views[type(document).__module__, type(document).__name__]
+    assert "the river" in view(document)
+
+
+def test_without_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    show_documents()

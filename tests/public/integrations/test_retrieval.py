@@ -110,6 +110,8 @@ def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) 
         Retrieval(tmp_path)
     with pytest.raises(DocumentError):
         Retrieval(folder).find(" ")
+    with pytest.raises(QueryError, match="no document has the field 'yaer'; did you mean 'year'"):
+        Retrieval(folder, where="yaer > 1").find(QUERY)
 
 
 @pytest.mark.parametrize(
