@@ -5,18 +5,17 @@ It takes the types that GPU FAISS takes, refuses selectors, and more than `MOST`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import faiss
 
 from engine.encoders.encoder import Vectors
-from engine.gpu.index_types import can_clone
+from engine.gpu.gpus import FaissGpus, can_clone
 from engine.store.ann import Ids
 from engine.store.replica import MOST
 
 
-class StandInGpus:
+class StandInGpus(FaissGpus):
     """A given number of GPUs, each with a given free memory."""
 
     def __init__(self, n: int = 1, free_bytes: int = 64 << 30) -> None:
@@ -26,19 +25,19 @@ class StandInGpus:
             n: number of GPUs.
             free_bytes: free memory of each, whatever is placed there.
         """
-        self.numbers: Sequence[int] = range(n)
+        self.numbers = tuple(range(n))
         self._free_bytes = free_bytes
 
     def name(self, number: int) -> str:
-        """See `engine.gpu.gpus.Gpus`."""
+        """See `engine.gpu.gpus.FaissGpus`."""
         return f"stand-in {number}"
 
     def free_bytes(self, number: int) -> int:
-        """See `engine.gpu.gpus.Gpus`."""
+        """See `engine.gpu.gpus.FaissGpus`."""
         return self._free_bytes
 
     def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
-        """See `engine.gpu.gpus.Gpus`."""
+        """See `engine.gpu.gpus.FaissGpus`."""
         made: Any = faiss.downcast_index(index)
         if not isinstance(made, faiss.IndexIVF) or not can_clone(made):
             raise RuntimeError(f"{type(made).__name__} is not implemented on GPU")

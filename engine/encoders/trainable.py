@@ -17,16 +17,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from engine.encoders.backbone.batching import BatchReader
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, section_means
+from engine.encoders.explanation import ModelExplanation
+from engine.encoders.files import weight_shapes
+from engine.errors import EncoderError
+from engine.text.document import Document
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 _STATES_ARE_VECTORS = frozenset(("mean",))  # kinds whose chunk vectors are the states, each read by itself
+
+
+class Attended(NamedTuple):
+    """A document with what its encoder needs to explain a match."""
+
+    document: SegmentedDocument
+    attention: Tensor  # weights (C,) of its chunks, or their states (C, H)
+    chunks: Tensor  # (C, D) unit rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,7 @@ class TrainableEncoder(Encoder):
     module: nn.Module  # holds every parameter of both stages
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
     reader: BatchReader  # reads the batches of the first stage
+    note = ""  # meaning of the numbers that explain a match
 
     @property
     def n_read(self) -> int:
@@ -110,6 +127,30 @@ class TrainableEncoder(Encoder):
             states = self.states(documents)
             return [self._combined(document, own) for document, own in zip(documents, states, strict=True)]
 
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """See `Encoder.explain`, and the equations of `pairs`."""
+        if self.cannot_explain is not None:
+            raise EncoderError(self.cannot_explain)
+        with self.inference():
+            own = self.attended(self.segment(query))
+            return [self._explanation(own, self.attended(self.segment(target))) for target in targets]
+
+    def attended(self, document: SegmentedDocument) -> Attended:
+        """What `pairs` needs of a document; for encoders that can explain."""
+        raise NotImplementedError
+
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights of the query's chunks (C,), of the target's (E,), and the numbers of their pairs (C, E)."""
+        raise NotImplementedError
+
+    def _explanation(self, query: Attended, target: Attended) -> ModelExplanation:
+        own, other, pairs = (values.float().cpu().numpy() for values in self.pairs(query, target))
+        sides = ((side.document.document, side.document.chunks) for side in (query, target))
+        (mine, my_chunks), (theirs, their_chunks) = sides
+        return ModelExplanation.of_chunks(
+            self.kind, self.note, (mine, my_chunks, own), (theirs, their_chunks, other), pairs
+        )
+
     @property
     def has_independent_chunks(self) -> bool:
         """Whether the second stage leaves the states as they are; see `Encoder`."""
@@ -174,3 +215,68 @@ def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     padded = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
     lengths = torch.tensor([len(row) for row in rows], device=padded.device)
     return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]
+
+
+def save_weights(weights: Mapping[str, Tensor], file: Path, *, dtype: torch.dtype | None = None) -> None:
+    """Write parameters by name, in another precision where one is given; integers stay integers."""
+    save_file(
+        {
+            name: value.detach().to("cpu", dtype if value.is_floating_point() else None).contiguous()
+            for name, value in weights.items()
+        },
+        file,
+    )
+
+
+def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
+    """Make a module with the parameters of a file that `save_weights` wrote.
+
+    Shapes are compared before the module takes memory. The state of torch's random generator is kept.
+
+    Raises:
+        EncoderError: the file cannot be read, or holds parameters of other names or shapes.
+    """
+    with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):
+            expected = {name: tuple(value.shape) for name, value in make().state_dict().items()}
+        try:
+            shapes = weight_shapes(file)
+            for name in sorted(shapes.keys() | expected.keys()):
+                if shapes.get(name) != expected.get(name):
+                    raise EncoderError(
+                        f"{file} has {name} of shape {shapes.get(name)}, the other files need {expected.get(name)}; "
+                        "save the encoder again"
+                    )
+            module = make()
+            module.load_state_dict(load_file(file))
+        except (OSError, SafetensorError) as error:
+            raise EncoderError(f"{file} cannot be read ({error}); save the encoder again") from error
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Checksums of the parameters that a module was loaded with; memory can hold them at a lower precision than files.
+
+    Until it is trained, an encoder has the fingerprint of its files and is saved unchanged.
+    """
+
+    in_files: str  # sha256 of the parameters in the files
+    in_memory: str  # sha256 of the parameters after rounding
+
+    @classmethod
+    def rounded(cls, module: nn.Module, round_weights: Callable[[], object]) -> Self:
+        """Round parameters from the precision of their files to that in memory, and record both checksums."""
+        in_files = module_sha256(module)
+        round_weights()
+        return cls(in_files, module_sha256(module))
+
+    def are_in(self, module: nn.Module) -> bool:
+        """Whether the module still holds the loaded parameters."""
+        return module_sha256(module) == self.in_memory
+
+
+def sha256_of(module: nn.Module, loaded: Loaded | None) -> str:
+    """SHA-256 of a module's parameters; that of the files if the parameters are unchanged since they were loaded."""
+    found = module_sha256(module)
+    return loaded.in_files if loaded is not None and found == loaded.in_memory else found

@@ -12,7 +12,7 @@ import torch
 
 from engine.environment import gpu_numbers
 from engine.errors import BudgetExceeded
-from engine.gpu.gpus import FaissGpus, Gpus, why_none
+from engine.gpu.gpus import FaissGpus, why_none
 from engine.gpu.replication import replicate
 from engine.gpu.scan import BYTES_AT_ONCE, DeviceScan
 from engine.gpu.self_test import probe, probe_scan
@@ -90,7 +90,7 @@ def scan_on(snapshot: IndexSnapshot, devices: Sequence[str], room: int) -> tuple
     return scan, f"{name}, similarities within {error:.0e} of the CPU's"
 
 
-def lists_on(snapshot: IndexSnapshot, gpus: Gpus, reason: str) -> Acceleration:
+def lists_on(snapshot: IndexSnapshot, gpus: FaissGpus, reason: str) -> Acceleration:
     """Lists of FAISS on GPUs, tested; `reason` says why not all chunks are compared."""
     replica, summary = replicate(snapshot, gpus)
     if replica is None:

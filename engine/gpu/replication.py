@@ -15,8 +15,7 @@ from functools import partial
 import numpy as np
 
 from engine.encoders.encoder import Vectors
-from engine.gpu.gpus import RESERVED_BYTES, Gpus
-from engine.gpu.index_types import can_clone, centroids, list_parts, lists_of
+from engine.gpu.gpus import RESERVED_BYTES, FaissGpus, can_clone, centroids, list_parts, lists_of
 from engine.store.ann import Ids
 from engine.store.replica import MOST, OpenReplica, Part, Replica
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
@@ -37,7 +36,7 @@ class IndexOption:
     make: Callable[[], OpenReplica]
 
 
-def replicate(snapshot: IndexSnapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
+def replicate(snapshot: IndexSnapshot, gpus: FaissGpus) -> tuple[OpenReplica | None, str]:
     """Copy an index onto GPUs.
 
     Returns:
@@ -53,17 +52,16 @@ def replicate(snapshot: IndexSnapshot, gpus: Gpus) -> tuple[OpenReplica | None, 
             refused.append(f"{option.name} wants {_gib(option.size_bytes)}")
             continue
         try:
-            made = option.make()
+            replica = option.make()
+            return replica, replica.summary
         except RuntimeError as error:
             refused.append(f"{option.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
-            continue
-        return made, made.summary
     if not refused:
         return None, "the index has no lists that a GPU can hold"
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
-def options(snapshot: IndexSnapshot, gpus: Gpus) -> list[IndexOption]:
+def options(snapshot: IndexSnapshot, gpus: FaissGpus) -> list[IndexOption]:
     """The possible types of replica, best first."""
     n, width = snapshot.n_chunks, snapshot.width
     generation = snapshot.generation
@@ -83,7 +81,7 @@ def options(snapshot: IndexSnapshot, gpus: Gpus) -> list[IndexOption]:
     return of_lists
 
 
-def _clone(generation: OpenGeneration, gpus: Gpus) -> OpenReplica:
+def _clone(generation: OpenGeneration, gpus: FaissGpus) -> OpenReplica:
     (number,) = gpus.numbers
     ann = generation.ann
     before = gpus.free_bytes(number)
@@ -93,37 +91,31 @@ def _clone(generation: OpenGeneration, gpus: Gpus) -> OpenReplica:
     return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size)
 
 
-def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: Gpus, code: str) -> OpenReplica:
+def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: FaissGpus, code: str) -> OpenReplica:
     around = centroids(lists_of(generation.ann.inner, snapshot.width))
-    parts = list_parts(gpus, around, code, _sample(snapshot), _blocks(snapshot))
+    sample, _ = snapshot.chunk_vectors(spread_documents(snapshot, SAMPLE_CHUNKS))
+    parts = list_parts(gpus, around, code, sample, _blocks(snapshot))
     replica = Replica(parts, nprobe=generation.ann.nprobe, n_lists=generation.ann.n_lists)
     bits = 16 if code == _HALVES else 8
     size = snapshot.n_chunks * (snapshot.width * bits // 8 + 8)
     name = f"the lists of the generation with {bits} bits a number"
-    return _opened(replica, _last_chunk(snapshot), gpus, name, size)
+    last_chunk = int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
+    return _opened(replica, last_chunk, gpus, name, size)
 
 
-def _opened(replica: Replica, through_chunk: int, gpus: Gpus, name: str, size_bytes: int) -> OpenReplica:
+def _opened(replica: Replica, through_chunk: int, gpus: FaissGpus, name: str, size_bytes: int) -> OpenReplica:
     where = ", ".join(map(gpus.name, gpus.numbers))
     summary = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
     return OpenReplica(replica, through_chunk, summary)
 
 
-def _last_chunk(snapshot: IndexSnapshot) -> int:
-    return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
-
-
-def _blocks(snapshot: IndexSnapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
-    """All chunks that can be found, with their ids, in blocks of whole documents of about `block_chunks` chunks."""
+def _blocks(snapshot: IndexSnapshot) -> Iterator[tuple[Ids, Vectors]]:
+    """All chunks that can be found, with their ids, in blocks of whole documents of about `BLOCK_CHUNKS` chunks."""
     locations = snapshot.locations
-    block = (np.cumsum(locations.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
+    block = (np.cumsum(locations.n_chunks) - 1) // BLOCK_CHUNKS
     for positions in np.split(np.arange(len(locations)), np.flatnonzero(np.diff(block)) + 1):
         rows, _ = snapshot.chunk_vectors(positions)
         yield ranges(locations.first_chunk[positions], locations.n_chunks[positions]), rows
-
-
-def _sample(snapshot: IndexSnapshot) -> Vectors:
-    return snapshot.chunk_vectors(spread_documents(snapshot, SAMPLE_CHUNKS))[0]
 
 
 def spread_documents(snapshot: IndexSnapshot, n_chunks: int) -> Positions:

@@ -14,7 +14,6 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_trainable
 from tests.fakes import make_document
 
-KINDS = ["mean", "smith", "colde", "tde"]
 Take = Callable[[str], Path]  # a kind, or "backbone", to a copy of its folder
 
 

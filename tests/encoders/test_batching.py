@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +15,9 @@ from torch import Tensor
 
 from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.backbone.hardware import tokens_at_once
-from engine.encoders.trainable import TrainableEncoder
 from engine.errors import BudgetExceeded
 from engine.text.document import Document
-from tests.encoders.tiny import tiny_colde, tiny_mean, tiny_smith, tiny_tde
+from tests.encoders.tiny import KINDS
 from tests.fakes import make_document
 
 LENGTHS = [3, 9, 4, 8, 1]
@@ -143,15 +142,9 @@ def _document() -> Document:
     return make_document("a", [("one", TEXT), ("two", "a dark house by the river bank. " * 9)])
 
 
-@pytest.mark.parametrize("kind", ["mean", "smith", "colde", "tde"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_encoders_of_every_kind_shrink_and_give_the_same_vectors(kind: str, bert_folder: Path) -> None:
-    makers: dict[str, Callable[[Path], TrainableEncoder]] = {
-        "mean": tiny_mean,
-        "smith": tiny_smith,
-        "colde": tiny_colde,
-        "tde": tiny_tde,
-    }
-    encoder = makers[kind](bert_folder)
+    encoder = KINDS[kind](bert_folder)
     (before,) = encoder.encode([_document()])
     assert encoder.tokens_at_once is None
     for module in encoder.module.modules():

@@ -283,13 +283,6 @@ def test_only_the_last_layer_and_the_pooler_of_a_frozen_backbone_are_trained(ber
     assert trained == last | own
 
 
-def test_every_weight_gets_a_gradient_when_none_is_frozen(encoder: ColdeEncoder) -> None:
-    encoder.embed_sections([place([A, B])])[0, 0].backward()
-    without = {name for name, weight in encoder.module.named_parameters() if weight.grad is None}
-    encoder.module.zero_grad()
-    assert without == set()
-
-
 def test_a_backbone_without_pooler_gets_one(bert_folder: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
     size = Tokenizer(bert_folder).vocabulary_size
@@ -328,11 +321,3 @@ def test_headed_sections_are_the_parts_of_training(encoder: ColdeEncoder, long_d
     assert [[tuple(chunk.token_ids) for chunk in part] for part in parts] == [
         [tuple(ids) for ids in section] for section in headed
     ]
-
-
-def test_dropout_is_off_until_training_turns_it_on(bert_folder: Path) -> None:
-    encoder = tiny_colde(bert_folder)
-    encoder.encode([make_document("d", "the old fox")])  # leaves the module as it was
-    assert not any(module.training for module in encoder.module.modules())
-    encoder.module.train()
-    assert not torch.equal(encoder.embed_sections([place([A])]), encoder.embed_sections([place([A])]))

@@ -6,14 +6,11 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.encoder import Variant
 from engine.encoders.trainable import inference
-from engine.errors import EncoderError
 from tests.fakes import make_document
 
 QUERY = make_document(
@@ -55,14 +52,3 @@ def test_pairs_are_the_cosines_of_chunks_times_the_attention_of_the_trained_proj
     np.testing.assert_allclose(explanation.query_weights, chunk_pairs.sum(axis=1), atol=1e-5)
     np.testing.assert_allclose(explanation.target_weights, chunk_pairs.sum(axis=0), atol=1e-5)
     assert explanation.pairs[:, 1].tolist() == [0, 0, 0]  # that section has no token
-
-
-@pytest.mark.parametrize("config", [ColdeConfig(variant=Variant.RELEASED), ColdeConfig(without_lstm=True)])
-def test_an_encoder_without_attention_cannot_explain(bert_folder: Path, config: ColdeConfig) -> None:
-    encoder = ColdeEncoder.create(bert_folder, config, device="cpu", dtype=torch.float32)
-    message = (
-        f"^a CoLDE of variant '{config.variant}' with without_lstm {config.without_lstm} has no attention "
-        "to explain by; train one of variant 'fixed' or 'paper', and with its LSTM$"
-    )
-    with pytest.raises(EncoderError, match=message):
-        encoder.explain(QUERY, [TARGET])

@@ -35,12 +35,6 @@ def test_a_configuration_comes_back_from_json(config: Any, tmp_path: Path) -> No
     assert read_configuration(type(config), values, tmp_path / CONFIG_FILE) == config
 
 
-def test_the_card_has_front_matter(tmp_path: Path) -> None:
-    write_description(tmp_path, {}, "# Any\n")
-    card = "---\nlibrary_name: longmatch\ntags: [feature-extraction, long-documents]\n---\n# Any\n"
-    assert (tmp_path / "README.md").read_text() == card
-
-
 @dataclass(frozen=True)
 class Sizes:
     heads: int = 4

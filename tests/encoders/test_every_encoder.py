@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 import indexer
 from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import PlacedChunk
-from engine.encoders.encoder import EncodedDocument, SegmentedDocument, Vectors
+from engine.encoders.encoder import EncodedDocument, Pooling, SegmentedDocument, Variant, Vectors
+from engine.encoders.files import CONFIG_FILE
 from engine.encoders.loading import load_trainable
+from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import DocumentError, EncoderError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
-from tests.encoders.tiny import ENCODERS
+from tests.encoders.tampering import Take, load, tamper
+from tests.encoders.tiny import COLDE, ENCODERS, KINDS, SMITH, TDE, tiny_colde, tiny_mean, tiny_smith, tiny_tde
 from tests.fakes import make_document
 
 AGAIN = ", loaded"
@@ -225,7 +231,9 @@ def test_a_saved_encoder_loads_the_same(
     name: str, bert_folder: Path, documents: list[Document], tmp_path: Path
 ) -> None:
     encoder = ENCODERS[name](bert_folder)
+    before = torch.get_rng_state()
     again = loaded(encoder, tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
     assert (again.name, again.width, again.chunk_tokens) == (str(tmp_path), encoder.width, encoder.chunk_tokens)
     assert again.fingerprint == encoder.fingerprint
     assert getattr(again, "config", None) == getattr(encoder, "config", None)
@@ -234,15 +242,6 @@ def test_a_saved_encoder_loads_the_same(
         assert np.array_equal(one.sections, other.sections)
         assert np.array_equal(one.chunks, other.chunks)
         assert (one.chunk_spans, one.coverage) == (other.chunk_spans, other.coverage)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ENCODERS)
-def test_loading_leaves_torchs_random_numbers_alone(name: str, bert_folder: Path, tmp_path: Path) -> None:
-    encoder = ENCODERS[name](bert_folder)
-    before = torch.get_rng_state()
-    loaded(encoder, tmp_path)
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.slow
@@ -257,6 +256,171 @@ def test_each_weight_that_makes_vectors_is_in_the_fingerprint(name: str, bert_fo
             weight.view(-1)[0] += 0.5
         seen.add(encoder.fingerprint)
     assert len(seen) == 1 + len(weights)
+
+
+@pytest.fixture(params=KINDS)
+def encoder(request: pytest.FixtureRequest, bert_folder: Path) -> TrainableEncoder:
+    return KINDS[request.param](bert_folder)
+
+
+def weights_of(folder: Path) -> dict[str, Tensor]:
+    files = sorted(folder.glob("*.safetensors"))
+    return {f"{file.name} {name}": value for file in files for name, value in load_file(file).items()}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rounding_keeps_fingerprint_and_files_and_training_changes_both(
+    encoder: TrainableEncoder, dtype: torch.dtype, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder.save_pretrained(tmp_path / "one")
+    rounded = load_trainable(str(tmp_path / "one"), device="cpu", dtype=dtype)
+    assert rounded.fingerprint == encoder.fingerprint
+    for one, other in zip(encoder.encode(documents), rounded.encode(documents), strict=True):
+        assert float(one.document @ other.document) > 0.99
+    rounded.save_pretrained(tmp_path / "two")  # the files, not what memory has rounded
+    first, second = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
+    assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    weight = next(weight for name, weight in rounded.module.named_parameters() if name.endswith("LayerNorm.bias"))
+    with torch.no_grad():
+        weight.add_(1)
+    assert rounded.fingerprint != encoder.fingerprint
+    rounded.save_pretrained(tmp_path / "one")
+    trained = load_trainable(str(tmp_path / "one"), device="cpu", dtype=dtype)
+    assert np.array_equal(trained.encode(documents)[0].chunks, rounded.encode(documents)[0].chunks)
+    if encoder.kind != "mean":  # whose fingerprint is of its files, unless it was trained since
+        assert trained.fingerprint == rounded.fingerprint
+
+
+def test_parameters_are_saved_at_a_given_precision(
+    encoder: TrainableEncoder, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
+    assert {value.dtype for value in weights_of(tmp_path).values()} <= {torch.bfloat16, torch.int64}
+    again = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
+    for one, other in zip(encoder.encode(documents), again.encode(documents), strict=True):
+        assert float(one.document @ other.document) > 0.99
+
+
+def test_encoding_leaves_training_as_it_was(encoder: TrainableEncoder, documents: list[Document]) -> None:
+    assert not any(module.training for module in encoder.module.modules())
+    encoder.module.train()
+    one, other = (encoder.encode(documents[:1])[0] for _ in range(2))
+    assert np.array_equal(one.document, other.document)  # no dropout, no sample of topics
+    assert all(module.training for module in encoder.module.modules())
+
+
+@pytest.mark.parametrize("make", [tiny_smith, tiny_colde, tiny_tde])
+def test_a_seed_determines_all_parameters_and_leaves_torchs_random_numbers_alone(
+    make: Callable[..., TrainableEncoder], bert_folder: Path
+) -> None:
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    one, same, other = (make(bert_folder, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.get_rng_state())
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("make", "config", "same", "others"),
+    [
+        (tiny_smith, SMITH, [{"dropout": 0.3}], [{"max_blocks": 3}]),
+        (
+            tiny_colde,
+            COLDE,
+            [{"temperature": 0.1}, {"freeze": Freeze.ALL_BUT_LAST}, {"max_chunks": 9}, {"dropout": 0.2}],
+            [{"chunk_tokens": 11}, {"heads": 2}, {"pooling": Pooling.MEAN}],
+        ),
+        (
+            tiny_tde,
+            TDE,
+            [{"min_df": 0}],
+            [{"pooling": Pooling.CLS}, {"variant": Variant.PAPER}, {"n_topics": 0}],
+        ),
+    ],
+)
+def test_the_fingerprint_depends_on_settings_that_change_vectors_and_on_no_others(
+    make: Callable[..., TrainableEncoder],
+    config: Any,  # noqa: ANN401
+    same: list[dict[str, Any]],
+    others: list[dict[str, Any]],
+    bert_folder: Path,
+) -> None:
+    own = make(bert_folder, config).fingerprint
+    assert {make(bert_folder, replace(config, **change)).fingerprint for change in same} == {own}
+    changed = {make(bert_folder, replace(config, **change)).fingerprint for change in others}
+    assert len({own, *changed}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("mean", "Chunks of 12 tokens, cut at sentence ends, are pooled by the backbone\n(mean; weights sha256 "),
+        ("smith", "`fixed`: 2 layers read blocks of 12 tokens,\n2 layers read up to 4 blocks together"),
+        ("colde", "`fixed`: chunks of 12 tokens are read"),
+        ("tde", "Variant fixed, mean pooling, sentences of at most 18 tokens, 3 topics,\nvectors 38 wide."),
+    ],
+)
+def test_the_card_states_variant_and_sizes(saved: dict[str, Path], kind: str, text: str) -> None:
+    card = (saved[kind] / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: longmatch\ntags: [feature-extraction, long-documents]\n---\n# ")
+    assert text in card
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "value", "message"),
+    [
+        ("mean", "window_tokens", "many", "window_tokens is 'many', not a whole number up to 1,000,000"),
+        ("mean", "pooling", "max", "pooling is 'max', not one of mean, cls"),
+        ("smith", "variant", None, "variant is None, not one of paper, released, fixed"),
+        ("colde", "heads", "4", "heads is '4', not a whole number up to 1,000,000"),
+        ("colde", "dropout", None, "dropout is None, not a number up to 1,000,000"),
+        ("tde", "n_topics", "3", "n_topics is '3', not a whole number up to 1,000,000"),
+        (
+            "tde",
+            "variant",
+            "released",
+            "variant is 'released', but no code of TDE was published; take 'paper' or 'fixed'",
+        ),
+        ("tde", "pooling", None, "pooling is None, not one of mean, cls"),
+    ],
+)
+def test_a_damaged_configuration_names_its_file_and_entry(
+    take: Take, kind: str, entry: str, value: object, message: str
+) -> None:
+    file = take(kind) / CONFIG_FILE
+    tamper(file, **{entry: value})
+    with pytest.raises(EncoderError, match=f"^{re.escape(f'{file}: {message}')}"):
+        load(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "value", "message"),
+    [
+        ("smith", "document_positions", 5, "document.positions.weight of shape (4, 32), the other files need (5, 32)"),
+        ("colde", "lstm_width", 17, "lstm.bias_hh_l0 of shape (64,), the other files need (68,)"),
+        ("tde", "n_topics", 4, "topics.model.alpha of shape (3, 6), the other files need (4, 6)"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_configuration_are_refused(
+    take: Take, kind: str, entry: str, value: int, message: str
+) -> None:
+    folder = take(kind)
+    tamper(folder / CONFIG_FILE, **{entry: value})
+    file = folder / f"{kind}.safetensors"
+    with pytest.raises(EncoderError, match=f"^{re.escape(f'{file} has {message}; save the encoder again')}$"):
+        load(folder)
+    file.unlink()
+    with pytest.raises(EncoderError, match=f"^{file} cannot be read .*; save the encoder again$"):
+        load(folder)
+
+
+@pytest.mark.parametrize("kind", ["mean", "colde"])
+def test_a_chunk_is_cut_down_to_what_the_backbone_reads(kind: str, bert_folder: Path) -> None:
+    wide: TrainableEncoder = MeanEncoder(tiny_mean(bert_folder).backbone, window_tokens=510)
+    if kind == "colde":
+        wide = tiny_colde(bert_folder, replace(COLDE, chunk_tokens=510))
+    assert wide.chunk_tokens == 46
+    assert wide.encode([make_document("d", "fox " * 1000)])[0].coverage.tokens_read == 1000
 
 
 WORDS = "fox dog river house bank light dark model vector search long document section chunk query target".split()

@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from engine.encoders.files import CONFIG_FILE
 from engine.errors import EncoderError
-from tests.encoders.tampering import KINDS, Take, assert_same_vectors, load, tamper
+from tests.encoders.tampering import Take, assert_same_vectors, load, tamper
+from tests.encoders.tiny import KINDS
 
 OWN_WEIGHTS = {"smith": "smith.safetensors", "colde": "colde.safetensors", "tde": "tde.safetensors"}
 

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from engine.encoders.files import CONFIG_FILE
 from engine.errors import EncoderError
-from tests.encoders.tampering import KINDS, Take, assert_same_vectors, load, tamper
+from tests.encoders.tampering import Take, assert_same_vectors, load, tamper
+from tests.encoders.tiny import KINDS
 
 FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
 

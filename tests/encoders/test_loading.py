@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +28,6 @@ def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Pat
     assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
-def test_a_saved_encoder_gives_the_same_vectors_at_the_same_precision(
-    mean_encoder: MeanEncoder, tmp_path: Path
-) -> None:
-    mean_encoder.save_pretrained(tmp_path)
-    documents = [make_document("d", "the quick brown fox. " * 20)]
-    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
-    one, other = loaded.encode(documents)[0], mean_encoder.encode(documents)[0]
-    assert np.array_equal(one.chunks, other.chunks)
-    assert np.array_equal(one.document, other.document)
-
-
 def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     encoder = load_encoder(str(bert_folder), device="cpu")
     assert isinstance(encoder, CpuEncoder)
@@ -55,21 +43,6 @@ def test_the_bundled_encoder_is_the_default_and_accurate_at_the_default_precisio
     assert (usual.name, usual.width, one.coverage.share) == (BUNDLED_NAME, 384, 1)
     assert usual.fingerprint == precise.fingerprint
     assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
-
-
-def test_the_card_states_window_and_checksum_of_the_weights(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    mean_encoder.save_pretrained(tmp_path)
-    card = (tmp_path / "README.md").read_text()
-    assert "Chunks of 12 tokens" in card
-    assert mean_encoder.backbone.sha256 in card
-
-
-def test_another_encoder_type_is_refused(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    mean_encoder.save_pretrained(tmp_path)
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith2"}))
-    with pytest.raises(EncoderError) as raised:
-        load_encoder(str(tmp_path), device="cpu")
-    assert str(raised.value).startswith(f"{tmp_path / CONFIG_FILE} names encoder type 'smith2', this version knows ")
 
 
 @pytest.mark.parametrize(

@@ -230,11 +230,3 @@ def test_the_description_names_the_pooling_and_the_fingerprint_depends_on_it(mak
     assert (
         MeanEncoder(make("distilbert", pooling=Pooling.CLS)).fingerprint != MeanEncoder(make("distilbert")).fingerprint
     )
-
-
-def test_an_unknown_pooling_is_refused(make: Make, tmp_path: Path) -> None:
-    encoder = MeanEncoder(make("distilbert"), window_tokens=12)
-    encoder.save_pretrained(tmp_path)
-    config = {"encoder": "mean", **asdict(encoder.config), "pooling": "max"}
-    with pytest.raises(EncoderError, match=r"pooling is 'max', not one of mean, cls; save the encoder again$"):
-        MeanEncoder.load(tmp_path, config, name="", device="cpu", dtype=None)

@@ -38,18 +38,6 @@ def long_document() -> Document:
     return make_document("long", LONG)
 
 
-def test_chunks_are_the_text_of_their_tokens(mean_encoder: MeanEncoder, long_document: Document) -> None:
-    segmented = mean_encoder.segment(long_document)
-    tokenizer = mean_encoder.backbone.tokenizer.fast
-    for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
-        tokens = "".join(token.removeprefix("##") for token in tokenizer.convert_ids_to_tokens(ids))
-        shown = long_document.text[chunk.start : chunk.stop]
-        assert "".join(shown.lower().split()) == tokens
-        assert shown == shown.strip()
-        section = long_document.sections[chunk.section]
-        assert section.start <= chunk.start < chunk.stop <= section.stop
-
-
 def test_chunk_vectors_make_the_document(mean_encoder: MeanEncoder, long_document: Document) -> None:
     segmented = mean_encoder.segment(long_document)
     (whole,) = mean_encoder.encode_segmented([segmented])
@@ -59,15 +47,6 @@ def test_chunk_vectors_make_the_document(mean_encoder: MeanEncoder, long_documen
     for name in ("document", "sections", "chunks"):
         assert np.array_equal(getattr(made, name), getattr(whole, name))
     assert (made.chunk_spans, made.coverage) == (whole.chunk_spans, whole.coverage)
-
-
-def test_every_token_is_read_once_and_in_order(mean_encoder: MeanEncoder, long_document: Document) -> None:
-    segmented = mean_encoder.segment(long_document)
-    bodies = [long_document.text[section.start : section.stop] for section in long_document.sections]
-    expected = [token for ids, _ in mean_encoder.backbone.tokenize(bodies) for token in ids]
-    assert [token for ids in segmented.token_ids for token in ids] == expected
-    assert segmented.coverage.tokens_read == segmented.coverage.tokens_total == len(expected)
-    assert [chunk.n_tokens for chunk in segmented.chunks] == [len(ids) for ids in segmented.token_ids]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -105,44 +84,12 @@ def test_sections_and_document_are_token_weighted_means(mean_encoder: MeanEncode
     np.testing.assert_allclose(np.linalg.norm(encoded.chunks, axis=1), 1, atol=1e-6)
 
 
-def test_vectors_do_not_depend_on_other_documents_or_their_order(
-    mean_encoder: MeanEncoder, long_document: Document
-) -> None:
-    documents = [long_document, make_document("s", "Fox."), make_document("m", "the old house " * 30)]
-    together = mean_encoder.encode(documents)
-    backwards = mean_encoder.encode(documents[::-1])[::-1]
-    for document, one, other in zip(documents, together, backwards, strict=True):
-        alone = mean_encoder.encode([document])[0]
-        np.testing.assert_allclose(one.chunks, alone.chunks, atol=2e-6)
-        np.testing.assert_allclose(other.chunks, alone.chunks, atol=2e-6)
-
-
 def test_documents_that_differ_only_in_their_tails_have_different_vectors(mean_encoder: MeanEncoder) -> None:
     head = "the quick brown fox jumps over the lazy dog. " * 200
     one, other = mean_encoder.encode([make_document("a", head + "light."), make_document("b", head + "dark river.")])
     np.testing.assert_allclose(one.chunks[:100], other.chunks[:100], atol=2e-6)
     assert not np.allclose(one.chunks[-1], other.chunks[-1], atol=1e-2)
     assert not np.array_equal(one.document, other.document)
-
-
-def test_a_section_without_tokens_is_a_zero_row(mean_encoder: MeanEncoder) -> None:
-    document = make_document("gap", [("", "old fox "), ("", " \n "), ("", "young dog")])
-    encoded = mean_encoder.encode([document])[0]
-    assert encoded.sections[1].tolist() == [0.0] * mean_encoder.width
-    assert [chunk.section for chunk in encoded.chunk_spans] == [0, 2]
-
-
-@pytest.mark.parametrize("text", ["", " \n\t ", "\x00\x01"])
-def test_a_document_without_a_token_is_refused(mean_encoder: MeanEncoder, text: str) -> None:
-    with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
-        mean_encoder.encode([make_document("void", text)])
-
-
-def test_a_window_is_cut_down_to_what_the_backbone_reads(bert_folder: Path) -> None:
-    backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
-    assert MeanEncoder(backbone, window_tokens=10_000).window_tokens == 46
-    document = make_document("d", "fox " * 1000)
-    assert MeanEncoder(backbone, window_tokens=10_000).encode([document])[0].coverage.tokens_read == 1000
 
 
 @pytest.mark.parametrize("window_tokens", [0, -5])
@@ -156,11 +103,6 @@ def test_the_fingerprint_changes_with_the_window(bert_folder: Path, mean_encoder
     backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     assert MeanEncoder(backbone, window_tokens=12).fingerprint == mean_encoder.fingerprint
     assert MeanEncoder(backbone, window_tokens=13).fingerprint != mean_encoder.fingerprint
-
-
-def test_the_fingerprint_changes_with_the_weights(other_bert_folder: Path, mean_encoder: MeanEncoder) -> None:
-    other = MeanEncoder(Backbone(other_bert_folder, device="cpu", dtype=torch.float32), window_tokens=12)
-    assert other.fingerprint != mean_encoder.fingerprint
 
 
 def test_the_fingerprint_changes_with_the_tokenizer(mean_encoder: MeanEncoder, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.encoder import Variant, fingerprint_of
-from engine.encoders.files import CONFIG_FILE, tokenizer_sha256
-from engine.encoders.loading import load_trainable
+from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Combination, SmithConfig
-from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder, document_windows
-from engine.encoders.trainable import module_sha256
+from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, SmithEncoder, document_windows
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
@@ -57,16 +54,6 @@ def test_the_papers_blocks_end_with_two_separators(bert_folder: Path, config: Sm
 
 
 LONG_SENTENCE = "The old fox and the old dog in the old house of the old river. "
-
-
-def test_wrapping_reads_every_token(bert_folder: Path) -> None:
-    encoder = tiny_smith(bert_folder)
-    document = make_document("d", LONG_SENTENCE * 9)
-    segmented = encoder.segment(document)
-    whole = encoder.tokenizer.tokenize([document.text])[0][0]
-    assert [token for ids in segmented.token_ids for token in ids] == whole
-    assert segmented.coverage.share == 1
-    assert len(segmented.chunks) > SMITH.max_blocks
 
 
 def test_coverage_counts_the_tokens_that_truncation_read(bert_folder: Path) -> None:
@@ -122,11 +109,6 @@ def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: Smit
     assert max(length for _, length, _ in windows) == SMITH.max_blocks
 
 
-def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Document]) -> None:
-    first, second = smith.encode([documents[0], documents[0]])
-    assert float(first.document @ second.document) == pytest.approx(1, abs=1e-6)
-
-
 def test_the_released_variant_has_one_tower_for_both_sides(bert_folder: Path, documents: list[Document]) -> None:
     encoder = tiny_smith(bert_folder, SMITH_RELEASED)
     assert len(encoder.module.heads) == 1  # no second layer that nothing trains and no search uses
@@ -155,92 +137,6 @@ def test_mixed_precision_gives_nearly_the_same_vectors(
         (mixed.documents[0] @ mixed.documents[2]).backward()
     assert mixed.documents.dtype == mixed.chunks.dtype == torch.float32
     assert float((full.documents * mixed.documents.detach()).sum(1).min()) > 0.99
-
-
-def test_the_fingerprint_is_of_settings_weights_and_tokenizer(smith: SmithEncoder) -> None:
-    settings = asdict(smith.config)
-    del settings["dropout"]
-    read_by = {"weights": module_sha256(smith.module), "tokenizer": tokenizer_sha256(smith.tokenizer.folder)}
-    assert smith.fingerprint == fingerprint_of({"encoder": "smith", **settings, **read_by})
-
-
-def test_rounding_at_loading_keeps_the_fingerprint_and_the_file(smith: SmithEncoder, tmp_path: Path) -> None:
-    smith.save_pretrained(tmp_path / "full")
-    rounded = load_trainable(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
-    assert rounded.fingerprint == smith.fingerprint
-    rounded.save_pretrained(tmp_path / "copy")
-    assert (tmp_path / "copy" / WEIGHTS_FILE).read_bytes() == (tmp_path / "full" / WEIGHTS_FILE).read_bytes()
-    document = make_document("d", "The quick brown fox. " * 9)
-    assert float(rounded.encode([document])[0].document @ smith.encode([document])[0].document) > 0.99
-
-
-def test_weights_are_saved_at_the_given_precision(smith: SmithEncoder, tmp_path: Path) -> None:
-    smith.save_pretrained(tmp_path / "half", dtype=torch.bfloat16)
-    rounded = load_trainable(str(tmp_path / "half"), device="cpu", dtype=torch.float32)
-    assert isinstance(rounded, SmithEncoder)
-    for weights, full in zip(rounded.module.parameters(), smith.module.parameters(), strict=True):
-        assert torch.equal(weights, full.bfloat16().float())
-    rounded.save_pretrained(tmp_path / "full", dtype=torch.float32)
-    assert load_trainable(str(tmp_path / "full"), device="cpu").fingerprint == rounded.fingerprint
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_training_changes_the_fingerprint_and_what_is_saved(
-    bert_folder: Path, tmp_path: Path, dtype: torch.dtype
-) -> None:
-    tiny_smith(bert_folder).save_pretrained(tmp_path)
-    encoder = load_trainable(str(tmp_path), device="cpu", dtype=dtype)
-    assert isinstance(encoder, SmithEncoder)
-    before = encoder.fingerprint
-    with torch.no_grad():
-        encoder.module.heads[0].bias.add_(1)
-    trained = encoder.fingerprint
-    assert trained != before
-    encoder.save_pretrained(tmp_path)
-    assert encoder.fingerprint == load_trainable(str(tmp_path), device="cpu").fingerprint == trained
-
-
-def test_dropout_is_no_part_of_the_fingerprint(bert_folder: Path, smith: SmithEncoder) -> None:
-    assert tiny_smith(bert_folder, replace(SMITH, dropout=0.3)).fingerprint == smith.fingerprint
-    assert tiny_smith(bert_folder, replace(SMITH, max_blocks=3)).fingerprint != smith.fingerprint
-
-
-def test_the_card_states_variant_and_sizes(smith: SmithEncoder, tmp_path: Path) -> None:
-    smith.save_pretrained(tmp_path)
-    card = (tmp_path / "README.md").read_text()
-    assert "variant\n`fixed`: 2 layers read blocks of 12 tokens,\n2 layers read up to 4 blocks together" in card
-
-
-def test_weights_that_do_not_fit_the_configuration_are_refused(smith: SmithEncoder, tmp_path: Path) -> None:
-    smith.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / CONFIG_FILE).read_text())
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, "document_positions": 5}))
-    with pytest.raises(EncoderError) as raised:
-        load_trainable(str(tmp_path), device="cpu")
-    assert str(raised.value) == (
-        f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), the other files "
-        "need (5, 32); save the encoder again"
-    )
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no weights"])
-def test_damaged_weights_are_an_encoder_error(smith: SmithEncoder, tmp_path: Path, content: bytes | None) -> None:
-    smith.save_pretrained(tmp_path)
-    (tmp_path / WEIGHTS_FILE).unlink()
-    if content is not None:
-        (tmp_path / WEIGHTS_FILE).write_bytes(content)
-    with pytest.raises(EncoderError, match=f"^{tmp_path / WEIGHTS_FILE} cannot be read "):
-        load_trainable(str(tmp_path), device="cpu")
-
-
-def test_a_damaged_configuration_names_its_file(smith: SmithEncoder, tmp_path: Path) -> None:
-    smith.save_pretrained(tmp_path)
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith"}))
-    with pytest.raises(EncoderError) as raised:
-        load_trainable(str(tmp_path), device="cpu")
-    assert str(raised.value) == (
-        f"{tmp_path / CONFIG_FILE}: variant is None, not one of paper, released, fixed; save the encoder again"
-    )
 
 
 def test_a_tokenizer_without_separators_is_refused(bert_folder: Path, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from torch.nn.functional import normalize
 from engine.encoders.smith.config import Combination
 from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.encoders.smith.layers import DocumentEncoder, rollout
-from engine.errors import EncoderError
-from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
+from tests.encoders.tiny import SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import make_document
 
 QUERY = make_document(
@@ -128,9 +127,3 @@ def test_attention_does_not_depend_on_the_other_document_but_pairs_do(encoder: S
     np.testing.assert_allclose(one.query_weights, other.query_weights, atol=1e-6)
     np.testing.assert_allclose(other.query_weights, other.target_weights, atol=1e-6)
     assert one.total != pytest.approx(other.total, abs=1e-3)
-
-
-def test_a_smith_without_document_layers_cannot_explain(bert_folder: Path) -> None:
-    message = r"^a SMITH with 0 document layers .MatchBERT. has no attention over blocks to explain by; train one with"
-    with pytest.raises(EncoderError, match=message):
-        tiny_smith(bert_folder, MATCHBERT).explain(QUERY, [TARGET])

@@ -220,20 +220,6 @@ def test_smith_short_and_matchbert_have_the_parameters_of_bert_base() -> None:
     assert sizes == [bert, bert + dense + document + dense]
 
 
-def test_a_seed_determines_all_weights_and_leaves_the_random_state_alone() -> None:
-    torch.manual_seed(7)
-    expected = torch.rand(1)
-    torch.manual_seed(7)
-    one, same, other = (
-        make_module(seed=1).state_dict(),
-        make_module(seed=1).state_dict(),
-        make_module(seed=2).state_dict(),
-    )
-    assert torch.rand(1) == expected
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one["heads.0.weight"], other["heads.0.weight"])
-
-
 @torch.no_grad()
 def test_weights_start_as_the_released_code_draws_them() -> None:
     module = SmithModule(smith(), 1000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.encoders.encoder import Pooling, Variant
-from engine.encoders.files import CONFIG_FILE
 from engine.encoders.loading import load_trainable
 from engine.encoders.tde import layers as tde_layers
-from engine.encoders.tde.encoder import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -174,159 +171,26 @@ def test_the_pair_head_reads_both_texts_their_difference_and_product(
         assert encoder.match_probability(one, other) == pytest.approx(probability, abs=1e-6)
 
 
+def test_the_pair_head_is_saved_and_no_part_of_the_fingerprint(
+    make: Make, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder = make()
+    before = encoder.fingerprint
+    with torch.no_grad():
+        encoder.module.head.layers[0].bias.add_(1)
+    assert encoder.fingerprint == before
+    encoder.save_pretrained(tmp_path)
+    again = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert isinstance(again, TdeEncoder)
+    h = encoder.encode(documents)[0].document
+    assert again.match_probability(h, h) == encoder.match_probability(h, h)
+    assert again.top_words(4) == encoder.top_words(4)
+
+
 def test_vectors_of_another_width_are_refused_by_the_pair_head(encoder: TdeEncoder) -> None:
     with pytest.raises(EncoderError) as raised:
         encoder.match_probability(np.zeros(38, np.float32), np.zeros((4, 7), np.float32))
     assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
-
-
-def test_encoding_leaves_training_as_it_was(make: Make, documents: list[Document]) -> None:
-    encoder = make()
-    encoder.module.train()
-    one, other = encoder.encode(documents[:1])[0], encoder.encode(documents[:1])[0]
-    assert np.array_equal(one.document, other.document)  # no sample of topics, no dropout
-    assert encoder.module.head.training and encoder.backbone.model.training
-
-
-@pytest.mark.parametrize(
-    "config",
-    [CONFIG, replace(CONFIG, variant=Variant.FIXED), replace(CONFIG, pooling=Pooling.CLS), replace(CONFIG, n_topics=0)],
-)
-def test_a_saved_encoder_gives_equal_vectors(
-    make: Make, documents: list[Document], tmp_path: Path, config: TdeConfig
-) -> None:
-    encoder = make(config)
-    encoder.save_pretrained(tmp_path / "saved")
-    loaded = load_trainable(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
-    assert isinstance(loaded, TdeEncoder)
-    assert (loaded.config, loaded.width, loaded.fingerprint) == (config, encoder.width, encoder.fingerprint)
-    assert loaded.name == str(tmp_path / "saved")
-    for one, other in zip(encoder.encode(documents), loaded.encode(documents), strict=True):
-        assert np.array_equal(one.document, other.document)
-        assert np.array_equal(one.chunks, other.chunks)
-    h = encoder.encode(documents)[0].document
-    assert loaded.match_probability(h, h) == encoder.match_probability(h, h)
-    assert loaded.top_words(4) == encoder.top_words(4)
-
-
-def test_a_trained_encoder_is_saved_as_it_is(make: Make, documents: list[Document], tmp_path: Path) -> None:
-    encoder = make()
-    with torch.no_grad():
-        encoder.backbone.model.embeddings.word_embeddings.weight.mul_(1.5)
-    encoder.save_pretrained(tmp_path)
-    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert np.array_equal(encoder.encode(documents)[0].chunks, loaded.encode(documents)[0].chunks)
-
-
-def test_training_changes_the_fingerprint_but_that_of_the_pair_head_does_not(make: Make) -> None:
-    encoder = make()
-    topics, backbone = encoder.module.topics, encoder.backbone.model
-    assert topics is not None
-    seen = [encoder.fingerprint]
-    for weights in (topics.model.alpha, topics.norm.bias, backbone.embeddings.LayerNorm.bias):
-        with torch.no_grad():
-            weights.add_(0.01)
-        seen.append(encoder.fingerprint)
-    assert len(set(seen)) == 4
-    with torch.no_grad():
-        encoder.module.head.layers[0].bias.add_(1)
-    assert encoder.fingerprint == seen[-1]
-
-
-def test_the_fingerprint_depends_on_settings_that_change_vectors(make: Make) -> None:
-    plain = make().fingerprint
-    assert make().fingerprint == plain == make(replace(CONFIG, min_df=0)).fingerprint
-    changed = [
-        replace(CONFIG, pooling=Pooling.CLS),
-        replace(CONFIG, variant=Variant.FIXED),
-        replace(CONFIG, n_topics=0),
-    ]
-    assert len({plain, make(seed=1).fingerprint, *(make(config).fingerprint for config in changed)}) == 5
-
-
-def test_rounded_weights_have_the_fingerprint_of_the_full_ones_until_they_are_trained(
-    make: Make, documents: list[Document], tmp_path: Path
-) -> None:
-    encoder = make()
-    encoder.save_pretrained(tmp_path / "full")
-    half = load_trainable(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
-    assert isinstance(half, TdeEncoder)
-    assert half.backbone.model.dtype is torch.bfloat16
-    assert half.fingerprint == encoder.fingerprint
-    for one, other in zip(encoder.encode(documents), half.encode(documents), strict=True):
-        assert float(one.document @ other.document) > 0.99
-    half.save_pretrained(tmp_path / "again")
-    again = load_trainable(str(tmp_path / "again"), device="cpu", dtype=torch.float32)
-    assert np.array_equal(again.encode(documents)[0].chunks, encoder.encode(documents)[0].chunks)
-    with torch.no_grad():
-        half.backbone.model.embeddings.LayerNorm.bias.add_(1)
-    assert half.fingerprint != encoder.fingerprint
-    half.save_pretrained(tmp_path / "trained")
-    trained = load_trainable(str(tmp_path / "trained"), device="cpu", dtype=torch.float32)
-    assert trained.fingerprint == half.fingerprint
-
-
-def test_weights_can_be_saved_at_half_precision(encoder: TdeEncoder, documents: list[Document], tmp_path: Path) -> None:
-    encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
-    loaded = load_trainable(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert all(value.dtype is torch.bfloat16 for value in load_file(tmp_path / WEIGHTS_FILE).values())
-    assert loaded.fingerprint != encoder.fingerprint
-    for one, other in zip(encoder.encode(documents), loaded.encode(documents), strict=True):
-        assert float(one.document @ other.document) > 0.99
-
-
-def test_a_new_encoder_depends_on_its_seed_alone(make: Make) -> None:
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    one = make(seed=3).module.state_dict()
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(6)
-    other = make(seed=3).module.state_dict()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-
-
-def test_the_card_states_variant_pooling_and_sizes(encoder: TdeEncoder, tmp_path: Path) -> None:
-    encoder.save_pretrained(tmp_path)
-    card = (tmp_path / "README.md").read_text()
-    assert "Variant paper, mean pooling, sentences of at most 18 tokens, 3 topics,\nvectors 38 wide." in card
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_topics", "3"), ("n_topics", None), ("variant", "best"), ("variant", "released"), ("pooling", None)],
-)
-def test_a_damaged_configuration_is_an_encoder_error(
-    encoder: TdeEncoder, tmp_path: Path, name: str, value: object
-) -> None:
-    encoder.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / CONFIG_FILE).read_text())
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, name: value}))
-    with pytest.raises(EncoderError, match=CONFIG_FILE):
-        load_trainable(str(tmp_path), device="cpu")
-
-
-@pytest.mark.parametrize("file", [WEIGHTS_FILE, VOCABULARY_FILE])
-@pytest.mark.parametrize("content", [None, b"", b"[]", b'["fox"]'])
-def test_a_damaged_file_is_an_encoder_error(
-    encoder: TdeEncoder, tmp_path: Path, file: str, content: bytes | None
-) -> None:
-    encoder.save_pretrained(tmp_path)
-    if content is None:
-        (tmp_path / file).unlink()
-    else:
-        (tmp_path / file).write_bytes(content)
-    with pytest.raises(EncoderError, match="save the encoder again"):
-        load_trainable(str(tmp_path), device="cpu")
-
-
-def test_weights_that_do_not_match_the_configuration_are_refused(
-    make: Make, encoder: TdeEncoder, tmp_path: Path
-) -> None:
-    make(replace(CONFIG, n_topics=0)).save_pretrained(tmp_path / "without")
-    encoder.save_pretrained(tmp_path / "with")
-    (tmp_path / "with" / WEIGHTS_FILE).write_bytes((tmp_path / "without" / WEIGHTS_FILE).read_bytes())
-    with pytest.raises(EncoderError, match=WEIGHTS_FILE):
-        load_trainable(str(tmp_path / "with"), device="cpu")
 
 
 @pytest.mark.parametrize(

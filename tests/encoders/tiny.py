@@ -113,3 +113,9 @@ ENCODERS: dict[str, Callable[[Path], TrainableEncoder]] = {
     **{name: lambda folder, config=config: tiny_colde(folder, config) for name, config in _COLDES.items()},
     **{name: lambda folder, config=config: tiny_tde(folder, config) for name, config in _TDES.items()},
 }
+KINDS: dict[str, Callable[[Path], TrainableEncoder]] = {
+    "mean": tiny_mean,
+    "smith": tiny_smith,
+    "colde": tiny_colde,
+    "tde": tiny_tde,
+}

@@ -6,7 +6,7 @@ Letters in shapes: B sequences, L tokens, H width of a hidden state.
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,31 +16,7 @@ from engine.encoders.backbone.batching import next_multiple
 from engine.encoders.backbone.hardware import copy_to
 
 
-class Attention(Protocol):
-    """A model, called in the way that its attention requires."""
-
-    models: tuple[Any, ...]  # the models that are called, all with the same parameters
-    max_length: int | None  # most tokens of a sequence, special ones counted; None where there is no limit
-
-    def padded_length(self, length: int) -> int:
-        """Length of a sequence as the model reads it, padding included."""
-
-    def company(self, length: int) -> int:
-        """A number: sequences with equal numbers can share a batch, padded to the longest."""
-
-    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Last hidden states.
-
-        Args:
-            ids: (B, L) int64, on the model's device.
-            mask: (B, L) bool, True where a token is real, anywhere.
-
-        Returns:
-            (B, L, H).
-        """
-
-
-def attention_of(model: Any) -> Attention:  # noqa: ANN401
+def attention_of(model: Any) -> PlainAttention:  # noqa: ANN401
     """The way to call a model of transformers."""
     kind = model.config.model_type
     if kind == "longformer":
@@ -64,40 +40,46 @@ def max_positions(model: Any) -> int | None:  # noqa: ANN401
 
 
 class PlainAttention:
-    """Every token attends to every other, or the model masks by itself, as ModernBERT does."""
+    """A model, called in the way that its attention requires.
+
+    Here every token attends to every other, or the model masks by itself, as ModernBERT does.
+    """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
         self.model = model
-        self.models = (model,)
-        self.max_length = max_positions(model)
+        self.models: tuple[Any, ...] = (model,)  # the models that are called, all with the same parameters
+        self.max_length = max_positions(model)  # tokens of a sequence, special ones counted; None without a limit
 
     def padded_length(self, length: int) -> int:
-        """The length itself."""
+        """Length of a sequence as the model reads it, padding included."""
         return length
 
     def company(self, length: int) -> int:
-        """Any sequences can share a batch."""
+        """A number: sequences with equal numbers can share a batch, padded to the longest."""
         return 0
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """See `Attention.hidden_states`."""
+        """Last hidden states (B, L, H).
+
+        Args:
+            ids: (B, L) int64, on the model's device.
+            mask: (B, L) bool, True where a token is real, anywhere.
+        """
         # Without padding no mask is passed: attention then takes its faster path.
         attention_mask = None if mask.all() else copy_to(ids.device, mask).long()
         hidden: Tensor = self.model(input_ids=ids, attention_mask=attention_mask)[0]
         return hidden
 
 
-class LongformerAttention:
+class LongformerAttention(PlainAttention):
     """Each token sees a window around it; the first token sees, and is seen by, all.
 
     Beltagy et al. (2020, arXiv:2004.05150), section 3.1, with the global token of its
-    classification tasks. Inputs are padded to a multiple of the window.
+    classification tasks. Inputs are padded to a multiple of the window, which has no effect in the windows of tokens.
     """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
-        self.model = model
-        self.models = (model,)
-        self.max_length = max_positions(model)
+        super().__init__(model)
         window = model.config.attention_window
         self.window = window if isinstance(window, int) else max(window)
 
@@ -105,12 +87,8 @@ class LongformerAttention:
         """The next multiple of the window."""
         return next_multiple(length, self.window)
 
-    def company(self, length: int) -> int:
-        """Any sequences can share a batch: padding after a sequence has no effect in its windows."""
-        return 0
-
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """See `Attention.hidden_states`."""
+        """See `PlainAttention`."""
         full_ids, full_mask = _padded(ids, mask, self.padded_length(ids.shape[1]), self.model.config.pad_token_id)
         is_global = torch.zeros_like(full_ids)
         is_global[:, 0] = 1
@@ -120,7 +98,7 @@ class LongformerAttention:
         return hidden[:, : ids.shape[1]]
 
 
-class BigBirdAttention:
+class BigBirdAttention(PlainAttention):
     """Blocks see their neighbours, some random blocks, and the first and last block; short inputs see everything.
 
     Zaheer et al. (2020, arXiv:2007.14062), section 2. The last block of the *padded*
@@ -134,11 +112,11 @@ class BigBirdAttention:
     """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
-        self.model = model
+        super().__init__(model)
         self.block = int(model.config.block_size)
         self.short = (5 + 2 * model.config.num_random_blocks) * self.block
         positions = int(model.config.max_position_embeddings)
-        self.max_length: int | None = positions // self.block * self.block if positions > self.short else positions
+        self.max_length = positions // self.block * self.block if positions > self.short else positions
         # Parameters in the memo are shared, not copied.
         self.full = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
         self.full.set_attention_type("original_full")
@@ -153,7 +131,7 @@ class BigBirdAttention:
         return 0 if length <= self.short else self.padded_length(length)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """See `Attention.hidden_states`."""
+        """See `PlainAttention`."""
         length = ids.shape[1]
         if length <= self.short:
             self.full.train(self.model.training)

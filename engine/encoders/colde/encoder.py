@@ -30,13 +30,16 @@ from engine.encoders.colde.sections import (
     tokens_of_sections,
 )
 from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, fingerprint_of
-from engine.encoders.explanation import ModelExplanation
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (
+    Attended,
     Embedded,
+    Loaded,
     TrainableEncoder,
+    load_weights,
     pad_chunks,
+    save_weights,
+    sha256_of,
 )
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -57,6 +60,11 @@ class ColdeEncoder(TrainableEncoder):
     """
 
     kind = "colde"
+    note = (
+        "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's "
+        "chunks. Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts "
+        "of the score."
+    )
 
     def __init__(
         self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
@@ -72,7 +80,7 @@ class ColdeEncoder(TrainableEncoder):
         Raises:
             EncoderError: the backbone does not fit the configuration.
         """
-        if not isinstance(attention_of(backbone.model), PlainAttention):
+        if type(attention_of(backbone.model)) is not PlainAttention:
             raise EncoderError(
                 f"{backbone.folder} is a {backbone.model.config.model_type}, made to read long texts at once; "
                 "CoLDE reads chunks: give it a BERT-like model"
@@ -291,8 +299,8 @@ class ColdeEncoder(TrainableEncoder):
             "has no attention to explain by; train one of variant 'fixed' or 'paper', and with its LSTM"
         )
 
-    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
-        """Attended cosines of chunks, as parts of one sum; see `Encoder.explain`.
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Attended cosines of chunks, as parts of one sum.
 
         With c the chunk vectors, g the chunk states, C the chunks of the query, and the trained W_Q, W_K of the
         attention (section 3.2 of the paper), which is applied across documents only here:
@@ -304,33 +312,15 @@ class ColdeEncoder(TrainableEncoder):
         The paper shows weighted similarities and prints no formula. The division by C is ours, so that chunk pairs,
         and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1].
         """
-        attention = self.layers.attention
-        if attention is None:
-            raise EncoderError(self.cannot_explain)
-        mine = self.segment(query)
-        explained = []
-        with self.inference():
-            states, vectors = self._chunks(mine)
-            for target in targets:
-                theirs = self.segment(target)
-                their_states, their_vectors = self._chunks(theirs)
-                alpha = attention.weights(states, their_states)
-                pairs = (alpha * (vectors @ their_vectors.T) / len(vectors)).float().cpu().numpy()
-                explained.append(
-                    ModelExplanation.of_chunks(
-                        self.kind,
-                        _NOTE,
-                        (query, mine.chunks, pairs.sum(axis=1)),
-                        (target, theirs.chunks, pairs.sum(axis=0)),
-                        pairs,
-                    )
-                )
-        return explained
+        assert self.layers.attention is not None
+        alpha = self.layers.attention.weights(query.attention, target.attention)
+        pairs = alpha * (query.chunks @ target.chunks.T) / len(query.chunks)
+        return pairs.sum(1), pairs.sum(0), pairs
 
-    def _chunks(self, document: SegmentedDocument) -> tuple[Tensor, Tensor]:
+    def attended(self, document: SegmentedDocument) -> Attended:
         """The states (C, H) and the vectors (C, D) of the chunks of one document."""
         states = self.states([document])[0].float()
-        return states, self.combine([document], [states]).chunks[0]
+        return Attended(document, states, self.combine([document], [states]).chunks[0])
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, layers, configuration and model card; see `TrainableEncoder.save_pretrained`."""
@@ -349,11 +339,6 @@ def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
 def _weights(module: nn.Module | None) -> list[nn.Parameter]:
     return [] if module is None else list(module.parameters())
 
-
-_NOTE = (
-    "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's chunks. "
-    "Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts of the score."
-)
 
 _CARD = """# CoLDE
 

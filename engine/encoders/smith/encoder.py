@@ -16,16 +16,19 @@ from engine.encoders.backbone.hardware import default_device, default_dtype, set
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.chunking import chunk_document
 from engine.encoders.encoder import SegmentedDocument, Variant, fingerprint_of
-from engine.encoders.explanation import ModelExplanation
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of, take_over_bert, take_over_words
 from engine.encoders.smith.config import Overflow, SmithConfig
-from engine.encoders.smith.layers import SmithModule
+from engine.encoders.smith.layers import SmithModule, take_over_bert, take_over_words
 from engine.encoders.trainable import (
+    Attended,
     Embedded,
+    Loaded,
     TrainableEncoder,
+    load_weights,
     pad_chunks,
     read_chunks,
+    save_weights,
+    sha256_of,
 )
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -56,6 +59,11 @@ class SmithEncoder(TrainableEncoder):
     """
 
     kind = "smith"
+    note = (
+        "Attention that the vector of each document pays to its sections; those of a document sum to 1. A section pair "
+        "is the cosine of its blocks times the attention to both; pairs sum to the inner product of the attended "
+        "means, in [-1, 1]. Attention weights are not contributions, and no parts of the score."
+    )
 
     def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
         """Wrap a module that is on `device`.
@@ -209,8 +217,8 @@ class SmithEncoder(TrainableEncoder):
             "document layers (longmatch train OUT CORPUS --new smith), or take the evidence"
         )
 
-    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
-        """Attention of the document encoder to the blocks of either document; see `Encoder.explain`.
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Attention of the document encoder to the blocks of either document.
 
         With w the weights of `SmithModule.block_weights`, n_k the tokens of window k and N those of the document,
 
@@ -223,28 +231,10 @@ class SmithEncoder(TrainableEncoder):
         tokens, as in the class. The paper explains no match; both equations are ours. Attention weights are not
         contributions, neither to the score of a hit nor to the cosine of the documents.
         """
-        if self.cannot_explain is not None:
-            raise EncoderError(self.cannot_explain)
-        mine = self.segment(query)
-        explained = []
-        with self.inference():
-            weights, vectors = self._attended(mine)
-            for target in targets:
-                theirs = self.segment(target)
-                their_weights, their_vectors = self._attended(theirs)
-                pairs = weights[:, None] * their_weights * (vectors @ their_vectors.T)
-                explained.append(
-                    ModelExplanation.of_chunks(
-                        self.kind,
-                        _NOTE,
-                        (query, mine.chunks, weights.cpu().numpy()),
-                        (target, theirs.chunks, their_weights.cpu().numpy()),
-                        pairs.cpu().numpy(),
-                    )
-                )
-        return explained
+        pairs = query.attention[:, None] * target.attention * (query.chunks @ target.chunks.T)
+        return query.attention, target.attention, pairs
 
-    def _attended(self, document: SegmentedDocument) -> tuple[Tensor, Tensor]:
+    def attended(self, document: SegmentedDocument) -> Attended:
         """The attention (C,) to the blocks of one document, and their vectors (C, D)."""
         states = self.states([document])[0].float()
         n_tokens = sum(chunk.n_tokens for chunk in document.chunks)
@@ -252,7 +242,7 @@ class SmithEncoder(TrainableEncoder):
         for window in document_windows(document.chunks, self.config.max_blocks):
             share = sum(chunk.n_tokens for chunk in document.chunks[window.first : window.stop]) / n_tokens
             weights.append(share * self.module.block_weights(states[window.first : window.stop]))
-        return torch.cat(weights), self.combine([document], [states]).chunks[0]
+        return Attended(document, torch.cat(weights), self.combine([document], [states]).chunks[0])
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write parameters, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
@@ -272,12 +262,6 @@ class SmithEncoder(TrainableEncoder):
         if file == self._file:
             self._loaded, self._file = None, None
 
-
-_NOTE = (
-    "Attention that the vector of each document pays to its sections; those of a document sum to 1. A section pair is "
-    "the cosine of its blocks times the attention to both; pairs sum to the inner product of the attended means, in "
-    "[-1, 1]. Attention weights are not contributions, and no parts of the score."
-)
 
 _CARD = """# SMITH
 

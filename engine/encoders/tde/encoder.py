@@ -24,16 +24,19 @@ from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.chunking import chunk_document
 from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, Vectors, fingerprint_of
 from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.tde.layers import TdeConfig, TdeLayers, TdeModule
 from engine.encoders.tde.topics import Vocabulary
 from engine.encoders.trainable import (
     Embedded,
+    Loaded,
     TrainableEncoder,
     inference,
+    load_weights,
     module_sha256,
     pad_chunks,
     read_chunks,
+    save_weights,
+    sha256_of,
 )
 from engine.errors import EncoderError
 from engine.text.document import Document
