@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,7 +237,8 @@ def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> lis
     place = line(Run(f"  {pages}", Style.FAINT)) if pages else ()
     names = best["query_section"]["label"], best["target_section"]["label"]
     lines = [(*_section_names(head, *names, width - columns(place)), *place)]
-    for sign, side in (("<", "query"), (">", "target")):
+    sides = (("=", "query"),) if _has_equal_words(best["quotes"]) else (("<", "query"), (">", "target"))
+    for sign, side in sides:
         begin = line(f"{margin}         ", Run(f"{sign} ", Style.FAINT))
         lines.append(cut((*begin, *_quote(best["quotes"][side], width - columns(begin))), width))
     if stock := best["quotes"]["stock"]:
@@ -245,6 +247,15 @@ def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> lis
         terms = ", ".join(word["term"] for word in best["words"][:N_TERMS])
         lines.append(cut(line(f"{margin}         ", Run(f"words: {terms}", Style.FAINT)), width))
     return lines
+
+
+def _has_equal_words(quotes: Mapping[str, Any]) -> bool:
+    """Whether both quotes differ in nothing but case, punctuation and markup, so that one line shows both."""
+    mine, theirs = (
+        "".join(" " if category(letter)[0] in "PSZC" else letter for letter in quotes[side]["text"].casefold()).split()
+        for side in ("query", "target")
+    )
+    return mine == theirs
 
 
 def stock_note(stock: Mapping[str, int]) -> str:

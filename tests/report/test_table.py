@@ -126,3 +126,16 @@ def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
     for result, note in notes:
         table = result_table(result, width=width)
         assert note in " ".join(table.split()) and max(map(columns, table.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [
+        ("- The *heron* waits for `trout` at the weir of the mill.", ["="]),
+        ("The heron waits for trout at the weir of a mill.", ["<", ">"]),
+    ],
+)
+def test_two_quotes_of_the_same_words_are_one_line(text: str, signs: list[str]) -> None:
+    query = make_document("q", "The heron waits for trout at the weir of the mill.")
+    table = result_table(compare_alone(query, make_document("t", text), FakeEncoder()))
+    assert [line.split()[0] for line in table.splitlines() if line.startswith(" " * 14)] == [*signs, "words:"]
