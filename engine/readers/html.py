@@ -73,7 +73,7 @@ _LIST_FORMS = {"lower-alpha": "a", "upper-alpha": "A", "lower-latin": "a", "uppe
                "upper-roman": "I"}  # fmt: skip
 _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b(" + "|".join(_LIST_FORMS) + r")\b")
 _AT_RULE = re.compile(
-    r"@media(?![^{]*\bprint\b)[^{]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
+    r"@media(?![^{@]*\bprint\b)[^{@]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;@]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
 )
 _RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,2000})\}")
 _SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)

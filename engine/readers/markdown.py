@@ -17,6 +17,7 @@ from engine.readers.scalars import split_names, typed_scalar
 from engine.readers.text import header_fields
 from engine.text.cleaning import joined_words, raised, without_encoded
 from engine.text.document import Document, assemble, is_made_up_title
+from engine.text.headings import names_part
 from engine.text.spans import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
@@ -78,7 +79,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
     declared = str(fields.pop("title", ""))
-    title = next((head.title for head in headings if head.level == 1), "") if is_made_up_title(declared) else declared
+    titles = (head.title for head in headings if head.level == 1 and not names_part(head.title))
+    title = next(titles, "") if is_made_up_title(declared) else declared
     return assemble(
         text,
         headings,

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from engine.readers.pdf_lines import Line
 from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import is_unspaced
+from engine.text.numbering import roman_value
 
 _HYPHENS = "-\u00ad\u2010"
 _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
@@ -161,7 +162,6 @@ _OF_PAGE = re.compile(r"^\d{1,4}\s+(?=\D)|(?<=[^\d\s])\s+\d{1,4}$")  # beside th
 _PAGE_OF = re.compile(r"\b[Pp](?:age|AGE|\.)\s?(\d{1,4})\b")
 _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
-_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _EdgePlace: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
 _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
 
@@ -294,10 +294,7 @@ def _value(word: str) -> int | None:
     """The value of an Arabic or a small Roman number; None for another word."""
     if word.isdecimal():
         return int(word) if len(word) <= _MAX_DIGITS else None
-    if not _ROMAN.fullmatch(word):
-        return None
-    values = [_ROMAN_DIGITS[digit] for digit in word]
-    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
+    return roman_value(word) if _ROMAN.fullmatch(word) else None
 
 
 # Printers mark the last lines: S32, R33.

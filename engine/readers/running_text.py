@@ -105,7 +105,7 @@ def running_text(text: str) -> RunningText:
         size += len(part)
     joined = "".join(parts)
     if len(pages) > 1 and n_heads:
-        whole = joined_words(joined)
+        whole = joined_words(joined, was_set=True)
         if len(whole) != len(joined):  # words that a page cuts
             starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
             joined = whole
@@ -217,8 +217,8 @@ def _edge(page: Sequence[str], places: range) -> list[int]:
 def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
     line = page[place].strip()
     values = [int(value) for value in _NUMBER.findall(line) if len(value) < 5]
-    roman = line.strip(" \t-[]()").upper()
-    if not values and roman and set(roman) <= set("IVXLC"):
+    roman = line.strip(" \t-[]()")
+    if not values and roman and set(roman.upper()) <= set("IVXLC"):
         values = [roman_value(roman)]
     return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
 

@@ -12,7 +12,7 @@ from engine.readers.running_text import running_text
 from engine.readers.scalars import split_names, typed_scalar
 from engine.text.cleaning import without_encoded
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
-from engine.text.headings import find_headings
+from engine.text.headings import find_headings, names_part
 from engine.text.numbering import could_be_title
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
@@ -117,6 +117,8 @@ def _title(text: str) -> str:
         lines = [line for line in block.split("\n") if re.search(r"\w", line)]
         if len(lines) in (1, 2) and not _COLUMNS.search(block.strip()):
             title = " ".join(line.strip(" \t#*=") for line in lines)
+            if names_part(title):
+                continue
             return title if could_be_title(title) else ""
         if not all(_COLUMNS.search(line.strip()) for line in lines[:1]):
             return ""

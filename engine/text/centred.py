@@ -99,7 +99,7 @@ def _candidates(text: str) -> Iterator[_Centred]:
         is_title = _names_part(title) or (not shouted and _is_in_capitals(title))
         if not (number or is_part or is_title):
             continue
-        if not is_part and (_CAPTION.search(title) or names_court(title)):
+        if not is_part and (_CAPTION.search(title) or (number is None and names_court(title))):
             continue
         indent = len(match["indent"].expandtabs())
         if not _is_in_the_middle(text, match, indent, slack=10 if is_part else 5):
@@ -118,7 +118,7 @@ def _heading_of_lines(text: str, match: re.Match[str]) -> tuple[str, int]:
         lines.append(below)
     end, bare = lines[-1].end(), _BARE.fullmatch(match["title"])
     title = " ".join(line["title"] for line in lines)
-    is_heading = _names_part(title) or (parse(title) is not None and _is_titled(lines[-1]["title"]))
+    is_heading = _names_part(title) or (parse(title) is not None and _is_titled(lines[-1]["title"].rstrip(".")))
     if (
         is_heading
         and len(lines) > 1
@@ -184,7 +184,7 @@ def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
         line, above = lines[place], lines[place - 1] if place else None
         first = line.body.partition("\n")[0]
         is_above = above is not None and above.title == line.above.strip()
-        is_over = bool(found) and found[-1].title == first.strip()
+        is_over = bool(found and first.strip()) and found[-1].title.startswith(first.strip())
         before, after = line.above.strip(), line.below.strip()
         is_alone = not before and not after
         if line.is_bare:  # between the last line of a paragraph and the first of the next

@@ -55,11 +55,14 @@ _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 
 
-def joined_words(text: str) -> str:
-    """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces."""
+def joined_words(text: str, *, was_set: bool = False) -> str:
+    """Join words that a hyphen cuts at the end of a line, and lines of scripts without spaces.
+
+    In a text that is not known to be set in type, a few hyphens at the ends of lines belong to their words.
+    """
     if not text.isascii():
         text = _UNSPACED_LINES.sub(_full_line, text)
-    n_least = max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
+    n_least = 1 if was_set else max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
     if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
         return text
     known = frozenset(word.lower() for word in _WORD.findall(text))

@@ -23,7 +23,8 @@ _KNOWN = frozenset([
     "abstract", "introduction", "background", "summary", "overview", "motivation", "preface", "foreword", "conclusion",
     "conclusions", "discussion", "methods", "method", "methodology", "results", "evaluation", "experiments",
     "references", "bibliography", "acknowledgements", "acknowledgments", "appendix", "contents", "specification",
-    "rationale", "limitations", "glossary",
+    "rationale", "limitations", "glossary", "claims", "description", "beschreibung", "patentansprüche", "ansprüche",
+    "zusammenfassung", "einleitung", "revendications", "résumé", "reivindicaciones", "syllabus",
 ])  # fmt: skip
 _ENOUGH_RULED = 3  # a text with this many underlined headings uses no other kind
 _RUNNING_HEAD = 3  # a line that occurs this often, digits aside, is no heading
@@ -49,6 +50,11 @@ class _Line:
         """Whether there is space below the line, or a new sentence that cannot continue it."""
         below = self.below.strip()
         return not below or (below[0].isupper() and not below.isupper() and len(self.text) * 4 < len(below) * 3)
+
+
+def names_part(title: str) -> bool:
+    """Whether a title is that of a part of many documents, such as "Abstract" or "Beschreibung"."""
+    return title.strip(" :").lower() in _KNOWN
 
 
 def find_headings(text: str) -> list[Heading]:
@@ -188,7 +194,7 @@ def _is_plain_heading(line: _Line, is_shouted: bool) -> bool:
         return line.has_space_below
     if is_contents_line(title) or _COLUMNS.search(title) or not could_be_title(title):
         return False
-    if title.lower() in _KNOWN:
+    if names_part(title):
         return line.opens_body
     if title.isupper():
         return not is_shouted and line.opens_body and _CAPITALS.fullmatch(title) is not None

@@ -39,7 +39,7 @@ _NAMED = re.compile(
     r"(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
     re.IGNORECASE,
 )
-_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10}
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_TITLE_CHARS, _MAX_TITLE_WORDS = 100, 14
 _SMALL_WORDS = frozenset([
     "a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with",
@@ -116,8 +116,8 @@ def _roman(line: str) -> Numbered | None:
 
 
 def roman_value(digits: str) -> int:
-    """The value of a roman number up to 89."""
-    values = [_ROMAN_DIGITS[digit] for digit in digits]
+    """The value of a roman number up to 399, in letters of any case."""
+    values = [_ROMAN_DIGITS[digit] for digit in digits.upper()]
     return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
 
 

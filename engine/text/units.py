@@ -18,17 +18,20 @@ from engine.text.spans import Section, Span
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
 _HEADING = (
-    r"(?:(?:patent\s)?claims?|(?:what\s(?:is|i|we)|[iw]e?)\sclaim(?:ed)?(?:\sis)?|the\sinvention\sclaimed\sis"
+    r"(?:(?:(?:patent|amended)\s)?claims?(?:\s\([^()\n]{1,40}\))?|(?:what\s(?:is|i|we)|[iw]e?)\sclaim(?:ed)?(?:\sis)?"
+    r"|(?:[iw]e?)\sclaim\sas\s(?:my|our)\sinvention|the\sinvention\sclaimed\sis"
     r"|(?:that\swhich|it)\sis\sclaimed|listing\sof\sclaims|the\sclaims\sdefining\s[^\n:]{0,60}(?=:)"
-    r"|[^\n:]{0,60}\bclaim(?:ed)?\sis(?:\sas\sfollows)?(?=:)"
+    r"|[^\n:]{0,80}\bclaim(?:ed)?(?:\sas\snew)?\sis(?:\sas\sfollows)?(?=:)"
     r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|権利要求書?|特許請求の範囲|权利要求书?|청구범위)"
 )
 _CLAIMS = re.compile(rf"^\W*{_HEADING}\W*$", re.IGNORECASE)
-_CLAIMS_LINE = re.compile(rf"^[ \t#*]{{0,40}}{_HEADING}[ \t:*]{{0,9}}$", re.IGNORECASE | re.MULTILINE)
+_CLAIMS_LINE = re.compile(
+    rf"^[ \t#*]{{0,40}}{_HEADING}[ \t:*]{{0,9}}$|^(?=[ \t]{{0,9}}claim 1[.:])", re.IGNORECASE | re.MULTILINE
+)
 # The number of a claim, or the first and the last number of cancelled claims: "3-5. (canceled)".
 _CLAIM = re.compile(
     r"^[ \t#]*(?:\*\*)?(?:(?:claims?|anspruch|ansprüche|revendications?|請求項)[ \t]*)?"
-    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:\\?[.):](?:\*\*)?\s+(?=\S)|(?=\((?:cancel|withdraw)))"
+    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:\\?[.):]-?(?:\*\*)?\s+(?=\S)|(?=\((?:cancel|withdraw)))"
     r"|^#+[ \t]*(?:claim|anspruch|revendication)[ \t]+(\d{1,3})[ \t]*$\s*",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -224,6 +224,7 @@ def printed(rows: list[str], x: float, y: float, size: float = 10, *, bold: bool
 @pytest.mark.parametrize("n_columns", [2, 3])
 def test_columns_are_read_from_the_left(make_pdf: MakePdf, n_columns: int, *, is_by_row: bool) -> None:
     columns = [prose(seed, width=4 if n_columns == 3 else 6) for seed in range(n_columns)]
+    columns[0][:1], columns[1][-1:] = ["Words"], ["ends.", "All"]  # rows with a side of one word
     step = 510 / n_columns
     page = [one for at, rows in enumerate(columns) for one in printed(rows, 40 + step * at, 700, size=8)][::-1]
     page = sorted(page, key=lambda one: (-one[2], one[1]) if is_by_row else (-one[1], -one[2]))

@@ -8,8 +8,10 @@ from itertools import count
 import pytest
 
 from engine.errors import DocumentError
+from engine.readers import read_bytes
 from engine.readers.jsonl import read_one
 from engine.readers.text import read
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough to fill its line. " * 5
 
@@ -25,6 +27,24 @@ def test_text_without_headings_is_one_section() -> None:
     document = read(b"just some words.\n", "a.txt", "dir/a.txt")
     assert [(section.heading, section.path) for section in document.sections] == [("", ())]
     assert document.title == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a.txt", "Beschreibung\n\nPumpe mit Ablauf\n\nSie pumpt. Sie geht.\n", "Pumpe mit Ablauf"),
+        ("a.md", "# Beschreibung\n\nSie pumpt.\n\n# Patentansprüche\n\n1. Pumpe.\n", "a"),
+    ],
+)
+def test_the_name_of_a_part_is_no_title(name: str, text: str, title: str) -> None:
+    (document,) = read_bytes(text.encode(), name)
+    assert isinstance(document, Document) and document.title == title
+
+
+def test_a_word_that_a_page_cuts_is_joined_in_a_long_text() -> None:
+    pages = [f"     Journal {page}\n\n" + "The keeper waits at noon.\n" * 60 for page in range(1, 7)]
+    pages[2], pages[3] = pages[2] + "The reg-\n", pages[3].replace("The keeper", "ulation", 1)
+    assert "The regulation" in read("\f".join(pages).encode(), "a", "a.txt").text
 
 
 def test_form_feeds_are_pages() -> None:

@@ -115,7 +115,8 @@ def centred(line: str, width: int = 62) -> str:
      "VANE, J., dissenting.", "JUSTICE OKABE, concurring in the judgment.", "CHAPTER II", "PER CURIAM.",
      "Statement of the Case", "Findings of Fact and Conclusions of Law", "Procedural History", "Analysis",
      "Discussion of the/Second Claim", "MOTION OF THE KEEPER/TO DISMISS", "I./Facts of the Weir",
-     "A Summary of/the/Issues", "I. The Duty of the/Upper Owner"],
+     "A Summary of/the/Issues",
+     "I. THE DISTRICT COURT ERRED IN/DISMISSING THE COMPLAINT.", "I. The Duty of the/Upper Owner"],
 )  # fmt: skip
 def test_a_short_line_in_the_middle_is_a_heading(line: str) -> None:
     before = centred("I") + f"\n{BODY}\n" + centred("II") + f"\n{BODY}\n" if line.startswith("III") else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.text.numbering import Kind, could_be_title, is_contents_line, parse
+from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,11 @@ def test_numbers_are_read(line: str, kind: Kind, number: tuple[int, ...], level:
 )
 def test_other_lines_are_not_headings(line: str) -> None:
     assert parse(line) is None
+
+
+@pytest.mark.parametrize(("digits", "value"), [("IV", 4), ("xl", 40), ("XCIX", 99), ("cxli", 141)])
+def test_roman_numbers_have_their_values(digits: str, value: int) -> None:
+    assert roman_value(digits) == value
 
 
 def test_sentences_are_no_titles() -> None:

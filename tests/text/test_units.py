@@ -107,11 +107,15 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
         ("Claim 1. A pump.\n\nClaim 2. A drain.\n", ["Claim 1", "Claim 2"]),
         ("1\\. A pump.\n\n2\\. A drain.\n", ["Claim 1", "Claim 2"]),
         ("### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", ["Claim 1", "Claim 2"]),
+        ("1.- A pump.\n\n2.- A drain.\n", ["Claim 1", "Claim 2"]),
         ("1.\nA pump.\n2.\nA drain.\n", ["Claim 1", "Claim 2"]),
     ],
-    ids=["cancelled", "named", "escaped", "headings", "numbers on lines of their own"],
+    ids=["cancelled", "named", "escaped", "headings", "dashes", "numbers on lines of their own"],
 )
-@pytest.mark.parametrize("heading", ["Claims", "Patentansprüche", "What is claimed is:", "特許請求の範囲"])
+@pytest.mark.parametrize("heading", [
+    "Claims", "Patentansprüche", "What is claimed is:", "特許請求の範囲", "CLAIMS (as amended)",
+    "I claim as my invention:", "Having described the pump, what is claimed as new is:",
+])  # fmt: skip
 def test_claims_are_found_under_every_heading_and_in_a_short_text(text: str, names: list[str], heading: str) -> None:
     for document in (make_document("d", [(heading, text)]), Document.from_text(f"Pump\n\n{heading}\n\n{text}")):
         found = divide_by(document, Unit.CLAIM)
