@@ -159,9 +159,6 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "hits": [hit],
     }
     check(RESULT.to_dict())
-
-
-def test_plain_values_survive_json() -> None:
     assert json.loads(json.dumps(RESULT.to_dict())) == RESULT.to_dict()
 
 
@@ -176,8 +173,8 @@ def test_a_rest_sums_the_pairs_that_are_not_listed(n_pairs: int | None) -> None:
         assert hit["parts"][-1]["word_contribution"] == 0.1
 
 
-def test_a_hit_has_id_title_and_metadata_of_its_document() -> None:
-    assert (HIT.doc_id, HIT.title, HIT.metadata) == ("t", "Target", {"year": 2020})
+def test_a_hit_has_its_pairs_and_id_title_and_metadata_of_its_document() -> None:
+    assert (HIT.doc_id, HIT.title, HIT.metadata, HIT.pairs) == ("t", "Target", {"year": 2020}, PAIRS)
 
 
 def test_a_result_is_the_sequence_of_its_hits() -> None:
@@ -190,9 +187,6 @@ def test_a_result_is_the_sequence_of_its_hits() -> None:
     assert others[1] in result and result.index(others[1]) == 2
     with pytest.raises(IndexError):
         result[3]
-
-
-def test_a_result_without_hits_is_empty() -> None:
     empty = replace(RESULT, hits=())
     assert (len(empty), list(empty), bool(empty)) == (0, [], False)
 
@@ -203,10 +197,6 @@ def test_a_hit_of_a_result_equals_itself_alone() -> None:
     assert pickle.loads(pickle.dumps(RESULT))[0].snippets() == HIT_OF_RESULT.snippets()
 
 
-def test_a_hit_has_its_pairs() -> None:
-    assert HIT.pairs == PAIRS
-
-
 def test_snippets_show_both_sides_of_the_strongest_pairs_with_pages() -> None:
     strongest, other = HIT_OF_RESULT.snippets()
     assert (strongest.contribution, strongest.query_section, strongest.target_section) == (0.4, "A", "D")
@@ -214,6 +204,8 @@ def test_snippets_show_both_sides_of_the_strongest_pairs_with_pages() -> None:
     assert (strongest.query_pages, strongest.target_pages) == ((), (2,))
     assert other.target_pages == (1,)
     assert str(strongest) == "0.4000  A -> D (p. 2)\n  < alpha beta\n  > delta"
+    over = replace(strongest, query_pages=(1, 2, 3))
+    assert str(over).startswith("0.4000  A (pp. 1-3) -> D (p. 2)\n")
     assert [len(HIT_OF_RESULT.snippets(n_pairs)) for n_pairs in (-1, 0, 1, 5)] == [0, 0, 1, 2]
 
 
@@ -224,20 +216,15 @@ def test_where_words_add_more_the_sections_are_shown() -> None:
     assert shown_spans(SectionPair(0, 0, 0.1, ()), QUERY, TARGET) == (Span(0, 10), Span(0, 6))
 
 
-def test_several_pages_are_shown_as_a_range() -> None:
-    over = replace(HIT_OF_RESULT.snippets(1)[0], query_pages=(1, 2, 3))
-    assert str(over).startswith("0.4000  A (pp. 1-3) -> D (p. 2)\n")
-
-
 def test_a_hit_of_no_result_has_no_snippets() -> None:
     with pytest.raises(QueryError, match="the hit 't' belongs to no result; take hits from the result of a search"):
         HIT.snippets()
 
 
-def test_a_hit_shows_itself_in_a_notebook() -> None:
-    html = HIT_OF_RESULT._repr_html_()
-    assert html == RESULT._repr_html_()
+def test_hits_results_and_matrices_show_themselves_in_a_notebook() -> None:
+    assert HIT_OF_RESULT._repr_html_() == RESULT._repr_html_()
     assert HIT._repr_html_() is None  # a notebook then shows the repr
+    assert "<td" in MATRIX._repr_html_()
 
 
 def test_the_repr_of_a_result_is_short_and_names_its_file() -> None:
@@ -259,10 +246,6 @@ def test_a_section_matrix_as_a_table_names_both_sides() -> None:
     assert frame.loc[(0, "A"), (1, "D")] == 0.75
     assert list(frame.index.names) == ["query_section", "query_heading"]
     assert list(frame.columns.names) == ["target_section", "target_heading"]
-
-
-def test_a_section_matrix_shows_itself_in_a_notebook() -> None:
-    assert "<td" in MATRIX._repr_html_()
 
 
 def test_a_table_has_one_row_a_hit() -> None:

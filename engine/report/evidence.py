@@ -123,7 +123,7 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
         values=values,
         metadata=tuple(_listed(hit.metadata)),
         matches=tuple(
-            _match(number, row, part, documents)
+            Match(number, row, part, *(_side(number, part, *side) for side in zip(SIDES, documents, strict=True)))
             for number, (row, part) in enumerate(zip(rows, listed, strict=True), start=1)
         ),
         map=section_map(*documents, pair_columns(hit.breakdown.pairs), [section_places(part) for part in listed]),
@@ -150,16 +150,11 @@ def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[
             yield name, values
 
 
-def _marks(side: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Mark]:
-    for number, part in enumerate(parts, start=1):
+def _marks(side: str, parts: Sequence[Mapping[str, Any]], first: int = 1) -> Iterator[Mark]:
+    for number, part in enumerate(parts, first):
         for passages in part["spans"]:
             yield Mark(_span(passages[side]), number)
         yield from (Mark(span, number, is_word=True) for span in spans(part["marks"][side]))
-
-
-def _match(number: int, row: Mapping[str, Any], part: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
-    query, target = (_side(number, part, *one) for one in zip(SIDES, documents, strict=True))
-    return Match(number, row, part, query, target)
 
 
 def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
@@ -169,21 +164,16 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
     passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
     margin = _MARGIN if passages else _SENTENCE_MARGIN
     focuses = passages or [_span(part["quotes"][side])]
-    shown = excerpts(whole, focuses, margin)
-    shown = [_at_words(document.text, one, whole) for one in shown]
-    marks = [mark for mark in _marks(side, [part])]
+    shown = [_at_words(document.text, one, whole) for one in excerpts(whole, focuses, margin)]
+    marks = [*_marks(side, [part], number)]
     return Side(
         section["index"],
         section_label(document, section["index"]),
         pages_label(place_of(document, focuses[0])),
-        tuple(tuple(marked_runs(document.text, one, _numbered(marks, number))) for one in shown),
+        tuple(tuple(marked_runs(document.text, one, marks)) for one in shown),
         is_begun=shown[0].start > whole.start,
         is_ended=shown[-1].stop == whole.stop,
     )
-
-
-def _numbered(marks: Sequence[Mark], number: int) -> list[Mark]:
-    return [Mark(mark.span, number, mark.is_word) for mark in marks]
 
 
 def _at_words(text: str, span: Span, whole: Span) -> Span:

@@ -25,7 +25,6 @@ from engine.report.lines import (
     pages_label,
     plain,
     shortened,
-    table,
 )
 from engine.report.quotes import marked_runs, window
 from engine.report.shares import percent, reference_notes, rest_note, summary
@@ -272,11 +271,6 @@ def _quote(quote: Mapping[str, Any], room: int) -> Line:
     return line(*(Run(run, Style.MATCH if is_marked else Style.PLAIN) for run, is_marked in marked_runs(text, marks)))
 
 
-def simple_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and values in two columns, as plain text."""
-    return plain(table(rows))
-
-
 def _comparison(result: Result, n_pairs: int, width: int) -> list[Line]:
     """Both documents, the score with the source of its thresholds, and its parts with quotes of both sides."""
     (hit,) = result.hits
@@ -430,8 +424,3 @@ def _legend(names: Sequence[str], width: int) -> list[Line]:
         *others, last = entries[row::n_rows]
         lines.append((*(run for entry in others for run in pad(entry, room)), *last))
     return lines
-
-
-def matrix_table(matrix: SectionMatrix, *, width: int) -> str:
-    """`matrix_lines` as plain text."""
-    return plain(matrix_lines(matrix, width=width))

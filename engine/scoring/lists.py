@@ -44,22 +44,6 @@ def empty_lists(n_queries: int) -> RankedLists:
     return RankedLists(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
 
 
-def top_documents(similarities: Vectors, positions: NDArray[np.int64], length: int) -> RankedLists:
-    """Reduce a dense table of best chunks to lists.
-
-    Args:
-        similarities: (I, N).
-        positions: (N,) the documents of the columns.
-        length: R; fewer where N is smaller.
-    """
-    length = min(length, similarities.shape[1])
-    if length < similarities.shape[1]:
-        kept = np.argpartition(-similarities, length - 1, axis=1)[:, :length]
-    else:
-        kept = np.broadcast_to(np.arange(length), (len(similarities), length))
-    return _sorted(positions[kept], np.take_along_axis(similarities, kept, axis=1))
-
-
 def best_by_document(positions: NDArray[np.int64], similarities: Vectors, length: int) -> RankedLists:
     """Turn lists of chunks into lists of documents, each with its best chunk.
 

@@ -9,7 +9,7 @@ Letters in shapes: I query chunks, N documents of the index, K chunks found, R l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,13 +101,13 @@ class CandidateLists:
         generation = self.generation
         if generation is None:
             return empty_lists(len(queries))
-        return self._covered(_Filtered(self.snapshot, generation, allowed, len(queries)), queries, length)
+        return self._covered(FilteredChunks(self.snapshot, generation, allowed, len(queries)), queries, length)
 
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
     ) -> RankedLists:
         """The result of `lists`, by a GPU; by the CPU beyond the limits of the GPU, and where a list is too short."""
-        filtered = _Filtered(self.snapshot, replica, allowed, len(queries))
+        filtered = FilteredChunks(self.snapshot, replica, allowed, len(queries))
         if not filtered.is_within_reach:
             return self.by_generation(queries, allowed, length)
         lists = self._covered(filtered, queries, length)
@@ -116,7 +116,7 @@ class CandidateLists:
             return lists
         return with_rows(lists, is_short, self.by_generation(queries[is_short], allowed, length))
 
-    def _covered(self, filtered: _Filtered, queries: Vectors, length: int) -> RankedLists:
+    def _covered(self, filtered: FilteredChunks, queries: Vectors, length: int) -> RankedLists:
         if not filtered.n_documents:
             return empty_lists(len(queries))
         return document_lists(filtered, queries, length, filtered.n_documents)
@@ -130,8 +130,8 @@ class CandidateLists:
         return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
 
 
-class _Filtered:
-    """A generation or a replica as a `ChunkIndex`, searched so that documents left out cost no recall.
+class FilteredChunks:
+    """The chunks of a generation or a replica for one query, searched so that documents left out cost no recall.
 
     Of n vectors a share s may be found. FAISS searches 1 / s times as many lists, so that it
     compares as many allowed vectors as without a filter. If s is small, FAISS gets the filter;
@@ -149,6 +149,7 @@ class _Filtered:
         allowed: NDArray[np.bool_],
         n_query_chunks: int,
     ) -> None:
+        """Choose how many lists are searched, and how many chunks are requested for each query chunk."""
         self._snapshot = snapshot
         self._ann = generation.ann
         self._allowed = allowed & ~snapshot.is_fresh(generation.through_chunk)
@@ -166,50 +167,24 @@ class _Filtered:
         n_vectors = min(self._ann.n_vectors, self._ann.most_k)
         # A GPU rounds differently from the CPU, so without exact similarities its hits would differ.
         self.is_coded = not (isinstance(generation, OpenGeneration) and generation.is_exact)
-        self.last_depth = min(n_vectors, LAST_DEPTH) if self.is_coded else n_vectors
-        self.is_bounded = self._ann.n_lists > 0
+        self.last_depth = min(n_vectors, LAST_DEPTH) if self.is_coded else n_vectors  # chunks; no deeper search follows
+        self.is_bounded = self._ann.n_lists > 0  # an id -1 means that a deeper search finds no more chunks
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
+        """(I, K) ids of chunks and similarities, best first, K at most `depth`; id -1 where fewer were found."""
         return self._ann.search(queries, depth, allowed=self._chunks, nprobe=self._nprobe)
 
     def documents(self, ids: NDArray[np.int64]) -> Positions:
+        """The document of each id; -1 for the id -1, and for a document that may not be found."""
         positions = self._snapshot.documents_of_chunks(ids)
         return np.where(self._allowed[positions], positions, -1)
 
     def vectors(self, ids: NDArray[np.int64], documents: Positions) -> Vectors:
+        """The vectors (K, D) of single chunks, given their ids and documents."""
         return self._snapshot.chunks_by_id(ids, documents)
 
 
-class ChunkIndex(Protocol):
-    """An index of chunks, set up for the search with one query document."""
-
-    @property
-    def first_depth(self) -> int:
-        """Chunks requested in the first search, for each query chunk."""
-
-    @property
-    def last_depth(self) -> int:
-        """Chunks requested for each query chunk from which on no deeper search follows."""
-
-    @property
-    def is_coded(self) -> bool:
-        """Whether `search` compares codes, so that exact similarities are computed from `vectors`."""
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether an id -1 means that a deeper search would find no more chunks."""
-
-    def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
-        """(I, K) ids of chunks and similarities, best first, K at most `depth`; id -1 where fewer were found."""
-
-    def documents(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The document of each id; -1 for the id -1, and for a document that may not be found."""
-
-    def vectors(self, ids: NDArray[np.int64], documents: NDArray[np.int64]) -> Vectors:
-        """The vectors (K, D) of single chunks, given their ids and documents."""
-
-
-def document_lists(index: ChunkIndex, queries: Vectors, length: int, n_documents: int) -> RankedLists:
+def document_lists(index: FilteredChunks, queries: Vectors, length: int, n_documents: int) -> RankedLists:
     """The documents nearest to each query chunk, as far as an index finds them.
 
     Args:
@@ -243,7 +218,7 @@ def document_lists(index: ChunkIndex, queries: Vectors, length: int, n_documents
 
 
 def _multiplied(
-    index: ChunkIndex,
+    index: FilteredChunks,
     queries: Vectors,
     ids: NDArray[np.int64],  # (I, K) chunks by codes, best first
     owners: NDArray[np.int64],  # (I, K) documents of the chunks, -1 where one does not count

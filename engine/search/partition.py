@@ -125,11 +125,10 @@ class Placement(Protocol):
         """The partitions of an index."""
 
 
-def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Exact:
-    """The best documents of all partitions: by falling score, equal ones by doc_id.
+def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ranked:
+    """The ranking of all partitions: by falling score, equal ones by doc_id.
 
     Args:
-        parts: the ranking of each partition.
         bases: the position of the first document of each partition among those of all.
 
     Returns:
@@ -139,34 +138,19 @@ def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ex
         replace(part.exact, positions=part.exact.positions + base)
         for part, base in zip(parts, bases.tolist(), strict=True)
     ]
+    doc_ids = [doc_id for part in parts for doc_id in part.doc_ids]
     if len(moved) == 1:
-        return moved[0].of(slice(n_most))
-    starts = np.cumsum([0, *(len(one.positions) for one in moved)]).tolist()
-    lists = (
-        zip((-part.exact.scores).tolist(), part.doc_ids, range(start, stop), strict=True)
-        for part, start, stop in zip(parts, starts, starts[1:], strict=False)
-    )
+        return Ranked(moved[0].of(slice(n_most)), tuple(doc_ids[:n_most]))
+    rows = iter(range(len(doc_ids)))
+    lists = [[*zip((-part.exact.scores).tolist(), part.doc_ids, rows, strict=False)] for part in parts]
     order = [row for _, _, row in islice(heapq.merge(*lists), n_most)]
-    return reduce(join_exact, moved).of(np.array(order, np.int64))
-
-
-def merged_ranked(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ranked:
-    """The ranking of `merged` with its doc_ids; the arguments are those of `merged`."""
-    best = merged(parts, bases, n_most)
-    if len(parts) == 1:
-        return Ranked(best, parts[0].doc_ids[:n_most])
-    names = {
-        base + position: doc_id
-        for one, base in zip(parts, bases.tolist(), strict=True)
-        for position, doc_id in zip(one.exact.positions.tolist(), one.doc_ids, strict=True)
-    }
-    return Ranked(best, tuple(names[position] for position in best.positions.tolist()))
+    return Ranked(reduce(join_exact, moved).of(np.array(order, np.int64)), tuple(doc_ids[row] for row in order))
 
 
 def merged_ranks(parts: Sequence[Ranks], bases: NDArray[np.int64], n_most: int) -> Ranks:
     """The rankings of all partitions as that of one partition; the arguments are those of `merged`."""
     return Ranks(
-        merged_ranked([part.best for part in parts], bases, n_most),
+        merged([part.best for part in parts], bases, n_most),
         n_found=sum(one.n_found for one in parts),
         n_evident=sum(one.n_evident for one in parts),
         n_searched=sum(one.n_searched for one in parts),

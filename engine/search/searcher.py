@@ -32,7 +32,7 @@ from engine.search.partition import (
     Selection,
     Shown,
     Survey,
-    merged_ranked,
+    merged,
     merged_ranks,
 )
 from engine.search.query import Prepared, Query, prepare
@@ -227,7 +227,7 @@ class Searcher:
 
         found = self._each(tops)
         rankings = zip(*(found[number] for number in sorted(found)), strict=True)
-        return [merged_ranked(of_query, bases, k) for of_query in rankings]
+        return [merged(of_query, bases, k) for of_query in rankings]
 
     def prepare(self, query: Query) -> Prepared:
         """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""

@@ -16,7 +16,7 @@ from engine.errors import BudgetExceeded, EncoderError
 from engine.gpu.acceleration import Acceleration, accelerate, lists_on, scan_on
 from engine.index import Index
 from engine.result import Result, Status
-from engine.scoring.lists import top_documents
+from engine.scoring.lists import best_by_document
 from engine.scoring.similarity import best_chunks
 from engine.search.request import Request
 from engine.store.ann import Ids
@@ -97,7 +97,8 @@ def test_the_cpu_searches_query_chunks_for_which_lists_on_the_gpu_find_too_few_d
         best = best_chunks(query, *snapshot.chunk_vectors(np.arange(snapshot.n_documents)))
         owners = snapshot.documents_of_chunks(replica.ann.search(query, 4000)[0])
     assert owners.shape == (7, 2048) and max(len(np.unique(row)) for row in owners) < 30
-    assert np.array_equal(lists.documents, top_documents(best, np.arange(len(allowed)), 30).documents)
+    every = np.broadcast_to(np.arange(len(allowed)), best.shape)
+    assert np.array_equal(lists.documents, best_by_document(every, best, 30).documents)
 
 
 def test_the_summary_names_the_copy_and_the_result_of_the_test(folder: Path) -> None:

@@ -28,19 +28,13 @@ def test_a_picture_is_white_around_what_is_drawn() -> None:
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_the_same_figure_gives_the_same_bytes(form: str) -> None:
     assert figure_file(figure(), form) == figure_file(figure(), form)  # type: ignore[arg-type]
+    assert figure()._repr_png_() == figure_file(figure(), "png")  # as a notebook shows it
 
 
-def test_text_stays_text_in_an_svg() -> None:
+def test_titles_of_any_script_are_drawn_and_stay_text_in_an_svg() -> None:
     svg = figure_file(figure("Foxes & hens"), "svg").decode()
     assert ">Foxes &amp; hens</text>" in svg and "<dc:date>" not in svg
-
-
-def test_a_title_in_any_script_is_drawn_without_a_warning() -> None:
-    assert figure_file(figure("狐狸"), "png").startswith(b"\x89PNG")
-
-
-def test_a_notebook_shows_the_picture() -> None:
-    assert figure()._repr_png_() == figure_file(figure(), "png")
+    assert figure_file(figure("狐狸"), "png").startswith(b"\x89PNG")  # without a warning
 
 
 def test_every_colour_has_a_marker_of_its_own() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine.comparison import compare_alone
-from engine.report.lines import SHADES, columns
-from engine.report.table import coverage_note, encoding_lines, matrix_lines, matrix_table, result_table, shade_bounds
+from engine.report.lines import SHADES, columns, plain
+from engine.report.table import coverage_note, encoding_lines, matrix_lines, result_table, shade_bounds
 from engine.result import Encoding
 from engine.scoring.floor import Floor
 from engine.text.spans import Coverage
@@ -59,7 +59,7 @@ def _matrix(n_rows: int, n_columns: int) -> SectionMatrix:
 
 
 def test_a_small_matrix_has_numbers() -> None:
-    lines = matrix_table(_matrix(2, 3), width=80).splitlines()
+    lines = plain(matrix_lines(_matrix(2, 3), width=80)).splitlines()
     assert lines[:2] == ["cosine x 100: The query (rows)", "          and The target (columns)"]
     assert lines[2].split() == ["1", "2", "3"]
     assert lines[3].split() == ["1", "Mine", "1", "10", "26", "42"]
@@ -68,13 +68,13 @@ def test_a_small_matrix_has_numbers() -> None:
 
 
 def test_names_give_way_to_numbers() -> None:
-    lines = matrix_table(_matrix(1, 14), width=80).splitlines()
+    lines = plain(matrix_lines(_matrix(1, 14), width=80)).splitlines()
     assert lines[3].split()[-14:] == [str(round(100 * value)) for value in np.linspace(0.1, 0.9, 14, dtype=np.float32)]
 
 
 @pytest.mark.parametrize(("n_columns", "cell"), [(20, 2), (49, 1)])
 def test_a_wide_matrix_has_shades_in_one_band(n_columns: int, cell: int) -> None:
-    lines = matrix_table(_matrix(1, n_columns), width=80).splitlines()
+    lines = plain(matrix_lines(_matrix(1, n_columns), width=80)).splitlines()
     assert lines[2] == "shades: ░░ from 26   ▒▒ from 42   ▓▓ from 58   ██ from 74"
     assert lines[4].startswith("  1 Mine 1")
     cells = lines[4][31:]
@@ -85,7 +85,7 @@ def test_a_wide_matrix_has_shades_in_one_band(n_columns: int, cell: int) -> None
 
 
 def test_a_wider_matrix_is_continued_in_bands() -> None:
-    lines = matrix_table(_matrix(2, 60), width=80).splitlines()
+    lines = plain(matrix_lines(_matrix(2, 60), width=80)).splitlines()
     rows = [line for line in lines if line[4:10] == "Mine 1"]
     assert [len(row[31:]) for row in rows] == [49, 11]
 
@@ -107,7 +107,7 @@ def test_shades_are_equal_steps_and_cells_have_their_style() -> None:
 
 def test_documents_without_vectors_have_no_cosines() -> None:
     matrix = SectionMatrix(make_document("q", "fox"), make_document("t", "dog"), np.zeros((0, 0), np.float32))
-    assert matrix_table(matrix, width=80) == "no cosines of sections: the documents have no vectors"
+    assert plain(matrix_lines(matrix, width=80)) == "no cosines of sections: the documents have no vectors"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

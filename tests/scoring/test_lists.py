@@ -12,11 +12,9 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import (
     RankedLists,
     best_by_document,
-    empty_lists,
     first_places,
     merge,
     segment_max,
-    top_documents,
     with_rows,
 )
 
@@ -38,17 +36,6 @@ def test_segment_max_equals_a_loop(seed: int, counts: list[int]) -> None:
     starts = np.cumsum([0, *counts[:-1]])
     by_hand = [[max(row[a : a + n]) for a, n in zip(starts, counts, strict=True)] for row in similarities]
     assert segment_max(similarities, starts).tolist() == np.array(by_hand).tolist()
-
-
-@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 15))
-def test_top_documents_equals_sorting_all(seed: int, n_documents: int, length: int) -> None:
-    similarities = table(seed, 2, n_documents)
-    positions = np.arange(n_documents) * 3
-    by_hand = [
-        sorted(((int(p), float(s)) for p, s in zip(positions, row, strict=True)), key=lambda pair: -pair[1])[:length]
-        for row in similarities
-    ]
-    assert rows(top_documents(similarities, positions, length)) == by_hand
 
 
 def best_by_hand(positions: NDArray[np.int64], similarities: Vectors, length: int) -> list[list[tuple[int, float]]]:
@@ -80,10 +67,10 @@ def test_positions_below_zero_are_ignored() -> None:
 @given(st.integers(0, 10_000), st.integers(0, 6), st.integers(0, 6), st.integers(1, 8))
 def test_merge_keeps_the_best_of_both(seed: int, n_one: int, n_other: int, length: int) -> None:
     similarities = table(seed, 2, n_one + n_other)
-    positions = np.arange(n_one + n_other)
-    one = top_documents(similarities[:, :n_one], positions[:n_one], 6) if n_one else empty_lists(2)
-    other = top_documents(similarities[:, n_one:], positions[n_one:], 6) if n_other else empty_lists(2)
-    both = top_documents(similarities, positions, length) if n_one + n_other else empty_lists(2)
+    positions = np.broadcast_to(np.arange(n_one + n_other), similarities.shape)
+    one = best_by_document(positions[:, :n_one], similarities[:, :n_one], 6)
+    other = best_by_document(positions[:, n_one:], similarities[:, n_one:], 6)
+    both = best_by_document(positions, similarities, length)
     assert rows(merge(one, other, length)) == rows(both)
 
 

@@ -33,7 +33,7 @@ def test_merging_sorted_rankings_is_sorting_all(scores: list[float], n_parts: in
         for part in range(n_parts)
     ]
     bases = np.cumsum([0, *map(len, parts)])[:-1]
-    best = merged([ranked(part) for part in parts], bases, n_most)
+    best = merged([ranked(part) for part in parts], bases, n_most).exact
     everything = [one for part in parts for one in part]
     assert [everything[position] for position in best.positions] == sorted(documents, key=order)[:n_most]
     assert best.scores.tolist() == [score for score, _ in sorted(documents, key=order)][:n_most]
@@ -46,7 +46,5 @@ def order(document: tuple[float, str]) -> tuple[float, str]:
 def test_more_hits_never_change_the_first_ones() -> None:
     # A second tier of candidates may hold a better document than the first: it does not move up.
     parts = [ranked([(0.5, "a"), (0.9, "b")]), ranked([(0.8, "c"), (0.4, "d")])]
-    merged_names = [
-        ["abcd"[position] for position in merged(parts, np.array([0, 2]), n_most).positions] for n_most in range(5)
-    ]
-    assert merged_names == [[], ["c"], ["c", "a"], ["c", "a", "b"], ["c", "a", "b", "d"]]
+    names = [merged(parts, np.array([0, 2]), n_most).doc_ids for n_most in range(5)]
+    assert names == [(), ("c",), ("c", "a"), ("c", "a", "b"), ("c", "a", "b", "d")]
