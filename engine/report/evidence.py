@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.encoders.explanation import strongest_pairs
-from engine.report.contract import SIDES, best_parts, head_dict, hit_dicts, place_of, section_places, spans
+from engine.report.contract import SIDES, best_parts, hit_dicts, place_of, section_places, spans
 from engine.report.lines import pages_label
 from engine.report.section_map import SectionMap, section_map
 from engine.result import N_MATCHES, Hit, Result
@@ -93,22 +93,8 @@ class HitView:
     model: tuple[ModelRow, ...] = ()  # strongest first; empty if the hit has no explanation of the model
 
 
-@dataclass(frozen=True, slots=True)
-class ResultView:
-    """A result, arranged for a report."""
-
-    result: Result
-    values: Mapping[str, Any]  # of the result, without its hits
-    hits: tuple[HitView, ...]
-
-
-def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
-    """Arrange a result for a report."""
-    return ResultView(result, head_dict(result), tuple(hit_views(result, n_pairs=n_pairs)))
-
-
 def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
-    """The hits of `result_view`, generated one at a time."""
+    """The hits of a result, of which `n_pairs` section pairs each are shown, generated one at a time."""
     for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
         yield hit_view(result.query, hit, values)
 

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.report.contract import head_dict, place_of, result_dict, spans
-from engine.report.evidence import HitView, SectionText, hit_views, marked_runs, result_view
+from engine.report.evidence import HitView, SectionText, hit_views, marked_runs
 from engine.report.lines import pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
@@ -50,11 +50,16 @@ def result_page(results: Sequence[Result], *, n_pairs: int | None = None, comman
         n_pairs: section pairs shown for each hit; by default 10, for novelty 3.
         command: the command line that made the report, shown at its end.
     """
-    if results[0].sections is not None:
-        views = [_NoveltyView(result, head_dict(result), tuple(_sections(result, n_pairs))) for result in results]
+    is_novelty = results[0].sections is not None
+    n_shown = N_MATCHES if n_pairs is None else n_pairs
+    views = []
+    for result in results:
+        shown: Iterator[HitView | SectionView]
+        shown = _sections(result, n_pairs) if is_novelty else hit_views(result, n_pairs=n_shown)
+        views.append(_ResultView(result, head_dict(result), tuple(shown)))
+    if is_novelty:
         return render("novelty.html", views=views, command=command, notes=_NOVELTY_STATUS)
-    rankings = [result_view(result, n_pairs=N_MATCHES if n_pairs is None else n_pairs) for result in results]
-    return render("evidence.html", views=rankings, command=command, background=results[0].background)
+    return render("evidence.html", views=views, command=command, background=results[0].background)
 
 
 def result_pieces(result: Result) -> Iterator[tuple[str, str]]:
@@ -146,10 +151,10 @@ class SectionView:
 
 
 @dataclass(frozen=True, slots=True)
-class _NoveltyView:
+class _ResultView:
     result: Result
-    values: Mapping[str, Any]
-    sections: tuple[SectionView, ...]
+    values: Mapping[str, Any]  # of the result, without its hits
+    hits: tuple[HitView | SectionView, ...]  # sections of a novelty
 
 
 def _sections(result: Result, n_pairs: int | None = None) -> Iterator[SectionView]:
