@@ -103,8 +103,6 @@ class AnnIndex:
         """Check a file, then map it; a damaged FAISS file would load and return wrong results.
 
         Args:
-            expected: size and digest of the file when it was written.
-            nprobe: lists to search; ignored by types that have none.
             is_mapped: leave the codes in the file; False reads them into memory, so that vectors can be added.
 
         Raises:

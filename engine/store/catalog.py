@@ -316,6 +316,11 @@ def named_rows(stored: StoredRows, table: str) -> list[NamedRow]:
     return [_named(table)(*row) for row in stored[table]]
 
 
+def rows_of(connection: sqlite3.Connection, table: str) -> list[NamedRow]:
+    """The rows of one table with names, by rising key."""
+    return named_rows({table: connection.execute(all_rows(table)).fetchall()}, table)
+
+
 def newest(stored: StoredRows, table: str) -> NamedRow | None:
     """The row of the highest key; None if the table is empty."""
     rows = named_rows(stored, table)

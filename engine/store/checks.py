@@ -104,14 +104,7 @@ def record_tables(connection: sqlite3.Connection) -> None:
 
 
 def check_opened(connection: sqlite3.Connection, rows: StoredRows, place: str) -> None:
-    """Compare the tables that every reader needs with their checksums.
-
-    Args:
-        rows: of these tables, read in the same transaction.
-
-    Raises:
-        IndexDamaged: a table is not what was written.
-    """
+    """Compare tables whose rows were read in the same transaction; errors as in `check_catalog`."""
     stored = _stored_checks(connection)
     for table, of_table in rows.items():
         _compare(stored, table, of_table, place)

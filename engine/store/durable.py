@@ -51,41 +51,36 @@ def is_loss(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 
 
-def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> None:
+def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> mmap.mmap:
     """Compare a mapped file with its checksum, before anything parses it; None stands for a missing file.
 
     Raises:
         IndexDamaged: missing, or another size or digest than expected.
     """
     there = check_size(content, path, expected)
-    _compare(path, len(there), Checksum(len(there), xxhash.xxh3_128_hexdigest(there)), expected)
+    _compare(path, Checksum(len(there), xxhash.xxh3_128_hexdigest(there)), expected)
+    return there
 
 
 def check_size(content: mmap.mmap | None, path: Path, expected: Checksum) -> mmap.mmap:
     """Return a mapped file that exists and has the expected size; errors as in `check_mapped`."""
     if content is None:
         raise IndexDamaged(f"{path} is missing, unreadable or empty; repair it: longmatch upkeep repair INDEX")
-    if len(content) != expected.size_bytes:
-        _compare(path, len(content), None, expected)
+    _compare(path, Checksum(len(content), expected.digest), expected)
     return content
 
 
 def check_file(path: Path, expected: Checksum) -> None:
-    """Compare a file with its checksum, before anything parses it.
-
-    Raises:
-        IndexDamaged: missing, or another size or digest than expected.
-    """
+    """Compare a file with its checksum without mapping it; errors as in `check_mapped`."""
     try:
-        found_size = path.stat().st_size
-        found = checksum(path) if found_size == expected.size_bytes else None
+        _compare(path, Checksum(path.stat().st_size, expected.digest), expected)
+        _compare(path, checksum(path), expected)
     except OSError as error:
         if not is_loss(error):
             raise
         raise IndexDamaged(
             f"{path} cannot be read ({error.strerror}); repair it: longmatch upkeep repair INDEX"
         ) from error
-    _compare(path, found_size, found, expected)
 
 
 def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: str) -> None:
@@ -102,24 +97,18 @@ def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: st
         )
 
 
-def _compare(path: Path, found_size: int, found: Checksum | None, expected: Checksum) -> None:
-    if found is None:
-        raise IndexDamaged(
-            f"{path} has {found_size} bytes, not {expected.size_bytes}; repair it: longmatch upkeep repair INDEX"
-        )
-    if found != expected:
-        raise IndexDamaged(
-            f"{path} has checksum {found.digest[:12]}, not {expected.digest[:12]}; "
-            "repair it: longmatch upkeep repair INDEX"
-        )
+def _compare(path: Path, found: Checksum, expected: Checksum) -> None:
+    if found.size_bytes != expected.size_bytes:
+        what = f"{found.size_bytes} bytes, not {expected.size_bytes}"
+    elif found != expected:
+        what = f"checksum {found.digest[:12]}, not {expected.digest[:12]}"
+    else:
+        return
+    raise IndexDamaged(f"{path} has {what}; repair it: longmatch upkeep repair INDEX")
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> Checksum:
-    """Make a file appear at `path` complete and on disk, or not at all.
-
-    Args:
-        write: writes the whole content to the path it is given.
-    """
+    """Make a file appear at `path` complete and on disk, or not at all; `write` writes all of it to another path."""
     unfinished = path.with_name(path.name + ".tmp")
     with faults_named(str(path)):  # the error of a full or failing disk names no file
         write(unfinished)

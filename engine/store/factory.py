@@ -20,11 +20,7 @@ _UNTRAINED = (*_EXACT, "SQbf16")
 
 
 def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
-    """The factory string that `auto` stands for: the first of `factory_options` that fits, or else the last.
-
-    Args:
-        n_vectors: chunks to be covered.
-    """
+    """The factory string that `auto` stands for: the first of `factory_options` that fits, or else the last."""
     options = factory_options(n_vectors, width)
     fitting = [
         factory for factory in options if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes

@@ -68,11 +68,7 @@ class Gathering:
         return self.locations.n_chunks > 0
 
     def words(self, positions: NDArray[np.int64], *, apart: bool = False) -> WordTables:
-        """The term counts of at least one document, in the order given.
-
-        Args:
-            apart: whether the separate counts by kind of section are included, as for a copy.
-        """
+        """The term counts of at least one document, in the order given; `apart` includes those by kind of section."""
         places, packed = self.packed_words(positions, apart=apart)
         words, order = unpacked(packed), np.argsort(places)
         return words if np.array_equal(order, np.arange(len(order))) else words.of(order)
@@ -120,14 +116,7 @@ class Gathering:
         return as_float32(self.document_rows(np.arange(len(self.locations))))
 
     def chunk_vectors(self, positions: NDArray[np.int64]) -> tuple[Vectors, NDArray[np.int64]]:
-        """The chunk vectors of documents, one document after another.
-
-        Args:
-            positions: documents, in any order.
-
-        Returns:
-            (C, D) float32 rows, and for each document the row at which it starts.
-        """
+        """The chunk vectors (C, D) of documents, one document after another, and the row at which each starts."""
         half, starts = self.chunk_rows(positions)
         return as_float32(half), starts
 

@@ -40,12 +40,7 @@ class Locations:
         return len(self.ids)
 
     def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Locations:
-        """A copy with other values in some columns of some documents.
-
-        Args:
-            positions: (R,) documents.
-            columns: (R,) new values, by the name of the column.
-        """
+        """A copy with other values (R,) in some columns of R documents."""
         changed = {name: getattr(self, name).copy() for name in columns}
         for name, values in columns.items():
             changed[name][positions] = values
@@ -157,10 +152,6 @@ def _checksum(arrays: bytes) -> int:
 
 def check_locations(locations: Locations, shards: Mapping[int, NamedRow], place: str) -> None:
     """Refuse documents whose vectors would lie outside of their shard.
-
-    Args:
-        locations: of all documents.
-        shards: rows of the catalog, by number.
 
     Raises:
         IndexDamaged: a document has a row that its shard does not have.

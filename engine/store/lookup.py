@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from engine.errors import QueryError, named_faults
 from engine.store.catalog import CATALOG_FILE, execute_in, has_table, reading
 from engine.store.checks import read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
-from engine.store.where import compared_keys, has_key, json_path
+from engine.store.snapshot import Documents
+from engine.store.where import compared_keys, json_path
 from engine.text.document import Scalar
 
 
@@ -120,22 +121,8 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
     return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in found]
 
 
-class Fields(Protocol):
-    """Documents with metadata, for example a `Snapshot`."""
-
-    @property
-    def n_documents(self) -> int:
-        """The number of documents."""
-
-    def has_field(self, key: str) -> bool:
-        """Whether a document has a value for a key."""
-
-    def field_names(self) -> list[str]:
-        """All fields, by name."""
-
-
-def check_fields(index: Fields, where: str) -> None:
-    """Check that each field that a filter compares with a value is in some document of the index.
+def check_fields(snapshot: Documents, where: str) -> None:
+    """Check that each field that a filter compares with a value is in some document of an index.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
 
@@ -143,22 +130,10 @@ def check_fields(index: Fields, where: str) -> None:
         QueryError: no document has one of the fields, or the filter does not parse.
     """
     for key in compared_keys(where):
-        if not index.has_field(key):
-            names = index.field_names()
-            if names or index.n_documents:
+        if not snapshot.has_field(key):
+            names = snapshot.field_names()
+            if names or snapshot.n_documents:
                 raise QueryError(_unknown(where, key, names))
-
-
-def has_field(folder: Path, key: str) -> bool:
-    """Whether a document of an index that is committed now has a value for a key."""
-    condition = has_key(key)
-    statement = f"SELECT 1 FROM documents WHERE {condition.sql} LIMIT 1"
-    return any(catalog.execute(statement, condition.values).fetchone() is not None for catalog in catalogs(folder))
-
-
-def field_names(folder: Path) -> list[str]:
-    """The metadata fields of an index, by name; reads the metadata of all documents."""
-    return list(_all_kinds(folder))
 
 
 def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:

@@ -62,8 +62,6 @@ class Postings:
         Args:
             ids: (N,) catalog ids, rising.
             blocks: returns the counts of the documents, in the order of the ids; called twice for each kind.
-            statistics: of the corpus.
-            block_documents: of one block, at most `BLOCK_DOCUMENTS`.
         """
         kinds = []
         for kind in _KINDS:
@@ -112,10 +110,9 @@ class Postings:
     @classmethod
     def parse(cls, content: mmap.mmap | None, path: Path, expected: Checksum) -> Postings:
         """Check a mapped file, then view it as postings; errors as in `open`."""
-        check_mapped(content, path, expected)
-        assert content is not None
+        there = check_mapped(content, path, expected)
         try:
-            return _parsed(mapped_tensors(content))
+            return _parsed(mapped_tensors(there))
         except (KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{path} holds no postings ({error}); repair the index: longmatch upkeep repair INDEX"

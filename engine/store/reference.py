@@ -89,11 +89,7 @@ def sample_order(doc_ids: list[str]) -> NDArray[np.int64]:
 
 
 def sample_size(n_chunks: NDArray[np.int64]) -> int:
-    """The number of documents, in the order of the draw, that make the sample.
-
-    Args:
-        n_chunks: (N,) chunks of each document, in that order.
-    """
+    """The number of documents that make the sample, given the chunks (N,) of each in the order of the draw."""
     within = int(np.searchsorted(np.cumsum(n_chunks), SAMPLE_CHUNKS, side="right"))
     return min(len(n_chunks), SAMPLE_DOCUMENTS, max(within, FEWEST_DOCUMENTS))
 
@@ -139,10 +135,9 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
     Raises:
         IndexDamaged: the file is not the one that was written.
     """
-    check_mapped(content, path, expected)
-    assert content is not None
+    there = check_mapped(content, path, expected)
     try:
-        tensors = mapped_tensors(content)
+        tensors = mapped_tensors(there)
         stock = None
         if "stock" in tensors:
             n_compared = int(tensors["stock_documents"][0])

@@ -38,12 +38,7 @@ class Replica:
     most_k = most_nprobe = MOST
 
     def __init__(self, parts: Sequence[Part], *, nprobe: int = 0, n_lists: int = 0) -> None:
-        """Take over parts that share no vector.
-
-        Args:
-            nprobe: lists that each part searches; 0 for a type without lists.
-            n_lists: 0 for a type without lists.
-        """
+        """Take over parts that share no vector; both numbers of lists are 0 for a type without."""
         self.parts = tuple(parts)
         self.nprobe = nprobe
         self.n_lists = n_lists

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, StorageError
+from engine.store.catalog import NamedRow
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header, save_file
 from engine.words.apart import Apart
@@ -54,16 +55,11 @@ class Shard:
 class ShardSet:
     """The shards that one reader is pinned to: all mapped at once, each part checked and parsed at first use."""
 
-    def __init__(self, folder: Path, written: Mapping[int, tuple[str, Checksum]], digests: Mapping[int, str]) -> None:
-        """Map the shards of an index folder.
-
-        Args:
-            written: files and checksums by number.
-            digests: of the parts of each file, as JSON.
-        """
-        self._written = {number: (folder / file, expected) for number, (file, expected) in written.items()}
-        self._mapped = {number: map_file(path) for number, (path, _) in self._written.items()}
-        self._digests = digests
+    def __init__(self, folder: Path, rows: Iterable[NamedRow]) -> None:
+        """Map the shards of an index folder that rows of its catalog name."""
+        self._rows = {row.id: row for row in rows}
+        self._paths = {number: folder / row.file for number, row in self._rows.items()}
+        self._mapped = {number: map_file(path) for number, path in self._paths.items()}
         self._whole: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
         self._words: dict[tuple[int, bool], PackedWords] = {}
@@ -80,9 +76,8 @@ class ShardSet:
             IndexDamaged: the file is not the one that was written.
         """
         if number not in self._whole:
-            content, (path, expected) = self._mapped[number], self._written[number]
-            check_mapped(content, path, expected)
-            assert content is not None
+            path = self._paths[number]
+            content = check_mapped(self._mapped[number], path, self._written(number))
             with _named_faults(path):
                 self._whole[number] = parse_shard(content)
         return self._whole[number]
@@ -126,10 +121,13 @@ class ShardSet:
 
     def _opened(self, number: int) -> _Parts:
         if number not in self._parts:
-            path, expected = self._written[number]
+            path, digests = self._paths[number], json.loads(self._rows[number].part_digests)
             with _named_faults(path):
-                self._parts[number] = _Parts(self._mapped[number], path, expected, json.loads(self._digests[number]))
+                self._parts[number] = _Parts(self._mapped[number], path, self._written(number), digests)
         return self._parts[number]
+
+    def _written(self, number: int) -> Checksum:
+        return Checksum(self._rows[number].size_bytes, self._rows[number].digest)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ from engine.store.reference import (
 )
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import coarse, map_file
-from engine.store.where import parse_where
+from engine.store.where import has_key, parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences, stock_wording
@@ -139,7 +139,8 @@ class Documents(Gathering, ABC):
 
     def _read_all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement over all documents; of a single column, its values."""
-        self._check_parts()
+        for part in self.parts:
+            part._check_all()
         rows = [row for part in self.parts for row in part._read(statement, values)]
         return [value for (value,) in rows] if rows and len(rows[0]) == 1 else rows
 
@@ -276,23 +277,15 @@ class Documents(Gathering, ABC):
         """Whether a document has vectors."""
         return bool(self.has_vectors[position])
 
-    def _check_parts(self) -> None:
-        for part in self.parts:
-            part._check_all()
-
     def has_field(self, key: str) -> bool:
-        """Whether any document has a value for a key that a filter compares; see `engine.store.lookup`."""
-        from engine.store.lookup import has_field
-
-        self._check_parts()
-        return has_field(self.folder, key)
+        """Whether any document has a value for a key that a filter compares."""
+        condition = has_key(key)
+        return bool(self._read_all(f"SELECT 1 FROM documents WHERE {condition.sql} LIMIT 1", condition.values))
 
     def field_names(self) -> list[str]:
         """The metadata fields of all documents, by name."""
-        from engine.store.lookup import field_names
-
-        self._check_parts()
-        return field_names(self.folder)
+        names = "SELECT DISTINCT key FROM documents, json_each(metadata) WHERE type != 'null'"
+        return sorted(set(self._read_all(names)))
 
     @property
     def missing_tokens(self) -> NDArray[np.int64]:
@@ -404,10 +397,7 @@ class IndexSnapshot(Documents):
         except EngineError:
             self._connection.close()
             raise
-        written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
-        self._shards = ShardSet(
-            self.folder, written, {number: row.part_digests for number, row in self._shard_rows.items()}
-        )
+        self._shards = ShardSet(self.folder, self._shard_rows.values())
         self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
         # Mapped now: a writer may publish another reference and delete this file.
         self._map_reference()
@@ -533,9 +523,6 @@ class IndexSnapshot(Documents):
         """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.
 
         They are scored like documents that are newer than the generation: exactly.
-
-        Args:
-            positions: documents without vectors.
         """
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])

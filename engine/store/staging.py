@@ -33,10 +33,7 @@ def stage(
     words: WordTables,
     fingerprint: str,
 ) -> int:
-    """Store the vectors of documents until `switch`, in one transaction.
-
-    Args:
-        words: the term counts of each, as they were committed.
+    """Store the vectors of documents, and their term counts as committed, until `switch`, in one transaction.
 
     Raises:
         IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -61,11 +58,7 @@ def staged_shards(connection: sqlite3.Connection) -> set[int]:
 
 
 def drop_staged(writer: Writer, *, keep: str = "") -> int:
-    """Delete staged shards.
-
-    Args:
-        keep: fingerprint of an encoder whose vectors stay.
-    """
+    """Delete staged shards, except those of the encoder with the fingerprint `keep`."""
     with writer.read() as connection:
         others = connection.execute("SELECT shard_id FROM staged_shards WHERE fingerprint != ?", [keep])
         numbers = [number for (number,) in others]

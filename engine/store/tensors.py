@@ -47,11 +47,7 @@ class Tensor:
 
 
 def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first.
-
-    Args:
-        path: of the file; an existing file is replaced.
-    """
+    """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first."""
     names = {np.dtype(of): name for name, of in _DTYPES.items()}
     order = sorted(tensors, key=lambda name: (_FILE_ORDER.index(names[tensors[name].dtype]), name))
     header, stop = dict[str, Any](), 0

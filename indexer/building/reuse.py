@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
 from engine.errors import DocumentError, IndexDamaged
+from engine.store.catalog import rows_of
 from engine.store.checks import stored_rows
 from engine.store.documents import stored_documents
-from engine.store.durable import Checksum
 from engine.store.shards import ShardSet
 from engine.store.tensors import as_float32
 from engine.store.writer import Writer
 from engine.text.document import Document
-
-_SHARD = "SELECT file, size_bytes, digest, part_digests FROM shards WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,10 @@ class StoredVersions:
     def _opened(self, number: int) -> ShardSet:
         if number not in self._shards:
             with self._writer.read() as connection:
-                row = connection.execute(_SHARD, [number]).fetchone()
-            if row is None:
+                rows = [row for row in rows_of(connection, "shards") if row.id == number]
+            if not rows:
                 raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
-            file, size_bytes, digest, parts = row
-            written = {number: (file, Checksum(size_bytes, digest))}
-            self._shards[number] = ShardSet(self._writer.folder, written, {number: parts})
+            self._shards[number] = ShardSet(self._writer.folder, rows)
         return self._shards[number]
 
 

@@ -12,7 +12,6 @@ import json
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -274,10 +273,4 @@ def _write_member(
 
 def _copy(stream: IO[bytes], path: Path) -> None:
     with path.open("wb") as into:
-        for block in _blocks(stream):
-            into.write(block)
-
-
-def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    while block := stream.read(_BLOCK):
-        yield block
+        shutil.copyfileobj(stream, into, _BLOCK)

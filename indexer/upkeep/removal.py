@@ -8,9 +8,7 @@ from pathlib import Path
 from engine.errors import QueryError, named_faults
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import open_writers
-from engine.store.writer import Indexed, Writer
-
-_AT_ONCE = 1_000  # names in one statement
+from engine.store.writer import Writer
 
 
 @named_faults
@@ -33,9 +31,7 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
 
 
 def _known(writer: Writer, names: Sequence[str], path: str | Path) -> list[int]:
-    found: dict[str, Indexed] = {}
-    for first in range(0, len(names), _AT_ONCE):
-        found |= writer.indexed(names[first : first + _AT_ONCE])
+    found = writer.indexed(names)
     if absent := [name for name in names if name not in found]:
         raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path} --documents")
     return [there.id for there in found.values()]

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.errors import IndexDamaged, IndexMismatch, named_faults
 from engine.store.ann import AnnIndex
-from engine.store.catalog import CATALOG_FILE, NamedRow, all_rows, has_log, named_rows, reading
+from engine.store.catalog import CATALOG_FILE, has_log, reading, rows_of
 from engine.store.checks import (
     COMMITS_FILE,
     commits_of,
@@ -210,9 +210,9 @@ def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int,
 
 def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
     findings = []
-    for row in _rows(connection, "shards"):
+    for row in rows_of(connection, "shards"):
         try:
-            shard = ShardSet(folder, {row.id: (row.file, Checksum(row.size_bytes, row.digest))}, {})[row.id]
+            shard = ShardSet(folder, [row])[row.id]
             if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
                 raise IndexDamaged(
                     f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
@@ -228,12 +228,8 @@ def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]
     return findings
 
 
-def _rows(connection: sqlite3.Connection, table: str) -> list[NamedRow]:
-    return named_rows({table: connection.execute(all_rows(table)).fetchall()}, table)
-
-
 def _check_reference(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
-    pinned = (ReferenceFile(**row._asdict()) for row in _rows(connection, "reference"))
+    pinned = (ReferenceFile(**row._asdict()) for row in rows_of(connection, "reference"))
     return [finding for one in pinned for finding in _check_reference_file(folder, one)]
 
 
@@ -247,12 +243,12 @@ def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
 
 def _check_generations(connection: sqlite3.Connection, folder: Path, width: int) -> list[Finding]:
     findings = []
-    for row in (*_rows(connection, "postings"), *_rows(connection, "word_postings")):
+    for row in (*rows_of(connection, "postings"), *rows_of(connection, "word_postings")):
         try:
             Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
         except IndexDamaged as error:
             findings.append(Finding(Damage.GENERATION, row.file, str(error)))
-    for row in _rows(connection, "generations"):
+    for row in rows_of(connection, "generations"):
         written = Checksum(row.size_bytes, row.digest)
         try:
             AnnIndex.open(folder / row.file, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)

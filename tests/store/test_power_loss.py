@@ -43,8 +43,8 @@ def main(name: str, root: Path, mark: Path) -> None:
     transaction = WritableIndex._transaction
 
     @contextmanager
-    def marked(self: WritableIndex, **options: Any) -> Iterator[Any]:  # noqa: ANN401
-        with transaction(self, **options) as connection:
+    def marked(self: WritableIndex, *values: Any, **options: Any) -> Iterator[Any]:  # noqa: ANN401
+        with transaction(self, *values, **options) as connection:
             yield connection
         mark.write_bytes(b"")
 
