@@ -10,7 +10,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.budget import (
-    Budget,
     batch_bytes,
     fit_batches,
     forget_peak,
@@ -41,16 +40,15 @@ from indexer.building.budget import (
     refuse_memory,
     tokens_per_second,
 )
+from indexer.building.builder import Settings
 from indexer.building.corpus import CorpusFiles
 from indexer.building.doc_ids import FileIds
-from indexer.building.pipeline import BatchSizes
-from indexer.building.stored import LOOKUP_DOCUMENTS
 from indexer.generation.generations import is_outgrown
 from indexer.generation.index_choice import SCAN, IndexOption, Size, check_factory_option, index_options
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
 from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.sampling import Drawn, draw, units_of
+from indexer.sampling import Drawn, Unit, draw, units_of
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
 _LANGUAGE = "english"  # of the sample; the size of term counts is nearly the same in other languages
@@ -155,38 +153,38 @@ def make_plan(
     paths: Sequence[str] | CorpusFiles,
     encoder: Encoder,
     *,
-    factory: str = AUTO,
-    budget: Budget | None = None,
+    settings: Settings | None = None,
     read_limits: ReadLimits | None = None,
     id_prefix: str = "",
 ) -> Plan:
-    """Estimate a run from a sample of the corpus. The encoder is measured, so nothing else should run.
+    """Estimate a run with these settings from a sample. The encoder is measured, so nothing else should run.
 
     Raises:
         IndexMismatch: FAISS does not know the factory string.
-        BudgetExceeded: the budget cannot be kept. If program and encoder alone are too large, this
+        BudgetExceeded: a limit cannot be kept. If program and encoder alone are too large, this
             is raised before the corpus is read.
         DocumentError: a path does not exist, or nothing readable was found.
     """
+    settings = settings or Settings()
+    factory, memory_bytes = settings.factory, settings.memory_bytes
     check_factory_option(factory, encoder.width)
-    budget = budget or Budget()
     existing = _existing(path)
     drawn = draw(units_of(paths, FileIds(id_prefix, path)), existing.hashes)
-    cost = _measured(drawn, existing, encoder, budget, read_limits)
+    cost = _measured(drawn, existing, encoder, settings, read_limits)
     counts = cost.counts
-    batches = _batches(counts, budget, cost.peak_bytes, encoder.width)
+    batches = _batches(counts, memory_bytes, cost.peak_bytes, encoder.width)
     after = Size(
         existing.n_documents + round(counts.n_new),
         max(0, round(existing.n_chunks - counts.n_chunks_replaced + counts.n_chunks)),
         encoder.width,
     )
-    left = None if budget.memory_bytes is None else budget.memory_bytes - cost.peak_bytes - batches
+    left = None if memory_bytes is None else memory_bytes - cost.peak_bytes - batches
     option = index_options(factory, after, left)[-1] if _is_due(existing, counts, factory) else None
     derived = _derived_bytes(cost, after, option, is_new=not existing.hashes)
     added = cost.catalog_bytes + cost.vector_bytes + cost.word_bytes
     before = folder_bytes(path) if path.exists() else 0
     replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
-    DiskGuard(path, budget.disk_bytes).refuse(added + derived)
+    DiskGuard(path, settings.disk_bytes).refuse(added + derived)
     return Plan(
         n_new=round(counts.n_new),
         n_changed=round(counts.n_changed),
@@ -231,22 +229,24 @@ def _is_due(existing: _Existing, counts: _Counts, factory: str) -> bool:
 
 
 def _measured(
-    drawn: Sequence[Drawn], existing: _Existing, encoder: Encoder, budget: Budget, read_limits: ReadLimits | None
+    drawn: Sequence[Drawn], existing: _Existing, encoder: Encoder, settings: Settings, read_limits: ReadLimits | None
 ) -> _Cost:
-    """Read the sample, and encode and store a part of it, inside the budget."""
+    """Read the sample, and encode and store a part of it, inside the limits."""
     footprint = Footprint()
     held = footprint.own_bytes()
-    refuse_memory(budget, held, encoder.width)
-    with limited_vram(encoder, budget.vram_bytes), Watch(footprint) as watch:
+    refuse_memory(settings.memory_bytes, held, encoder.width)
+    with limited_vram(encoder, settings.vram_bytes), Watch(footprint) as watch:
         if is_on_gpu(encoder):
             forget_peak(encoder)
         with DocumentReader(read_limits) as reader:
-            counts, kept = read_sample(drawn, encoder, existing.hashes, existing.n_chunks_of, reader)
+            counts, kept = read_sample(
+                drawn, encoder, existing.hashes, existing.n_chunks_of, lambda unit: unit.read(reader)
+            )
         encode_seconds = counts.n_tokens / tokens_per_second(kept, encoder) if kept else 0.0
         vram = peak_vram(encoder) if is_on_gpu(encoder) else None
         seconds, catalog_bytes, word_bytes = _stored(kept, encoder.width, counts.n_chars, is_new=not existing.hashes)
     loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
-    share = _RUN_SHARE if budget.memory_bytes is None else _PLANNED_RUN_SHARE
+    share = _RUN_SHARE if settings.memory_bytes is None else _PLANNED_RUN_SHARE
     rows = counts.n_documents + counts.n_sections + counts.n_chunks
     return _Cost(
         counts,
@@ -265,7 +265,7 @@ def read_sample(
     encoder: Encoder,
     hashes: dict[str, str],
     n_chunks_of: dict[str, int],
-    reader: DocumentReader | None = None,
+    read: Callable[[Unit], Document | Unreadable],
 ) -> tuple[_Counts, list[SegmentedDocument]]:
     """Read, compare and segment a sample; returns the counts of the corpus, and some documents in random order.
 
@@ -274,7 +274,7 @@ def read_sample(
     counts, kept, n_kept = _Counts(), list[SegmentedDocument](), 0
     for part in random.Random(0).sample(drawn, len(drawn)):
         started = time.perf_counter()
-        document = part.unit.read() if reader is None else part.unit.read(reader)
+        document = read(part.unit)
         counts.is_all &= part.n_units == 1
         if isinstance(document, Document) and hashes.get(document.doc_id) == content_hash(document):
             counts.n_unchanged += part.n_units
@@ -344,15 +344,12 @@ def _zeros(document: SegmentedDocument, width: int) -> EncodedDocument:
     return EncodedDocument(np.zeros(width, np.float32), sections, chunks, document.chunks, document.coverage)
 
 
-def _batches(counts: _Counts, budget: Budget, held: int, width: int) -> int:
+def _batches(counts: _Counts, memory_bytes: int | None, held: int, width: int) -> int:
     """Memory of the batches of a run, which are no larger than its corpus."""
-    refuse_memory(budget, held, width, has_encoded=True)
+    refuse_memory(memory_bytes, held, width, has_encoded=True)
     chars_per_chunk = counts.n_chars / max(1.0, counts.n_chunks) or 1.0
-    left = None if budget.memory_bytes is None else budget.memory_bytes - held
-    sizes = fit_batches(left, width, chars_per_chunk)
-    looked_up = min(sizes.lookup_chars, round(LOOKUP_DOCUMENTS * counts.n_chars / max(1.0, counts.n_documents)))
-    n_chars = round(counts.n_chars)
-    return batch_bytes(BatchSizes(min(sizes.batch_chars, n_chars), min(looked_up, n_chars)), width, chars_per_chunk)
+    batch_chars = fit_batches(None if memory_bytes is None else memory_bytes - held, width, chars_per_chunk)
+    return batch_bytes(min(batch_chars, round(counts.n_chars)), width, chars_per_chunk)
 
 
 def _derived_bytes(cost: _Cost, size: Size, option: IndexOption | None, *, is_new: bool) -> int:

@@ -21,7 +21,7 @@ from engine.text.document import Document
 from indexer.building.corpus import CorpusFiles, list_corpus
 from indexer.building.doc_ids import FileIds
 from indexer.reading.reader import DocumentReader
-from indexer.reading.requests import Request, is_json_lines, read_here
+from indexer.reading.requests import Request, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum
 _LEAST = 6
@@ -39,10 +39,9 @@ class Unit:
     line: bytes | None = None
     fields: Fields = USUAL
 
-    def read(self, reader: DocumentReader | None = None) -> Document | Unreadable:
-        """Parse it, with the limits of a reader where one is given."""
-        request = Request(self.source, self.doc_id, self.line, fields=self.fields)
-        results = list(read_here(request) if reader is None else reader.read([request]))
+    def read(self, reader: DocumentReader) -> Document | Unreadable:
+        """Parse it."""
+        results = list(reader.read([Request(self.source, self.doc_id, self.line, fields=self.fields)]))
         return results[0] if results else Unreadable(self.source, "the line is empty")
 
 

@@ -1,7 +1,7 @@
 """The limits of a run on memory, disk and GPU, the batch sizes that follow from them, and the speed of an encoder.
 
-When memory is short, a run first looks up fewer documents together, then encodes smaller batches; last it falls back
-to a smaller type of FAISS index, see `indexer.generation.index_choice`.
+When memory is short, a run first makes smaller batches; then it falls back to a smaller type of FAISS index, see
+`indexer.generation.index_choice`.
 """
 
 from __future__ import annotations
@@ -9,40 +9,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import BudgetExceeded
 from engine.text.spans import Coverage
-from indexer.building.pipeline import BATCH_CHARS, LOOKUP_CHARS, BatchSizes
+from indexer.building.pipeline import BATCH_CHARS, LOOKUP_BATCHES
 from indexer.generation.resources import Footprint
 
-USUAL = BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
-SMALLEST = BatchSizes(1 << 15, 1 << 18)
+SMALLEST_CHARS = 1 << 15  # of a batch
 CHARS_PER_CHUNK = 380.0  # of the demo corpus, in chunks of 126 tokens
 
 # Measured on the demo corpus: text, chunks and token ids of a segmented document.
 _SEGMENTED_BYTES = 3.2  # for each character
-_BATCHES_SEGMENTED = 3  # batches in memory: one is filled, one waits, one is encoded
+_BATCHES_SEGMENTED = 2  # batches in memory: one is filled, one is encoded
 _TEXT_BYTES = 2  # for each character in most scripts; 1 in Latin-1
 # For each number of a chunk's row: the hidden state and its vector in float32; float16 twice while a shard is written.
 _ENCODED_BYTES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; None is no limit."""
-
-    memory_bytes: int | None = None  # own memory of the whole process, see `indexer.generation.resources`
-    vram_bytes: int | None = None  # parameters and batches on the GPU
-    disk_bytes: int | None = None  # the index folder, both generations while one replaces the other
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether anything is limited."""
-        return any(limit is not None for limit in (self.memory_bytes, self.vram_bytes, self.disk_bytes))
 
 
 def left_beside(memory_bytes: int | None, footprint: Footprint) -> int | None:
@@ -50,53 +35,44 @@ def left_beside(memory_bytes: int | None, footprint: Footprint) -> int | None:
     return None if memory_bytes is None else memory_bytes - footprint.own_bytes()
 
 
-def batch_bytes(sizes: BatchSizes, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> int:
-    """Memory of the documents that are read, segmented and encoded at one time."""
-    per_char = _BATCHES_SEGMENTED * _SEGMENTED_BYTES + _ENCODED_BYTES * width / chars_per_chunk
-    return round(sizes.batch_chars * per_char + sizes.lookup_chars * _TEXT_BYTES)
+def batch_bytes(batch_chars: int, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> int:
+    """Memory of the documents that are read, segmented and encoded at one time, with a mean number of characters."""
+    encoded = _ENCODED_BYTES * width / chars_per_chunk
+    return round(batch_chars * (_BATCHES_SEGMENTED * _SEGMENTED_BYTES + encoded + LOOKUP_BATCHES * _TEXT_BYTES))
 
 
-def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> BatchSizes:
-    """The largest batches, up to the usual, that leave half of the memory to the index.
-
-    Args:
-        chars_per_chunk: mean number of characters of a chunk.
+def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> int:
+    """Characters of the largest batches, up to the usual, that leave half of the memory to the index.
 
     Returns:
-        `SMALLEST` at least, even if it does not fit; see `refuse_memory`.
+        `SMALLEST_CHARS` at least, even if it does not fit; see `refuse_memory`.
     """
-    sizes = USUAL
-    while left_bytes is not None and sizes != SMALLEST and 2 * batch_bytes(sizes, width, chars_per_chunk) > left_bytes:
-        sizes = BatchSizes(
-            max(sizes.batch_chars // (1 if sizes.lookup_chars > SMALLEST.lookup_chars else 2), SMALLEST.batch_chars),
-            max(sizes.lookup_chars // 2, SMALLEST.lookup_chars),
-        )
-    return sizes
+    batch_chars = BATCH_CHARS
+    while left_bytes is not None and batch_chars > SMALLEST_CHARS:
+        if 2 * batch_bytes(batch_chars, width, chars_per_chunk) <= left_bytes:
+            break
+        batch_chars //= 2
+    return batch_chars
 
 
-def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
+def refuse_memory(memory_bytes: int | None, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
     """Refuse a memory limit that does not hold the program, the encoder and the smallest batches.
 
     Args:
-        budget: the limits of the run.
         held_bytes: memory of program and encoder.
         has_encoded: whether `held_bytes` includes the memory for encoding.
 
     Raises:
         BudgetExceeded: the limit is too small.
     """
-    smallest = held_bytes + batch_bytes(SMALLEST, width)
-    if budget.memory_bytes is not None and smallest > budget.memory_bytes:
+    smallest = held_bytes + batch_bytes(SMALLEST_CHARS, width)
+    if memory_bytes is not None and smallest > memory_bytes:
         beside = "" if has_encoded else " and room to encode, see longmatch index --dry-run"
         raise BudgetExceeded(
             f"program and encoder take {held_bytes / 1e6:,.0f} MB, with the smallest batches "
-            f"{smallest / 1e6:,.0f} MB; --memory allows {budget.memory_bytes / 1e6:,.0f} MB: "
-            f"allow at least {_rounded_up(smallest)}M{beside}, or take a smaller --encoder"
+            f"{smallest / 1e6:,.0f} MB; --memory allows {memory_bytes / 1e6:,.0f} MB: "
+            f"allow at least {-(-smallest // 1_000_000)}M{beside}, or take a smaller --encoder"
         )
-
-
-def _rounded_up(size: int) -> int:
-    return -(-size // 1_000_000)
 
 
 def is_on_gpu(encoder: Encoder) -> bool:
@@ -120,8 +96,8 @@ def forget_peak(encoder: Encoder) -> None:
 
 
 @contextmanager
-def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
-    """Limit the memory of torch on the encoder's GPU inside the context.
+def limited_vram(encoder: Encoder | None, vram_bytes: int | None) -> Iterator[None]:
+    """Limit the memory of torch on the encoder's GPU inside the context, if there is one.
 
     A batch beyond the limit fails with an out-of-memory error and is made smaller; see
     `engine.encoders.backbone.batching.BatchReader`. Memory of the driver itself is not counted.
@@ -129,7 +105,7 @@ def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
     Raises:
         BudgetExceeded: not even the parameters fit.
     """
-    if vram_bytes is None or not is_on_gpu(encoder):
+    if encoder is None or vram_bytes is None or not is_on_gpu(encoder):
         yield
         return
     import torch

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,87 +13,21 @@ from engine.errors import IndexMismatch, named_faults
 from engine.readers import Unreadable
 from engine.store.factory import AUTO
 from engine.store.lookup import stored_meta
-from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import network_note
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
 from indexer.building.creation import begin_partitions, has_only_failures, is_free, remove_stub, without_stub
-from indexer.building.pipeline import Pipeline, ahead
+from indexer.building.pipeline import Pipeline, run
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.building.reuse import Reuse, can_reuse
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import (
-    refresh_generation,
-    refresh_word_postings,
-)
+from indexer.generation.generations import derive
 from indexer.generation.index_choice import check_factory_option
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
-
-_BLOCK_CHARS = 1 << 25  # read before partitions commit their share, at most; held in memory twice
-
-
-def run_routed(
-    pipelines: Sequence[Pipeline], documents: Iterable[Document | Unreadable], *, prune: bool = False
-) -> BuildReport:
-    """Index new and changed documents, see `Pipeline.run`.
-
-    Documents are read one block ahead; a block has about a batch for each partition. Documents of the same doc_id
-    always go to the same pipeline.
-
-    Args:
-        pipelines: of the partitions, by number; they share one activity.
-        prune: remove documents of the index that are not in `documents`.
-    """
-    if len(pipelines) == 1:
-        return pipelines[0].run(documents, prune=prune)
-    activity = pipelines[0].activity
-    for pipeline in pipelines:
-        pipeline.begin()
-    try:
-        block_chars = min(len(pipelines) * pipelines[0].sizes.batch_chars, _BLOCK_CHARS)
-        with closing(ahead(_blocks(documents, block_chars))) as blocks:
-            for block in blocks:
-                _feed(pipelines, block)
-        for pipeline in pipelines:
-            pipeline.finish(prune=prune)
-    finally:
-        activity.take_time()
-    return activity.report
-
-
-def _feed(pipelines: Sequence[Pipeline], block: Iterable[Document | Unreadable]) -> None:
-    groups: list[list[Document | Unreadable]] = [[] for _ in pipelines]
-    for document in block:
-        # A file that was never read has no doc_id; its failure stays with its own name.
-        groups[partition_of(_name(document), len(pipelines))].append(document)
-    for pipeline, group in zip(pipelines, groups, strict=True):
-        if group:
-            pipeline.feed(group)
-
-
-def _name(one: Document | Unreadable) -> str:
-    name = one.doc_id or one.source
-    return name.encode(errors="replace").decode()  # what cannot be stored fails in the pipeline
-
-
-def _blocks(documents: Iterable[Document | Unreadable], most_chars: int) -> Iterator[list[Document | Unreadable]]:
-    block: list[Document | Unreadable] = []
-    n_chars = 0
-    for document in documents:
-        block.append(document)
-        n_chars += len(document.text) if isinstance(document, Document) else len(document.reason)
-        if n_chars >= most_chars:
-            yield block
-            block, n_chars = [], 0
-    if block:
-        yield block
-
 
 EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
 FIRST_RUN = "first_run"  # the named value that holds the options of a first run, until a run ends
@@ -126,9 +59,9 @@ class Settings:
     publish: bool = True  # join shards, and refresh reference, generation and postings; else a later run does
 
     @property
-    def budget(self) -> Budget:
-        """The limits of the run."""
-        return Budget(self.memory_bytes, self.vram_bytes, self.disk_bytes)
+    def is_limited(self) -> bool:
+        """Whether the run has a limit of memory, GPU or disk."""
+        return any(limit is not None for limit in (self.memory_bytes, self.vram_bytes, self.disk_bytes))
 
 
 @named_faults
@@ -222,31 +155,30 @@ class _Run:
         progress: Progress | None,
     ) -> BuildReport:
         """Commit documents, and publish what is derived from them unless a later run does."""
-        settings, budget, log = self.settings, self.settings.budget, self.log
-        disk, footprint = DiskGuard(self.folder, budget.disk_bytes), Footprint()
-        refuse_memory(budget, footprint.own_bytes(), target.width)
-        with Watch(footprint) as watch, _limit_of(used, budget.vram_bytes):
-            sizes = fit_batches(left_beside(budget.memory_bytes, footprint), target.width)
-            at_once, activity = used if settings.encode == "all" else None, Activity(BuildReport(), progress)
+        settings, log = self.settings, self.log
+        disk, footprint = DiskGuard(self.folder, settings.disk_bytes), Footprint()
+        refuse_memory(settings.memory_bytes, footprint.own_bytes(), target.width)
+        with Watch(footprint) as watch, limited_vram(used, settings.vram_bytes):
+            batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), target.width)
+            activity = Activity(BuildReport(), progress)
             pipelines = [
                 Pipeline(
                     writer,
-                    at_once,
-                    sizes=sizes,
+                    used,
+                    encodes_later=settings.encode != "all",
+                    batch_chars=batch_chars,
                     disk=disk,
                     replace_files=settings.replace_files,
-                    reuse=Reuse(writer, used, log) if used is not None and can_reuse(writer, used) else None,
                     activity=activity,
                     log=log,
                 )
                 for writer in target.parts
             ]
-            report = run_routed(pipelines, documents, prune=settings.prune)
+            report = run(pipelines, documents, prune=settings.prune)
             if used is not None:
                 missing = _missing(target, settings.encode)
                 activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
                 for pipeline, of_part in zip(pipelines, missing, strict=True):
-                    pipeline.encoder = used
                     pipeline.encode_missing(of_part)
             if settings.publish:
                 self._publish(target, report, disk, footprint)
@@ -263,19 +195,15 @@ class _Run:
             join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
         report.seconds += time.perf_counter() - started
         started = time.perf_counter()
-        left = left_beside(memory_bytes, footprint)
         if target.holds_anything:
             refresh_reference(target, self.log)
+            with open_snapshot(self.folder) as snapshot:
+                missing = snapshot.missing_tokens[~snapshot.has_vectors]
+            report.n_missing, report.tokens_missing = len(missing), int(missing.sum())
+        left, floor = left_beside(memory_bytes, footprint), self.settings.recall_floor
         for writer in target.parts:
-            self._derive(writer, report, disk, left)
+            derive(writer, self.settings.factory, left_bytes=left, disk=disk, recall_floor=floor, log=self.log)
         report.generation_seconds = time.perf_counter() - started
-
-    def _derive(self, writer: Writer, report: BuildReport, disk: DiskGuard, left: int | None) -> None:
-        """Publish a generation and postings where they are due."""
-        if _is_complete(writer, report):
-            factory, recall_floor = self.settings.factory, self.settings.recall_floor
-            refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, log=self.log)
-        refresh_word_postings(writer, disk)
 
 
 def _refuse_partition(target: PartitionWriters | Writer) -> None:
@@ -305,15 +233,6 @@ def _claimed(target: PartitionWriters | Writer, settings: Settings) -> Encoder:
     return used
 
 
-def _limit_of(encoder: Encoder | None, vram_bytes: int | None) -> AbstractContextManager[None]:
-    """The limit on GPU memory; nothing without an encoder."""
-    if encoder is None:
-        return nullcontext()
-    from indexer.building.budget import limited_vram
-
-    return limited_vram(encoder, vram_bytes)
-
-
 def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[int]]:
     """Catalog ids, for each part, of the documents without vectors that get some in this run."""
     missing = [writer.unencoded() for writer in target.parts]
@@ -323,20 +242,6 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
         chosen = snapshot.split(sample_documents(snapshot))
         ids = {part.folder: part.locations.ids[own].tolist() for part, _, own in chosen}
     return [ids.get(writer.folder, []) for writer in target.parts]
-
-
-def _is_complete(writer: Writer, report: BuildReport) -> bool:
-    """Whether a FAISS index is due: all documents have vectors, or an existing one must be kept up to date.
-
-    Adds the documents without vectors, and their tokens, to the report.
-    """
-    if not writer.holds_anything:
-        return False
-    with IndexSnapshot(writer.folder) as snapshot:
-        missing = snapshot.missing_tokens[~snapshot.has_vectors]
-        report.n_missing += len(missing)
-        report.tokens_missing += int(missing.sum())
-        return not len(missing) or snapshot.generation_row is not None
 
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:

@@ -36,7 +36,7 @@ from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
-from indexer.building.pipeline import BATCH_CHARS
+from indexer.building.pipeline import BATCH_CHARS, groups, n_chars
 from indexer.building.report import BuildReport
 
 
@@ -160,13 +160,7 @@ def begun(
 ) -> tuple[list[Document | Unreadable], Iterable[Document | Unreadable]]:
     """The first batch, which decides on the language of an index, and all documents."""
     rest = iter(documents)
-    first: list[Document | Unreadable] = []
-    n_chars = 0
-    for one in rest:
-        first.append(one)
-        n_chars += len(one.text) if isinstance(one, Document) else 0
-        if n_chars >= BATCH_CHARS:
-            break
+    first = next(groups(rest, n_chars, BATCH_CHARS), [])
     return first, chain(first, rest)
 
 

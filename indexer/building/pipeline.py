@@ -9,74 +9,62 @@ alone, and `encode_missing` gives them vectors later.
 from __future__ import annotations
 
 import json
-import queue
-import threading
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
+from engine.store.manifest import partition_of
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.doc_ids import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
-from indexer.building.reuse import ChangedDocument, Reuse, encode_changes
-from indexer.building.stored import (
-    LOOKUP_DOCUMENTS,
-    EncodeBatches,
-    EncodedBatch,
-    StoredBatch,
-    encode_batch,
-    stored_batches,
-)
+from indexer.building.reuse import Prepared, Reuse, can_reuse, encode_prepared
 from indexer.generation.resources import DiskGuard, commit_bytes
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
-LOOKUP_CHARS = 1 << 23  # text of the documents that are compared with the catalog together, held in memory
-BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no encoder has read
+LOOKUP_BATCHES = 16  # text of so many batches is compared with the catalog together, and held in memory
+_LOOKUP_DOCUMENTS = 64  # looked up in the catalog by one statement, at most
+_BLOCK_CHARS = 1 << 25  # read before partitions commit their share, at most; held in memory twice
+_BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no encoder has read
 
-Prepared: TypeAlias = Document | SegmentedDocument | ChangedDocument  # a `Document` waits for its vectors
-Read = TypeVar("Read", bound=Document | Unreadable)
+Item = TypeVar("Item")
+Read: TypeAlias = Document | Unreadable
+StoredBatch: TypeAlias = list[tuple[int, Document]]  # catalog ids and documents that get their vectors together
+Vectors: TypeAlias = list[EncodedDocument | Unreadable]  # of each document of a batch; a failure has no token
+EncodeBatches: TypeAlias = Callable[[Iterator[StoredBatch]], Iterator[tuple[StoredBatch, Vectors, float]]]
 StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables], int]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchSizes:
-    """How much is held in memory at one time, in characters."""
+class _Batch:
+    """Documents that are committed together, with their term counts."""
 
-    batch_chars: int  # encoded and committed together
-    lookup_chars: int  # compared with the catalog together
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A batch that waits to be encoded, or to be committed with its words alone."""
-
-    documents: list[Document]
-    prepared: list[Prepared]  # the documents, segmented where they are encoded now
-    words: WordTables  # term counts of the documents
-    n_replaced: int
+    prepared: list[Prepared]
+    words: WordTables
 
 
 class Pipeline:
-    """One run over a corpus, into a writer."""
+    """One run over a corpus, into a writer; see `run`."""
 
     def __init__(
         self,
         writer: Writer,
         encoder: Encoder | None,
         *,
-        sizes: BatchSizes | None = None,
+        encodes_later: bool = False,
+        batch_chars: int | None = None,
         disk: DiskGuard | None = None,
         replace_files: bool = False,
-        reuse: Reuse | None = None,
         activity: Activity | None = None,
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -84,63 +72,58 @@ class Pipeline:
 
         Args:
             encoder: that the writer has claimed; None to commit words alone.
-            sizes: of batches; `BATCH_CHARS` and `LOOKUP_CHARS` by default.
+            encodes_later: commit new documents without vectors, see `encode_missing`.
+            batch_chars: characters that are encoded and committed together; `BATCH_CHARS` by default.
             replace_files: whether a file replaces another existing file of the same doc_id; by default it fails.
-            reuse: finds chunks of changed documents that have vectors; by default all are encoded.
             activity: shared by the pipelines of a run over several partitions; by default one of its own.
         """
         self.writer = writer
         self.encoder = encoder
         self.activity = activity or Activity(BuildReport())
         self.report = self.activity.report
-        self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
+        self.batch_chars = batch_chars or BATCH_CHARS
+        self._encodes_later = encodes_later or encoder is None
         self._disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
-        self._reuse = reuse
+        self._reuse = Reuse(writer, encoder, log) if encoder is not None and can_reuse(writer, encoder) else None
         self._log = log
         self._seen = Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last checked
         self._failed_before: dict[str, str] = {}  # sources of earlier failures: absolute path -> recorded source
         self._well: set[str] = set()  # recorded sources of earlier failures that could be read in this run
-        self._moved: tuple[str, str] | None = None  # first document whose earlier file is gone: old and new source
-        self._n_moved = 0
-
-    def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
-        """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
-        self.begin()
-        try:
-            self.feed(documents)
-            self.finish(prune=prune)
-        finally:
-            self.activity.take_time()
-        return self.report
+        self._moved: list[tuple[str, str]] = []  # earlier file, which is gone, and new file of replaced documents
 
     def begin(self) -> None:
         """Begin a run, whose documents are passed to `feed` in any number of groups."""
         self.activity.begin()
         self._failed_before = {full_source(source): source for source in self.writer.failed_sources()}
 
-    def feed(self, documents: Iterable[Document | Unreadable]) -> None:
+    def feed(self, documents: Iterable[Read]) -> None:
         """Index the new and changed ones among some documents."""
         with closing(ahead(self._batches(documents))) as batches:
-            for pending in batches:
-                self._encode_and_commit(pending)
+            for batch in batches:
+                self._encode_and_commit(batch)
                 self.activity.take_time()
                 self.activity.report_progress()
 
     def finish(self, *, prune: bool) -> None:
         """End a run: forget repaired failures; with `prune`, remove documents that the run did not read."""
         self.writer.forget_failures(sorted(self._well.difference(failure.source for failure in self.report.failures)))
-        self._report_moved()
+        if self._moved:
+            before, now = self._moved[0]
+            self._log(
+                f"{len(self._moved):,} documents were replaced by files from another place, as the files they came "
+                f"from are gone: {before} by {now}"
+            )
         if prune:
             self._prune()
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents again that are already indexed: with new vectors, or without an encoder with words alone."""
-        for group in _groups(documents, self.sizes.lookup_chars):
-            batch = [self._prepared(document) for document in group]
-            self._encode_and_commit(self._pending(batch, len(group)))
+        for group in groups(documents, n_chars, self.batch_chars * LOOKUP_BATCHES, _LOOKUP_DOCUMENTS):
+            prepared = [replace(self._prepared(document), is_replacement=True) for document in group]
+            self._encode_and_commit(self._counted(prepared))
         return self.report
 
     def encode_missing(self, document_ids: Sequence[int], store: StoreVectors | None = None) -> BuildReport:
@@ -158,7 +141,8 @@ class Pipeline:
         same batches. A document without a token is recorded as a failure, and stays without vectors.
 
         Args:
-            encode_batches: makes the vectors, in this process or others; keeps the order of the batches.
+            encode_batches: makes the vectors, in this process or others, and the seconds that others took; keeps the
+                order of the batches.
             store: takes ids, vectors and term counts of a batch, and returns the number of documents that it stored; by
                 default `Writer.add_vectors`.
         """
@@ -166,29 +150,38 @@ class Pipeline:
         started, before = time.perf_counter(), self.report.seconds
         if document_ids:  # for several partitions, the run has set the sum already
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
-        stored = stored_batches(self.writer, document_ids, self.sizes.batch_chars)
-        for batch, made in encode_batches(stored):
-            for failure in made.failures:
-                self._fail(failure)
-            if made.encoded:
-                words = self.writer.count_words([batch.documents[place] for place in made.places])
-                kept = [batch.ids[place] for place in made.places]
-                with self._disk.room_for(commit_bytes([], made.encoded, words), f"vectors of {len(kept):,} documents"):
-                    self.report.n_encoded += add(kept, made.encoded, words)
-                self.report.encode_seconds += made.seconds
-                self._count(made.encoded)
+        for batch, vectors, seconds in encode_batches(stored_batches(self.writer, document_ids, self.batch_chars)):
+            encoded: dict[int, EncodedDocument] = {}
+            documents = []
+            for (document_id, document), value in zip(batch, vectors, strict=True):
+                if isinstance(value, Unreadable):
+                    self._fail(value)
+                else:
+                    encoded[document_id] = value
+                    documents.append(document)
+            if encoded:
+                ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
+                with self._disk.room_for(commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
+                    self.report.n_encoded += add(ids, rows, words)
+                self.report.encode_seconds += seconds
+                self._count(rows)
             self.report.seconds = before + time.perf_counter() - started
             self.activity.report_progress()
             yield self.report
 
-    def _encoded_here(self, batches: Iterator[StoredBatch]) -> Iterator[tuple[StoredBatch, EncodedBatch]]:
+    def _encoded_here(self, batches: Iterator[StoredBatch]) -> Iterator[tuple[StoredBatch, Vectors, float]]:
         assert self.encoder is not None
         for batch in batches:
-            yield batch, encode_batch(batch, self.encoder.segment, self._encode)
+            yield batch, encode_batch(batch, self.encoder, self._encode), 0.0
 
-    def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
-        batch: list[Prepared] = []
-        n_replaced = n_chars = 0
+    def _batches(self, documents: Iterable[Read]) -> Iterator[_Batch]:
+        for prepared in groups(self._due(documents), lambda due: len(due.document.text), self.batch_chars):
+            yield self._counted(prepared)
+
+    def _counted(self, prepared: list[Prepared]) -> _Batch:
+        return _Batch(prepared, self.writer.count_words([each.document for each in prepared]))
+
+    def _due(self, documents: Iterable[Read]) -> Iterator[Prepared]:
         for document, known in self._changed(documents):
             try:
                 prepared = self._prepared(document, known)
@@ -197,31 +190,20 @@ class Pipeline:
                 continue
             self._in_flight.add(document.doc_id)
             self.activity.n_read += 1
-            batch.append(prepared)
-            n_replaced += known is not None
-            n_chars += len(document.text)
-            if n_chars >= self.sizes.batch_chars:
-                yield self._pending(batch, n_replaced)
-                batch, n_replaced, n_chars = [], 0, 0
-        if batch:
-            yield self._pending(batch, n_replaced)
+            yield prepared
 
     def _prepared(self, document: Document, known: Indexed | None = None) -> Prepared:
-        """A document cut into chunks, with stored vectors from `known`; the document itself if it is encoded later."""
+        """A document cut into chunks unless it is encoded later, with stored vectors from `known`."""
         if self.encoder is None and not any(character.isalnum() for character in document.text):
             raise DocumentError("no text that has a word; leave the document out")
-        prepared = document if self.encoder is None else self.encoder.segment(document)
-        if self._reuse is None or known is None:
-            return prepared
-        return self._reuse.find(prepared, known.id) or prepared
+        segmented = None if self.encoder is None or self._encodes_later else self.encoder.segment(document)
+        prepared = Prepared(document, segmented, is_replacement=known is not None)
+        return prepared if self._reuse is None or known is None else self._reuse.of(prepared, known.id)
 
-    def _pending(self, batch: list[Prepared], n_replaced: int) -> _Pending:
-        documents = [document if isinstance(document, Document) else document.document for document in batch]
-        return _Pending(documents, batch, self.writer.count_words(documents), n_replaced)
-
-    def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
+    def _changed(self, documents: Iterable[Read]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be indexed, each with its entry in the index, if any."""
-        for group in _groups(map(_storable, documents), self.sizes.lookup_chars):
+        lookup_chars = self.batch_chars * LOOKUP_BATCHES
+        for group in groups(map(_storable, documents), n_chars, lookup_chars, _LOOKUP_DOCUMENTS):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
             known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
@@ -253,7 +235,8 @@ class Pipeline:
             if is_another and not self._replace_files:
                 self._fail(of_another_file(document, there.source))
                 return False
-            self._take_note(document, there)
+            if is_gone(there.source, document.source):
+                self._moved.append((there.source, document.source))
             return True
         self._seen.add(there.id)
         self.report.n_unchanged += 1
@@ -261,20 +244,6 @@ class Pipeline:
         if not is_another and (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
             moved.append((there.id, document))
         return False
-
-    def _take_note(self, document: Document, there: Indexed) -> None:
-        """Count a document that replaces one whose file is gone, so that the run reports it."""
-        if is_gone(there.source, document.source):
-            self._moved = self._moved or (there.source, document.source)
-            self._n_moved += 1
-
-    def _report_moved(self) -> None:
-        if self._moved is not None:
-            before, now = self._moved
-            self._log(
-                f"{self._n_moved:,} documents were replaced by files from another place, as the files they came "
-                f"from are gone: {before} by {now}"
-            )
 
     def _fail(self, unreadable: Unreadable) -> None:
         """Record a failure; the version that the index holds, if any, stays and is not pruned."""
@@ -285,53 +254,42 @@ class Pipeline:
             if there is not None:
                 self._seen.add(there.id)
 
-    def _encode_and_commit(self, pending: _Pending) -> None:
-        documents = pending.documents
-        encoded = self._vectors(pending.prepared)
-        with self._disk.room_for(
-            commit_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
-        ):
-            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), pending.words)
+    def _encode_and_commit(self, batch: _Batch) -> None:
+        documents = [prepared.document for prepared in batch.prepared]
+        encoded = self._vectors(batch.prepared)
+        needed = commit_bytes(documents, encoded, batch.words)
+        with self._disk.room_for(needed, f"a batch of {len(documents):,} documents"):
+            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), batch.words)
         for document_id in ids:
             self._seen.add(document_id)
         self._landed.extend(document.doc_id for document in documents)
-        self.report.n_added += len(documents) - pending.n_replaced
-        self.report.n_replaced += pending.n_replaced
+        n_replaced = sum(prepared.is_replacement for prepared in batch.prepared)
+        self.report.n_added += len(documents) - n_replaced
+        self.report.n_replaced += n_replaced
+        self.report.n_encoded += sum(prepared.segmented is not None for prepared in batch.prepared)
+        self.report.n_chunks_reused += sum(len(prepared.places) for prepared in batch.prepared)
+        self.report.n_tokens -= sum(prepared.n_tokens_reused for prepared in batch.prepared)
         self._count(encoded)
-        for changed in pending.prepared:
-            if isinstance(changed, ChangedDocument):
-                self.report.n_chunks_reused += len(changed.places)
-                self.report.n_tokens -= changed.n_tokens_reused
         for document in documents:
             self.report.doubt(document)
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 
-    def _count(self, encoded: list[EncodedDocument]) -> None:
+    def _count(self, encoded: Sequence[EncodedDocument]) -> None:
         self.report.n_tokens += sum(document.coverage.tokens_read for document in encoded)
-        self.report.n_chunks += sum(len(one.chunks) for one in encoded)
+        self.report.n_chunks += sum(len(document.chunks) for document in encoded)
 
-    def _vectors(self, prepared: list[Prepared]) -> list[EncodedDocument]:
+    def _vectors(self, batch: Sequence[Prepared]) -> list[EncodedDocument]:
         """The vectors of a batch; placeholders without vectors for documents that are encoded later."""
-        due = [document for document in prepared if not isinstance(document, Document)]
-        encoded = iter(encode_changes(self._used, due, self._encode) if due else [])
-        self.report.n_encoded += len(due)
-        width = self.writer.width
+        due = [prepared for prepared in batch if prepared.segmented is not None]
+        encoded = iter(encode_prepared(self.encoder, due, self._encode) if self.encoder is not None else [])
         return [
-            EncodedDocument.unencoded(width, estimated_tokens(document))
-            if isinstance(document, Document)
-            else next(encoded)
-            for document in prepared
+            unencoded(each.document, self.writer.width) if each.segmented is None else next(encoded) for each in batch
         ]
 
-    @property
-    def _used(self) -> Encoder:
-        encoder = self.encoder if self._reuse is None else self._reuse.encoder
-        assert encoder is not None
-        return encoder
-
     def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
-        encoder = self._used
+        encoder = self.encoder
+        assert encoder is not None
         started, before = time.perf_counter(), encoder.tokens_at_once
         with self.activity.encoding(encoder, documents):
             encoded = encoder.encode_segmented(documents)
@@ -341,28 +299,88 @@ class Pipeline:
         return encoded
 
     def _prune(self) -> None:
-        failed = frozenset(failure.source for failure in self.report.failures)
+        failed = {failure.source for failure in self.report.failures}
         gone = [
             document_id
             for document_id, source in self.writer.sources()
-            if document_id not in self._seen and not _is_of(source, failed)
+            # A document may come from a line of a file that failed.
+            if document_id not in self._seen and failed.isdisjoint((source, source.rpartition(":")[0]))
         ]
         self.writer.remove(gone)
         self.writer.keep_failures([failure.source for failure in self.report.failures])
         self.report.n_removed += len(gone)
 
 
-def estimated_tokens(document: Document) -> int:
-    """Estimated tokens of a document that no encoder has read; at least 1."""
-    return max(1, round(len(document.text.encode()) / BYTES_PER_TOKEN))
+def run(pipelines: Sequence[Pipeline], documents: Iterable[Read], *, prune: bool = False) -> BuildReport:
+    """Index what is new or changed; with `prune`, remove what the corpus no longer holds.
+
+    For several partitions documents are read one block ahead; a block has about a batch for each partition. Documents
+    of the same doc_id always go to the same partition.
+
+    Args:
+        pipelines: of the partitions, by number; they share one activity.
+    """
+    activity = pipelines[0].activity
+    for pipeline in pipelines:
+        pipeline.begin()
+    try:
+        if len(pipelines) == 1:
+            pipelines[0].feed(documents)
+        else:
+            block_chars = min(len(pipelines) * pipelines[0].batch_chars, _BLOCK_CHARS)
+            with closing(ahead(groups(documents, n_chars, block_chars))) as blocks:
+                for block in blocks:
+                    _feed(pipelines, block)
+        for pipeline in pipelines:
+            pipeline.finish(prune=prune)
+    finally:
+        activity.take_time()
+    return activity.report
 
 
-def _is_of(source: str, files: frozenset[str]) -> bool:
-    """Whether a document came from one of the files, or from a line of one."""
-    return source in files or source.rpartition(":")[0] in files
+def _feed(pipelines: Sequence[Pipeline], block: Iterable[Read]) -> None:
+    shares: list[list[Read]] = [[] for _ in pipelines]
+    for document in block:
+        # A file that was never read has no doc_id; its failure stays with its own name.
+        name = (document.doc_id or document.source).encode(errors="replace").decode()
+        shares[partition_of(name, len(pipelines))].append(document)
+    for pipeline, share in zip(pipelines, shares, strict=True):
+        if share:
+            pipeline.feed(share)
 
 
-def _storable(document: Document | Unreadable) -> Document | Unreadable:
+def stored_batches(writer: Writer, document_ids: Sequence[int], batch_chars: int) -> Iterator[StoredBatch]:
+    """Cut documents of a catalog into batches of about `batch_chars` characters."""
+
+    def stored() -> Iterator[tuple[int, Document]]:
+        for first in range(0, len(document_ids), _LOOKUP_DOCUMENTS):
+            ids = list(document_ids[first : first + _LOOKUP_DOCUMENTS])
+            yield from zip(ids, writer.documents(ids), strict=True)
+
+    return groups(stored(), lambda row: len(row[1].text), batch_chars)
+
+
+def encode_batch(
+    batch: StoredBatch, encoder: Encoder, encode: Callable[[list[SegmentedDocument]], list[EncodedDocument]]
+) -> Vectors:
+    """Segment and encode a batch."""
+    segmented: list[SegmentedDocument | Unreadable] = []
+    for _, document in batch:
+        try:
+            segmented.append(encoder.segment(document))
+        except DocumentError as error:
+            segmented.append(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
+    due = [value for value in segmented if isinstance(value, SegmentedDocument)]
+    encoded = iter(encode(due) if due else [])
+    return [value if isinstance(value, Unreadable) else next(encoded) for value in segmented]
+
+
+def unencoded(document: Document, width: int) -> EncodedDocument:
+    """A placeholder without vectors, with an estimate of the tokens that no encoder has read; at least 1."""
+    return EncodedDocument.unencoded(width, max(1, round(len(document.text.encode()) / _BYTES_PER_TOKEN)))
+
+
+def _storable(document: Read) -> Read:
     """The document, or a failure if UTF-8 or JSON cannot write it, so that it does not end the run."""
     if isinstance(document, Unreadable):
         return document
@@ -377,55 +395,31 @@ def _storable(document: Document | Unreadable) -> Document | Unreadable:
     return document
 
 
-def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:
-    group: list[Read] = []
-    n_chars = 0
-    for document in documents:
-        group.append(document)
-        n_chars += len(document.text) if isinstance(document, Document) else 0
-        if len(group) >= LOOKUP_DOCUMENTS or n_chars >= most_chars:
+def n_chars(document: Read) -> int:
+    """Characters that a result of reading holds in memory."""
+    return len(document.text if isinstance(document, Document) else document.reason)
+
+
+def groups(
+    items: Iterable[Item], size: Callable[[Item], int], most: int, n_most: int = sys.maxsize
+) -> Iterator[list[Item]]:
+    """Cut items into lists; one is full when the sizes of its items reach `most`, or with `n_most` items."""
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size(item)
+        if total >= most or len(group) == n_most:
             yield group
-            group, n_chars = [], 0
+            group, total = [], 0
     if group:
         yield group
 
 
-Item = TypeVar("Item")
-
-
 def ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """Draw from an iterator in a thread, one item ahead of the consumer; its errors are raised here."""
-    waiting: queue.Queue[Callable[[], Item] | None] = queue.Queue(maxsize=1)
-    stopped = threading.Event()
-
-    def offer(result: Callable[[], Item] | None) -> None:
-        while not stopped.is_set():
-            try:
-                waiting.put(result, timeout=0.1)
-                return
-            except queue.Full:
-                continue
-
-    def draw() -> None:
-        try:
-            for item in items:
-                offer(lambda item=item: item)  # type: ignore[misc]
-                if stopped.is_set():
-                    return
-        except BaseException as error:  # noqa: BLE001 - raised again in the consumer's thread
-            offer(lambda error=error: _raise(error))  # type: ignore[misc]
-        else:
-            offer(None)
-
-    thread = threading.Thread(target=draw, name="longmatch-read", daemon=True)
-    thread.start()
-    try:
-        while (result := waiting.get()) is not None:
-            yield result()
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+    with ThreadPoolExecutor(1, "longmatch-read") as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item

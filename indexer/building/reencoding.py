@@ -21,11 +21,10 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.budget import tokens_per_second
-from indexer.building.pipeline import Pipeline, estimated_tokens
+from indexer.building.pipeline import Pipeline, stored_batches, unencoded
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.building.stored import stored_batches
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import refresh_generation, refresh_word_postings
+from indexer.generation.generations import derive, refresh_generation
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import DiskGuard
@@ -89,9 +88,9 @@ def reencode(
             switch(writer, {"name": used.name, "fingerprint": used.fingerprint, "width": used.width}, factory)
         join_small_shards(writer, DiskGuard(writer.folder), log=log)
         refresh_reference(writer, log)
-        if factory or all(n_chunks for _, n_chunks in _documents(writer)):
-            refresh_generation(writer, factory or AUTO, recall_floor=recall_floor, log=log)
-        refresh_word_postings(writer)
+        if factory is not None:  # also where some documents have no vectors
+            refresh_generation(writer, factory, recall_floor=recall_floor, log=log)
+        derive(writer, factory or AUTO, recall_floor=recall_floor, log=log)
         return pipeline.report
 
 
@@ -182,10 +181,9 @@ def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
     pipeline.activity.take_time()
     done = staged_ids(writer, encoder.fingerprint)
     left = [one for one, _ in rows if one not in done]
-    for batch in stored_batches(writer, left, pipeline.sizes.batch_chars):
-        words = writer.count_words(batch.documents)
-        bare = [EncodedDocument.unencoded(encoder.width, estimated_tokens(document)) for document in batch.documents]
-        keep(batch.ids, bare, words)
+    for batch in stored_batches(writer, left, pipeline.batch_chars):
+        ids, documents = [document_id for document_id, _ in batch], [document for _, document in batch]
+        keep(ids, [unencoded(document, encoder.width) for document in documents], writer.count_words(documents))
 
 
 def _documents(writer: Writer) -> list[tuple[int, int]]:

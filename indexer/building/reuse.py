@@ -14,7 +14,7 @@ Letters in shapes: C chunks of a document, R of them with stored vectors, D widt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -30,26 +30,67 @@ from engine.store.tensors import as_float32
 from engine.store.writer import Writer
 from engine.text.document import Document
 
+LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
+Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
+
 
 @dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """A document with the vectors of its chunks."""
+class Prepared:
+    """A document on its way into the index, with stored vectors of some of its chunks."""
 
     document: Document
-    spans: NDArray[np.int32]  # (C, 4), see `engine.store.shards.Shard`
-    chunks: NDArray[np.float16]  # (C, D), a view of the shard
+    segmented: SegmentedDocument | None  # None if it is encoded later
+    is_replacement: bool = False  # of a stored version
+    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (R,) of chunks, ascending
+    rows: NDArray[np.float16] | None = None  # (R, D) vectors of these chunks
+
+    @property
+    def n_tokens_reused(self) -> int:
+        """Tokens that are not encoded."""
+        return sum(self.segmented.chunks[place].n_tokens for place in self.places.tolist()) if self.segmented else 0
 
 
-class StoredVersions:
-    """The documents of a folder that is held for writing; each shard is mapped and checked once."""
+class Reuse:
+    """Finds the chunks of changed documents that have vectors already; each shard is mapped and checked once."""
 
-    def __init__(self, writer: Writer) -> None:
-        """Read from the folder of a writer."""
+    def __init__(self, writer: Writer, encoder: Encoder, log: Callable[[str], None]) -> None:
+        """Look up stored versions in the index of a writer; see `can_reuse`."""
         self._writer = writer
+        self._encoder = encoder
+        self._log = log
         self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
 
-    def find(self, document_id: int) -> StoredVersion | None:
-        """Look up a document by catalog id; None if it was removed or has no vectors.
+    def of(self, prepared: Prepared, document_id: int) -> Prepared:
+        """Compare a document with its stored version, chunk by chunk.
+
+        A document that would be encoded later is segmented here if `LEAST_SHARE` of its chunks have vectors.
+
+        Args:
+            document_id: catalog id of the stored version.
+        """
+        try:
+            vectors_of = self._rows(document_id)
+        except (IndexDamaged, DocumentError) as error:  # the new version replaces the damaged one
+            name = prepared.document.doc_id
+            self._log(f"all chunks of {name} are encoded, as its stored version cannot be read: {error}")
+            return prepared
+        if not vectors_of:
+            return prepared
+        try:
+            segmented = prepared.segmented or self._encoder.segment(prepared.document)
+        except DocumentError:  # it has no token; its words are indexed
+            return prepared
+        rows = {
+            place: vectors_of[ids] for place, ids in enumerate(map(tuple, segmented.token_ids)) if ids in vectors_of
+        }
+        if not rows or (prepared.segmented is None and len(rows) < LEAST_SHARE * len(segmented.chunks)):
+            return prepared
+        return replace(prepared, segmented=segmented, places=np.array([*rows]), rows=np.stack([*rows.values()]))
+
+    def _rows(self, document_id: int) -> dict[tuple[int, ...], NDArray[np.float16]]:
+        """The vector of each chunk of a stored version by its token ids; of equal chunks, that of the first.
+
+        Empty for a document that was removed or has no vectors.
 
         Raises:
             IndexDamaged: its rows, its text or its shard are not what was written.
@@ -57,12 +98,16 @@ class StoredVersions:
         with self._writer.read() as connection:
             row = stored_rows(connection, [document_id]).get(document_id)
             if row is None or not row["n_chunks"]:
-                return None
+                return {}
             ((document, _),) = stored_documents(connection, [document_id])
-        number = row["shard_id"]
-        shards = self._opened(number)
+        shards, number = self._opened(row["shard_id"]), row["shard_id"]
         own = slice(row["chunk_row"], row["chunk_row"] + row["n_chunks"])
-        return StoredVersion(document, shards.spans(number)[own], shards.chunks(number)[own])
+        segmented = self._encoder.segment(document)
+        spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
+        if not np.array_equal(np.array(spans), shards.spans(number)[own]):
+            return {}  # another version of this program cut it
+        pairs = zip(segmented.token_ids, shards.chunks(number)[own], strict=True)
+        return {tuple(ids): vector for ids, vector in reversed(list(pairs))}
 
     def _opened(self, number: int) -> ShardSet:
         if number not in self._shards:
@@ -74,133 +119,46 @@ class StoredVersions:
         return self._shards[number]
 
 
-LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
-Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedDocument:
-    """A document some of whose chunks have vectors in its stored version."""
-
-    segmented: SegmentedDocument
-    places: NDArray[np.int64]  # (R,) indexes of these chunks among all, ascending
-    rows: NDArray[np.float16]  # (R, D) vectors of these chunks
-
-    @property
-    def document(self) -> Document:
-        """The new version."""
-        return self.segmented.document
-
-    @property
-    def n_tokens_reused(self) -> int:
-        """Tokens that are not encoded."""
-        return sum(self.segmented.chunks[place].n_tokens for place in self.places.tolist())
-
-
-class Reuse:
-    """Finds the chunks of changed documents that have vectors already."""
-
-    def __init__(self, writer: Writer, encoder: Encoder, log: Callable[[str], None] = lambda _: None) -> None:
-        """Look up stored versions in the index of a writer.
-
-        Args:
-            writer: of the index, which is bound to the encoder.
-            encoder: with independent chunks; see `can_reuse`.
-        """
-        self.encoder = encoder
-        self._stored = StoredVersions(writer)
-        self._log = log
-
-    def find(self, document: SegmentedDocument | Document, document_id: int) -> ChangedDocument | None:
-        """Compare a document with its stored version, chunk by chunk.
-
-        Args:
-            document: the new version; a `Document`, which is not segmented yet, would otherwise be encoded later.
-            document_id: catalog id of the stored version.
-
-        Returns:
-            None if no chunk of the stored version is left; for a document that would be encoded later, also if less
-            than `LEAST_SHARE` of its chunks have vectors.
-        """
-        rows_of = self._readable_rows(document, document_id)
-        if not rows_of:
-            return None
-        is_due = isinstance(document, SegmentedDocument)
-        try:
-            segmented = document if isinstance(document, SegmentedDocument) else self.encoder.segment(document)
-        except DocumentError:  # it has no token; its words are indexed
-            return None
-        found = [rows_of.get(tuple(ids)) for ids in segmented.token_ids]
-        places = [place for place, row in enumerate(found) if row is not None]
-        if not places or not (is_due or len(places) >= LEAST_SHARE * len(found)):
-            return None
-        return ChangedDocument(segmented, np.array(places), np.stack([row for row in found if row is not None]))
-
-    def _readable_rows(
-        self, document: SegmentedDocument | Document, document_id: int
-    ) -> dict[tuple[int, ...], NDArray[np.float16]]:
-        """As `_rows`, but empty if the rows cannot be read: the new version replaces the damaged one."""
-        try:
-            return self._rows(document_id)
-        except (IndexDamaged, DocumentError) as error:
-            name = (document if isinstance(document, Document) else document.document).doc_id
-            self._log(f"all chunks of {name} are encoded, as its stored version cannot be read: {error}")
-            return {}
-
-    def _rows(self, document_id: int) -> dict[tuple[int, ...], NDArray[np.float16]]:
-        """The vector of each chunk of a stored version by its token ids; of equal chunks, that of the first."""
-        stored = self._stored.find(document_id)
-        if stored is None:
-            return {}
-        segmented = self.encoder.segment(stored.document)
-        spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
-        if not np.array_equal(np.array(spans), stored.spans):
-            return {}  # another version of this program cut it
-        pairs = zip(segmented.token_ids, stored.chunks, strict=True)
-        return {tuple(ids): row for ids, row in reversed(list(pairs))}
-
-
 def can_reuse(writer: Writer, encoder: Encoder) -> bool:
     """Whether stored chunk vectors can replace the vectors that an encoder would compute."""
     bound = writer.meta.get("encoder", {}).get("fingerprint")
     return encoder.has_independent_chunks and bound == encoder.fingerprint
 
 
-def encode_changes(
-    encoder: Encoder, documents: Sequence[SegmentedDocument | ChangedDocument], encode: Encode
-) -> list[EncodedDocument]:
-    """Encode the chunks without vectors, and return the encoded documents."""
-    due = [one for one in map(_due, documents) if one.chunks]
+def encode_prepared(encoder: Encoder, batch: Sequence[Prepared], encode: Encode) -> list[EncodedDocument]:
+    """Encode the chunks without vectors of segmented documents."""
+    parts = [_without_vectors(prepared) for prepared in batch]
+    due = [part for part in parts if part.chunks]
     encoded = iter(encode(due) if due else [])
-    made = []
-    for document in documents:
-        if isinstance(document, SegmentedDocument):
-            made.append(next(encoded))
-            continue
-        is_due = len(document.places) < len(document.segmented.chunks)
-        made.append(
-            encoder.from_chunks(document.segmented, _joined(document, next(encoded).chunks if is_due else None))
-        )
-    return made
+    vectors = []
+    for prepared, part in zip(batch, parts, strict=True):
+        if prepared.rows is None:
+            vectors.append(next(encoded))
+        else:
+            joined = _joined(prepared, prepared.rows, next(encoded).chunks if part.chunks else None)
+            vectors.append(encoder.from_chunks(_segmented(prepared), joined))
+    return vectors
 
 
-def _due(document: SegmentedDocument | ChangedDocument) -> SegmentedDocument:
+def _segmented(prepared: Prepared) -> SegmentedDocument:
+    assert prepared.segmented is not None
+    return prepared.segmented
+
+
+def _without_vectors(prepared: Prepared) -> SegmentedDocument:
     """The document with only the chunks that must be encoded."""
-    if isinstance(document, SegmentedDocument):
-        return document
-    segmented, reused = document.segmented, set(document.places.tolist())
-    kept = [place for place in range(len(segmented.chunks)) if place not in reused]
-    chunks = tuple(segmented.chunks[place] for place in kept)
-    ids = tuple(segmented.token_ids[place] for place in kept)
-    return SegmentedDocument(segmented.document, chunks, ids, segmented.coverage)
+    segmented, reused = _segmented(prepared), set(prepared.places.tolist())
+    due = [place for place in range(len(segmented.chunks)) if place not in reused]
+    chunks = tuple(segmented.chunks[place] for place in due)
+    return replace(segmented, chunks=chunks, token_ids=tuple(segmented.token_ids[place] for place in due))
 
 
-def _joined(changed: ChangedDocument, encoded: Vectors | None) -> Vectors:
+def _joined(prepared: Prepared, rows: NDArray[np.float16], encoded: Vectors | None) -> Vectors:
     """(C, D) stored and new chunk vectors in reading order."""
-    chunks = np.empty((len(changed.segmented.chunks), changed.rows.shape[1]), np.float32)
-    chunks[changed.places] = as_float32(changed.rows)
+    is_new = np.ones(len(_segmented(prepared).chunks), bool)
+    is_new[prepared.places] = False
+    chunks = np.empty((len(is_new), rows.shape[1]), np.float32)
+    chunks[~is_new] = as_float32(rows)
     if encoded is not None:
-        is_new = np.ones(len(chunks), bool)
-        is_new[changed.places] = False
         chunks[is_new] = encoded
     return chunks

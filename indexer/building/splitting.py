@@ -15,7 +15,6 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow, named_faults
 from engine.store.durable import appearing
-from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
@@ -24,7 +23,7 @@ from engine.store.snapshot import Positions
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.creation import check_number, is_free, write_empty
-from indexer.generation.generations import refresh_generation, refresh_word_postings
+from indexer.generation.generations import derive, refresh_word_postings
 from indexer.generation.resources import DiskGuard, folder_bytes
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
@@ -89,7 +88,11 @@ def _copied(
     if snapshot.reference_row is not None:
         target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
     for writer in writers:
-        _derive(writer, snapshot, log)
+        try:
+            derive(writer, log=log)
+        except RecallTooLow as error:
+            log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
+            refresh_word_postings(writer)
     n_chunks = [int(snapshot.locations.n_chunks[owners == number].sum()) for number in range(len(writers))]
     return PartitionReport(tuple(np.bincount(owners, minlength=len(writers)).tolist()), tuple(n_chunks))
 
@@ -105,13 +108,3 @@ def _blocks(snapshot: Snapshot, positions: Positions) -> Iterator[Positions]:
 def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document, EncodedDocument]]:
     for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True):
         yield document, snapshot.encoded(position, coverage)
-
-
-def _derive(writer: Writer, snapshot: Snapshot, log: Callable[[str], None]) -> None:
-    """Build the FAISS index of a partition, if all documents of the source have vectors, and its word postings."""
-    if snapshot.width and snapshot.has_vectors.all():
-        try:
-            refresh_generation(writer, AUTO, log=log)
-        except RecallTooLow as error:
-            log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
-    refresh_word_postings(writer)

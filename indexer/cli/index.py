@@ -223,7 +223,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     encode = options.encode or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
     encoder: str | Encoder | None = options.encoder
     plan: Plan | None = None
-    is_limited = options.settings.budget.is_limited
+    is_limited = options.settings.is_limited
     is_planned = is_limited and encode != "none" and bool(paths) and STDIN not in paths
     if options.dry_run or is_planned:
         encoder, plan = _planned(index, corpus, options)
@@ -344,8 +344,7 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, 
         index,
         corpus.files or corpus.paths,
         encoder,
-        factory=options.factory,
-        budget=options.settings.budget,
+        settings=options.settings,
         read_limits=options.reading.limits,
         id_prefix=options.id_prefix,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +18,7 @@ import ray
 
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch
-from indexer.building.stored import EncodedBatch, StoredBatch, encode_batch
+from indexer.building.pipeline import StoredBatch, Vectors, encode_batch
 from indexer.cluster.session import fetched
 
 if TYPE_CHECKING:
@@ -55,12 +55,11 @@ def _task(*, on_gpu: bool) -> Any:  # noqa: ANN401 - Ray makes its class
     return ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=_MOST_RETRIES, max_calls=0)(encode_stored)
 
 
-def encode_stored(settings: EncoderSettings, batch: StoredBatch) -> EncodedBatch:
-    """Encode a batch in the process of a task."""
+def encode_stored(settings: EncoderSettings, batch: StoredBatch) -> tuple[Vectors, float]:
+    """Encode a batch in the process of a task; returns its vectors and the seconds."""
     encoder = _loaded(settings)
     started = time.perf_counter()
-    made = encode_batch(batch, encoder.segment, encoder.encode_segmented)
-    return replace(made, seconds=time.perf_counter() - started)
+    return encode_batch(batch, encoder, encoder.encode_segmented), time.perf_counter() - started
 
 
 @lru_cache(maxsize=1)
@@ -79,8 +78,8 @@ def _loaded(settings: EncoderSettings) -> Encoder:
 
 def spread(
     batches: Iterator[StoredBatch], submit: Callable[[StoredBatch], Pending], n_at_once: int
-) -> Iterator[tuple[StoredBatch, EncodedBatch]]:
-    """Encode batches at the same time, and return them in their order.
+) -> Iterator[tuple[StoredBatch, Vectors, float]]:
+    """Encode batches at the same time, and return them in their order, with vectors and seconds.
 
     Args:
         batches: read only when they can be sent.
@@ -103,7 +102,8 @@ def spread(
             return
         if is_over or len(waiting) >= 2 * n_at_once or waiting[0][1] not in unfinished:
             batch, first = waiting.popleft()
-            yield batch, fetched(first)
+            vectors, seconds = fetched(first)
+            yield batch, vectors, seconds
         else:
             ray.wait(unfinished, num_returns=1)
 

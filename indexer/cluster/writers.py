@@ -21,14 +21,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from engine.errors import ClusterError, IndexBusy
 from engine.readers import Unreadable
-from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
-from indexer.building.pipeline import LOOKUP_CHARS, BatchSizes, Pipeline
+from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport
 from indexer.cluster.encoders import EncoderSettings, spread, submitted
 from indexer.cluster.session import DIED, fetched
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import refresh_generation, refresh_word_postings
+from indexer.generation.generations import derive
 from indexer.generation.resources import DiskGuard
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class PartitionWriter:
         """Open nothing yet: an error here would be lost."""
         self._encoder = encoder
         self._n_at_once = n_at_once
-        self._sizes = BatchSizes(batch_chars, LOOKUP_CHARS)
+        self._batch_chars = batch_chars
         self._writer: Writer | None = None
         self._steps: Iterator[BuildReport] = iter(())
         self._report = BuildReport()
@@ -71,7 +70,7 @@ class PartitionWriter:
             IndexBusy: another process writes the partition.
         """
         self._writer = writer = _opened(folder)
-        pipeline = Pipeline(writer, None, sizes=self._sizes)
+        pipeline = Pipeline(writer, None, batch_chars=self._batch_chars)
         missing = writer.unencoded()
         encode = partial(spread, submit=partial(submitted, self._encoder), n_at_once=self._n_at_once)
         self._report, self._n_without = pipeline.report, len(missing)
@@ -107,11 +106,7 @@ class PartitionWriter:
         with _opened(folder) as writer:
             disk = DiskGuard(folder)
             join_small_shards(writer, disk, log=lines.append)
-            with IndexSnapshot(folder) as snapshot:
-                is_complete = bool(snapshot.has_vectors.all()) or snapshot.generation_row is not None
-            if is_complete:
-                refresh_generation(writer, factory, disk=disk, recall_floor=recall_floor, log=lines.append)
-            refresh_word_postings(writer, disk)
+            derive(writer, factory, disk=disk, recall_floor=recall_floor, log=lines.append)
         return lines
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from engine.store.writer import Writer
 from engine.words.apart import ranges
 from engine.words.counts import WordTables
 from indexer.generation.index_choice import SCAN, BuildSizes, IndexOption, Size, describe_options, index_options
-from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune
+from indexer.generation.recall import RECALL_FLOOR, RECALL_QUERIES, RecallSample, tune
 from indexer.generation.resources import DiskGuard
 
 if TYPE_CHECKING:
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 FRESH_SHARE = 0.01  # ratio of fresh to covered chunks above which a new generation is worth its time
 FRESH_CHUNKS = 5_000  # up to this number, fresh chunks are scanned in a few milliseconds
 FRESH_MOST = 20_000  # more fresh chunks need a new generation, however many chunks are covered
+GROWTH = 2  # largest ratio of vectors to those at training for which the trained lists and codes are kept
 POSTINGS_FILE = "words.safetensors"
 MANY_WITHOUT_VECTORS = 5_000  # documents; up to this number queries read all term counts, beyond it postings choose
+_EXTENSION_QUERIES = 48  # to measure the recall with
+_CHANCE = 0.015  # by which a sample of this size can underestimate recall; else each extension would raise nprobe
 _POSTINGS_AT_ONCE = 1_000  # documents whose term counts are inverted together
 
 
@@ -49,28 +52,117 @@ class Generation:
     is_exact: bool
 
 
-def needs_generation(snapshot: IndexSnapshot, factory: str) -> bool:
-    """Whether fresh documents, removals or another factory string call for a new generation."""
+@dataclass(frozen=True, slots=True)
+class GenerationState:
+    """A published generation, and how much of it the present documents use."""
+
+    factory: str
+    n_vectors: int  # in the generation
+    n_trained: int  # vectors that the index had when the generation was trained
+    n_covered: int  # vectors in the generation whose documents are still in the index
+    n_fresh: int  # chunks added later
+
+    def takes_in(self, requested: str, built: str) -> bool:
+        """Whether new documents can join.
+
+        The generation must be of the requested type, hold no more vectors of removed
+        documents than of others, and not grow beyond `GROWTH`.
+
+        Args:
+            requested: a factory string, or `auto`, which leaves the number of lists open.
+            built: the factory string that would be built now.
+        """
+        is_type = _kind(self.factory) == _kind(built) if requested == AUTO else self.factory == requested
+        return (
+            self.n_fresh > 0
+            and is_type
+            and self.n_vectors <= 2 * self.n_covered
+            and self.n_vectors + self.n_fresh <= GROWTH * self.n_trained
+        )
+
+
+def generation_state(snapshot: IndexSnapshot) -> GenerationState | None:
+    """The state of the published generation; None where there is none."""
     row = snapshot.generation_row
     if row is None:
-        return snapshot.n_chunks > 0
-    if factory != AUTO and factory != row.factory:
-        return True
+        return None
     n_fresh = int(snapshot.locations.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
-    return is_outgrown(int(row.n_vectors), snapshot.n_chunks - n_fresh, n_fresh)
+    trained = snapshot.meta.get("trained_vectors", row.n_vectors)
+    return GenerationState(row.factory, int(row.n_vectors), trained, snapshot.n_chunks - n_fresh, n_fresh)
+
+
+def _kind(factory: str) -> str:
+    """A factory string without its number of lists."""
+    return re.sub(r"IVF\d+", "IVF", factory)
+
+
+def needs_generation(snapshot: IndexSnapshot, factory: str) -> bool:
+    """Whether fresh documents, removals or another factory string call for a new generation."""
+    state = generation_state(snapshot)
+    if state is None:
+        return snapshot.n_chunks > 0
+    is_other = factory not in (AUTO, state.factory)
+    return is_other or is_outgrown(state.n_vectors, state.n_covered, state.n_fresh)
 
 
 def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
-    """Whether too many documents were added or removed since a generation was built.
-
-    Args:
-        n_vectors: vectors in the generation.
-        n_covered: vectors in the generation whose documents are still in the index.
-        n_fresh: chunks added later.
-    """
-    n_dead = n_vectors - n_covered
+    """Whether too many documents were added or removed since a generation was built; see `GenerationState`."""
     n_scanned = max(FRESH_CHUNKS, min(FRESH_SHARE * n_covered, FRESH_MOST))
-    return n_fresh > n_scanned or n_dead > max(FRESH_CHUNKS, n_covered)
+    return n_fresh > n_scanned or n_vectors - n_covered > max(FRESH_CHUNKS, n_covered)
+
+
+def derive(
+    writer: Writer,
+    factory: str = AUTO,
+    *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Publish a generation and word postings where they are due; arguments and errors as in `refresh_generation`.
+
+    A first generation is due when all documents have vectors.
+    """
+    if not writer.holds_anything:
+        return
+    with IndexSnapshot(writer.folder) as snapshot:
+        is_complete = bool(snapshot.has_vectors.all()) or snapshot.generation_row is not None
+    if is_complete:
+        refresh_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)
+    refresh_word_postings(writer, disk)
+
+
+def refresh_generation(
+    writer: Writer,
+    factory: str,
+    *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
+
+    New documents are added to the published generation where it can take them;
+    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
+    Arguments and errors as in `publish_generation`.
+    """
+    with IndexSnapshot(writer.folder) as snapshot:
+        if not needs_generation(snapshot, factory):
+            return
+        options = options_for(snapshot, factory, left_bytes)
+        option, state = options[-1], generation_state(snapshot)
+        if option.factory == SCAN:
+            for line in describe_options(options, left_bytes):
+                log(line)
+            return
+        build = _Build(writer, snapshot, disk or DiskGuard(writer.folder), recall_floor, log)
+        if state is not None and state.takes_in(factory, option.factory):
+            needed = index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width) + option.work_bytes
+            if (left_bytes is None or needed <= left_bytes) and build.extended(option.sizes):
+                return
+        build.new(options, left_bytes)
 
 
 def publish_generation(
@@ -80,7 +172,6 @@ def publish_generation(
     left_bytes: int | None = None,
     disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
-    seed: int = 0,
     log: Callable[[str], None] = lambda _: None,
 ) -> Generation:
     """Build, measure, and publish a generation over all documents.
@@ -91,101 +182,148 @@ def publish_generation(
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with IndexSnapshot(writer.folder) as snapshot:
-        return _publish_new(
-            writer, snapshot, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, seed=seed, log=log
-        )
-
-
-def _publish_new(
-    writer: Writer,
-    snapshot: IndexSnapshot,
-    factory: str,
-    *,
-    left_bytes: int | None,
-    disk: DiskGuard | None,
-    recall_floor: float,
-    log: Callable[[str], None],
-    seed: int = 0,
-) -> Generation:
-    """As `publish_generation`, from the newest snapshot."""
-    options = options_for(snapshot, factory, left_bytes)
-    option, chosen = options[-1], options[-1].factory
-    for line in describe_options(options, left_bytes) if left_bytes is not None else []:
-        log(line)
-    if chosen == SCAN:
-        raise BudgetExceeded(
-            f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
-            f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
-        )
-    log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
-    rng = np.random.default_rng(seed)
-    ann = _built(snapshot, chosen, option.sizes, rng)
-    is_exact = is_exact_factory(chosen)
-    postings = None if is_exact else build_postings(snapshot)
-    candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
-    recall, n_queries = 1.0, 0
-    if not candidate.is_exact:
-        sample = RecallSample(snapshot, rng, scan_chunks=option.sizes.scan_chunks)
-        recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
-    guard = disk or DiskGuard(writer.folder)
-    return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
-
-
-def last_chunk(snapshot: IndexSnapshot) -> int:
-    """The highest id of a chunk."""
-    return int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max(initial=1)) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The type and recall of a generation, which the catalog records."""
-
-    factory: str
-    recall: float  # 1 for an exact one, which is not measured
-    n_queries: int
-
-
-def publish(
-    writer: Writer, candidate: OpenGeneration, measured: Measured, disk: DiskGuard, *, trained_vectors: int
-) -> Generation:
-    """Write a FAISS index, and record it in the catalog in place of the previous generation.
-
-    Args:
-        trained_vectors: vectors that the index had when the candidate was trained.
-
-    Raises:
-        BudgetExceeded: the disk does not hold the candidate; nothing changed.
-    """
-    ann = candidate.ann
-    with disk.room_for(index_bytes(measured.factory, ann.n_vectors, ann.width), "the FAISS index"):
-        number, path = writer.next_generation_file()
-        written = ann.write(path)
-    postings = None
-    if candidate.postings is not None:
-        with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
-            words = path.with_name(POSTINGS_FILE)
-            postings = words.relative_to(writer.folder).as_posix(), candidate.postings.write(words)
-    nprobe = ann.nprobe if ann.n_lists else 0
-    generation = {
-        "id": number,
-        "factory": measured.factory,
-        "nprobe": nprobe,
-        "through_chunk": candidate.through_chunk,
-        "n_vectors": ann.n_vectors,
-        "is_exact": candidate.is_exact,
-        "recall": measured.recall,
-        "recall_queries": measured.n_queries,
-        "file": path.relative_to(writer.folder).as_posix(),
-        "size_bytes": written.size_bytes,
-        "digest": written.digest,
-    }
-    writer.publish(generation, trained_vectors=trained_vectors, postings=postings)
-    return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
+        build = _Build(writer, snapshot, disk or DiskGuard(writer.folder), recall_floor, log)
+        return build.new(options_for(snapshot, factory, left_bytes), left_bytes)
 
 
 def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
     """The types of index that were considered, the chosen one last; see `index_options`."""
     return index_options(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """Makes a generation of a snapshot, measures its recall, and publishes it in place of the previous one."""
+
+    writer: Writer
+    snapshot: IndexSnapshot
+    disk: DiskGuard
+    recall_floor: float
+    log: Callable[[str], None]
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def new(self, options: tuple[IndexOption, ...], left_bytes: int | None) -> Generation:
+        """Build and publish the last of the options."""
+        from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
+
+        snapshot, factory, sizes = self.snapshot, options[-1].factory, options[-1].sizes
+        for line in describe_options(options, left_bytes) if left_bytes is not None else []:
+            self.log(line)
+        if factory == SCAN:
+            raise BudgetExceeded(
+                f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
+                f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
+            )
+        self.log(f"building {factory} over {snapshot.n_chunks:,} chunk vectors")
+        n_training = training_size(factory, sizes.points_per_list)
+        blocks = chunk_blocks(snapshot, np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
+        ann = AnnIndex.build(
+            factory, snapshot.width, lambda: _sample(snapshot, n_training, self.rng), blocks, snapshot.n_chunks
+        )
+        return self._publish(self._candidate(ann, factory), factory, sizes, n_trained=ann.n_vectors)
+
+    def extended(self, sizes: BuildSizes) -> bool:
+        """Add the documents that are newer than the published generation, and publish.
+
+        Returns:
+            False if the old generation is damaged or the recall of the extended one is too low: nothing changed, and
+            the generation must be rebuilt.
+        """
+        from engine.store.ann import AnnIndex  # loads FAISS
+
+        snapshot, row = self.snapshot, self.snapshot.generation_row
+        assert row is not None
+        fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
+        self.log(f"adding {int(snapshot.locations.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
+        try:
+            ann = AnnIndex.open(
+                self.writer.folder / row.file,
+                Checksum(row.size_bytes, row.digest),
+                n_vectors=row.n_vectors,
+                width=snapshot.width,
+                nprobe=row.nprobe,
+                is_mapped=False,
+            )
+            ann.add(chunk_blocks(snapshot, fresh, sizes.block_chunks))
+            n_trained = snapshot.meta.get("trained_vectors", row.n_vectors)
+            self._publish(self._candidate(ann, row.factory), row.factory, sizes, n_trained=n_trained, before=row)
+        except (IndexDamaged, RecallTooLow) as error:
+            self.log(f"rebuilding: {error}")
+            return False
+        return True
+
+    def _candidate(self, ann: AnnIndex, factory: str) -> OpenGeneration:
+        locations, is_exact = self.snapshot.locations, is_exact_factory(factory)
+        last_chunk = int((locations.first_chunk + locations.n_chunks).max(initial=1)) - 1
+        return OpenGeneration(ann, last_chunk, is_exact, None if is_exact else build_postings(self.snapshot))
+
+    def _recall(self, candidate: OpenGeneration, sizes: BuildSizes, before: Any) -> tuple[float, int]:  # noqa: ANN401
+        """The recall with the nprobe that is set, and the number of queries; an exact index is not measured.
+
+        Args:
+            before: the row of the generation that was extended, if any.
+        """
+        if candidate.is_exact:
+            return 1.0, 0
+        n_queries = RECALL_QUERIES if before is None else _EXTENSION_QUERIES
+        sample = RecallSample(self.snapshot, self.rng, n_queries=n_queries, scan_chunks=sizes.scan_chunks)
+        first, slack = (None, 0.0) if before is None else (before.nprobe, _CHANCE)
+        return tune(sample, candidate, self.recall_floor, self.log, first, slack), len(sample)
+
+    def _publish(
+        self,
+        candidate: OpenGeneration,
+        factory: str,
+        sizes: BuildSizes,
+        *,
+        n_trained: int,
+        before: Any = None,  # noqa: ANN401
+    ) -> Generation:
+        """Write a FAISS index whose recall is enough, and record it in the catalog."""
+        recall, n_queries = self._recall(candidate, sizes, before)
+        ann, folder = candidate.ann, self.writer.folder
+        with self.disk.room_for(index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
+            number, path = self.writer.next_generation_file()
+            written = ann.write(path)
+        postings = None
+        if candidate.postings is not None:
+            with self.disk.room_for(candidate.postings.n_bytes, "the postings of words"):
+                words = path.with_name(POSTINGS_FILE)
+                postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
+        nprobe = ann.nprobe if ann.n_lists else 0
+        generation = {
+            "id": number,
+            "factory": factory,
+            "nprobe": nprobe,
+            "through_chunk": candidate.through_chunk,
+            "n_vectors": ann.n_vectors,
+            "is_exact": candidate.is_exact,
+            "recall": recall,
+            "recall_queries": n_queries,
+            "file": path.relative_to(folder).as_posix(),
+            "size_bytes": written.size_bytes,
+            "digest": written.digest,
+        }
+        self.writer.publish(generation, trained_vectors=n_trained, postings=postings)
+        return Generation(number, factory, nprobe, ann.n_vectors, recall, candidate.is_exact)
+
+
+def _sample(snapshot: IndexSnapshot, size: int, rng: np.random.Generator) -> Vectors:
+    """Training rows, drawn by whole documents so that few shards are touched."""
+    order = rng.permutation(snapshot.n_documents)
+    enough = int(np.searchsorted(np.cumsum(snapshot.locations.n_chunks[order]), size)) + 1
+    vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
+    # A view, which avoids a copy; it only cuts the rows of the last document beyond `size`.
+    return vectors[:size]
+
+
+def chunk_blocks(snapshot: IndexSnapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
+    """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
+    locations = snapshot.locations
+    block = (np.cumsum(locations.n_chunks[positions]) - 1) // block_chunks
+    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+        vectors, _ = snapshot.chunk_vectors(run)
+        yield ranges(locations.first_chunk[run], locations.n_chunks[run]), vectors
 
 
 def build_postings(snapshot: IndexSnapshot, positions: Positions | None = None) -> Postings:
@@ -225,178 +363,3 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
         postings = build_postings(snapshot, without)
     with (disk or DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
         writer.publish_word_postings(postings)
-
-
-def _built(snapshot: IndexSnapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
-    from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
-
-    n_training = training_size(factory, sizes.points_per_list)
-    blocks = chunk_blocks(snapshot, np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
-    return AnnIndex.build(
-        factory, snapshot.width, lambda: _sample(snapshot, n_training, rng), blocks, n_vectors=snapshot.n_chunks
-    )
-
-
-def _sample(snapshot: IndexSnapshot, size: int, rng: np.random.Generator) -> Vectors:
-    """Training rows, drawn by whole documents so that few shards are touched."""
-    order = rng.permutation(snapshot.n_documents)
-    enough = int(np.searchsorted(np.cumsum(snapshot.locations.n_chunks[order]), size)) + 1
-    vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
-    # A view, which avoids a copy; it only cuts the rows of the last document beyond `size`.
-    return vectors[:size]
-
-
-def chunk_blocks(snapshot: IndexSnapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
-    """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
-    locations = snapshot.locations
-    block = (np.cumsum(locations.n_chunks[positions]) - 1) // block_chunks
-    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
-        vectors, _ = snapshot.chunk_vectors(run)
-        yield ranges(locations.first_chunk[run], locations.n_chunks[run]), vectors
-
-
-GROWTH = 2  # largest ratio of vectors to those at training for which the trained lists and codes are kept
-EXTENSION_QUERIES = 48  # to measure the recall with
-CHANCE = 0.015  # by which a sample of this size can underestimate recall; else each extension would raise nprobe
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationState:
-    """A published generation, and how much of it the present documents use."""
-
-    factory: str
-    n_vectors: int  # in the generation
-    n_trained: int  # vectors that the index had when the generation was trained
-    n_covered: int  # vectors in the generation whose documents are still in the index
-    n_fresh: int  # chunks added later
-
-    def takes_in(self, requested: str, built: str) -> bool:
-        """Whether new documents can join.
-
-        The generation must be of the requested type, hold no more vectors of removed
-        documents than of others, and not grow beyond `GROWTH`.
-
-        Args:
-            requested: a factory string, or `auto`, which leaves the number of lists open.
-            built: the factory string that would be built now.
-        """
-        is_type = _kind(self.factory) == _kind(built) if requested == AUTO else self.factory == requested
-        return (
-            self.n_fresh > 0
-            and is_type
-            and self.n_vectors <= 2 * self.n_covered
-            and self.n_vectors + self.n_fresh <= GROWTH * self.n_trained
-        )
-
-
-def can_extend(snapshot: IndexSnapshot, factory: str, option: IndexOption, left_bytes: int | None) -> bool:
-    """Whether the published generation can take the new documents, and they fit.
-
-    Args:
-        option: the index that would be built instead.
-    """
-    row = snapshot.generation_row
-    if row is None:
-        return False
-    n_fresh = int(snapshot.locations.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
-    trained = snapshot.meta.get("trained_vectors", row.n_vectors)
-    state = GenerationState(row.factory, row.n_vectors, trained, snapshot.n_chunks - n_fresh, n_fresh)
-    needed = index_bytes(row.factory, row.n_vectors + n_fresh, snapshot.width) + option.work_bytes
-    return state.takes_in(factory, option.factory) and (left_bytes is None or needed <= left_bytes)
-
-
-def extend_generation(
-    writer: Writer,
-    snapshot: IndexSnapshot,
-    option: IndexOption,
-    *,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    seed: int = 0,
-    log: Callable[[str], None] = lambda _: None,
-) -> Generation | None:
-    """Add the documents that are newer than the published generation, measure the recall, and publish.
-
-    Args:
-        option: block sizes and working memory.
-
-    Returns:
-        The new generation. None if the old one is damaged or the recall of the extended
-        one is too low: nothing changed, and the generation must be rebuilt.
-
-    Raises:
-        BudgetExceeded: the disk does not hold it; nothing changed.
-    """
-    from engine.store.ann import AnnIndex  # loads FAISS
-
-    row = snapshot.generation_row
-    assert row is not None
-    fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
-    log(f"adding {int(snapshot.locations.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
-    try:
-        ann = AnnIndex.open(
-            writer.folder / row.file,
-            Checksum(row.size_bytes, row.digest),
-            n_vectors=row.n_vectors,
-            width=snapshot.width,
-            nprobe=row.nprobe,
-            is_mapped=False,
-        )
-    except IndexDamaged as error:
-        log(f"rebuilding: {error}")
-        return None
-    ann.add(chunk_blocks(snapshot, fresh, option.sizes.block_chunks))
-    postings = None if row.is_exact else build_postings(snapshot)
-    candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact, postings)
-    recall, n_queries = 1.0, 0
-    if not row.is_exact:
-        sample = RecallSample(
-            snapshot,
-            np.random.default_rng(seed),
-            n_queries=EXTENSION_QUERIES,
-            scan_chunks=option.sizes.scan_chunks,
-        )
-        try:
-            recall = tune(sample, candidate, recall_floor, log, row.nprobe, CHANCE)
-            n_queries = len(sample)
-        except RecallTooLow as error:
-            log(f"rebuilding: {error}")
-            return None
-    trained = snapshot.meta.get("trained_vectors", row.n_vectors)
-    measured = Measured(row.factory, recall, n_queries)
-    return publish(writer, candidate, measured, disk or DiskGuard(writer.folder), trained_vectors=trained)
-
-
-def _kind(factory: str) -> str:
-    """A factory string without its number of lists."""
-    return re.sub(r"IVF\d+", "IVF", factory)
-
-
-def refresh_generation(
-    writer: Writer,
-    factory: str,
-    *,
-    left_bytes: int | None = None,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    log: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
-
-    New documents are added to the published generation where it can take them;
-    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
-    Arguments and errors as in `publish_generation`.
-    """
-    with IndexSnapshot(writer.folder) as snapshot:
-        if not needs_generation(snapshot, factory):
-            return
-        options = options_for(snapshot, factory, left_bytes)
-        if options[-1].factory == SCAN:
-            for line in describe_options(options, left_bytes):
-                log(line)
-            return
-        if can_extend(snapshot, factory, options[-1], left_bytes) and extend_generation(
-            writer, snapshot, options[-1], disk=disk, recall_floor=recall_floor, log=log
-        ):
-            return
-        _publish_new(writer, snapshot, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

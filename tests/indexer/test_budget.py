@@ -10,9 +10,7 @@ from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.errors import BudgetExceeded
 from indexer.building.budget import (
-    SMALLEST,
-    USUAL,
-    Budget,
+    SMALLEST_CHARS,
     batch_bytes,
     fit_batches,
     is_on_gpu,
@@ -20,27 +18,24 @@ from indexer.building.budget import (
     refuse_memory,
     tokens_per_second,
 )
+from indexer.building.builder import Settings
+from indexer.building.pipeline import BATCH_CHARS
 from tests.fakes import FakeEncoder, make_document
 
 
 def test_without_a_limit_batches_have_the_usual_size() -> None:
-    assert fit_batches(None, 384) == USUAL
-    assert not Budget().is_limited
-    assert Budget(disk_bytes=0).is_limited
+    assert fit_batches(None, 384) == BATCH_CHARS
+    assert not Settings().is_limited
+    assert Settings(disk_bytes=0).is_limited
 
 
-@pytest.mark.parametrize("left", [100_000_000, 30_000_000, 20_000_000, 10_000_000, 3_000_000])
-def test_batches_leave_half_of_the_memory_to_the_index(left: int) -> None:
-    sizes = fit_batches(left, 384)
-    assert 2 * batch_bytes(sizes, 384) <= left or sizes == SMALLEST
-
-
-def test_lookups_shrink_before_batches_do() -> None:
-    chosen = [fit_batches(left, 384) for left in range(60_000_000, 0, -1_000_000)]
-    assert (chosen[0], chosen[-1]) == (USUAL, SMALLEST)
-    for sizes in chosen:
-        assert sizes.batch_chars == USUAL.batch_chars or sizes.lookup_chars == SMALLEST.lookup_chars
-    assert sorted(chosen, key=lambda sizes: -batch_bytes(sizes, 384)) == chosen
+def test_batches_leave_half_of_the_memory_to_the_index_and_shrink_with_it() -> None:
+    lefts = range(60_000_000, 0, -1_000_000)
+    chosen = [fit_batches(left, 384) for left in lefts]
+    assert (chosen[0], chosen[-1]) == (BATCH_CHARS, SMALLEST_CHARS)
+    assert sorted(chosen, reverse=True) == chosen
+    for left, batch_chars in zip(lefts, chosen, strict=True):
+        assert 2 * batch_bytes(batch_chars, 384) <= left or batch_chars == SMALLEST_CHARS
 
 
 @pytest.mark.parametrize(
@@ -54,14 +49,14 @@ def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_th
     has_encoded: bool, advice: str
 ) -> None:
     with pytest.raises(BudgetExceeded) as raised:
-        refuse_memory(Budget(memory_bytes=300_000_000), 500_000_000, 384, has_encoded=has_encoded)
-    smallest = 500_000_000 + batch_bytes(SMALLEST, 384)
+        refuse_memory(300_000_000, 500_000_000, 384, has_encoded=has_encoded)
+    smallest = 500_000_000 + batch_bytes(SMALLEST_CHARS, 384)
     assert str(raised.value) == (
         f"program and encoder take 500 MB, with the smallest batches {smallest / 1e6:.0f} MB; --memory allows 300 MB: "
         f"{advice}"
     )
-    refuse_memory(Budget(memory_bytes=502_000_000), 500_000_000, 384)
-    refuse_memory(Budget(), 500_000_000, 384)
+    refuse_memory(502_000_000, 500_000_000, 384)
+    refuse_memory(None, 500_000_000, 384)
 
 
 def test_the_bytes_of_all_parameters_of_the_model_are_counted(mean_encoder: MeanEncoder) -> None:

@@ -17,9 +17,9 @@ from engine.errors import ClusterError, IndexMismatch
 from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
 from indexer.building.builder import Settings, build
+from indexer.building.pipeline import StoredBatch
 from indexer.building.report import BuildReport
 from indexer.building.splitting import partition
-from indexer.building.stored import EncodedBatch, StoredBatch
 from indexer.cli import main
 from tests.contents import Contents, read_contents
 from tests.fakes import make_corpus, make_document
@@ -149,12 +149,12 @@ def test_batches_come_back_in_order(cluster: Cluster) -> None:
     sent: list[int] = []
 
     def submit(batch: StoredBatch) -> object:
-        sent.append(batch.ids[0])
-        return ray.put(EncodedBatch(batch.ids, []))
+        sent.append(batch[0][0])
+        return ray.put(([], 0.5))
 
-    batches = (StoredBatch([number], []) for number in range(9))
-    found = list(spread(batches, submit, n_at_once=2))  # type: ignore[arg-type]
-    assert [(batch.ids, made.places) for batch, made in found] == [([one], [one]) for one in range(9)]
+    batches = ([(number, DOCUMENTS[0])] for number in range(9))
+    encoded = list(spread(batches, submit, n_at_once=2))  # type: ignore[arg-type]
+    assert [(batch[0][0], seconds) for batch, _, seconds in encoded] == [(number, 0.5) for number in range(9)]
     assert sent == list(range(9))
 
 
@@ -166,7 +166,7 @@ def test_a_batch_that_kills_its_process_ends_the_run(cluster: Cluster) -> None:
 
     task = ray.remote(_die).options(max_retries=0)
     with pytest.raises(ClusterError, match="what was committed is safe"):
-        list(spread(iter([StoredBatch([1], [])]), lambda _: task.remote(), n_at_once=1))
+        list(spread(iter([[(1, DOCUMENTS[0])]]), lambda _: task.remote(), n_at_once=1))
 
 
 def _die() -> None:
@@ -181,7 +181,7 @@ def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster:
 
     settings = EncoderSettings(str(bert_folder), "f" * 32, "cpu", on_gpu=False)
     with pytest.raises(IndexMismatch, match="has another encoder"):
-        encode_stored(settings, StoredBatch([1], DOCUMENTS[:1]))
+        encode_stored(settings, [(1, DOCUMENTS[0])])
 
 
 @pytest.mark.ray

@@ -13,7 +13,6 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.pipeline import BatchSizes
 from indexer.generation import compaction
 from indexer.generation.compaction import compact, join_small_shards
 from indexer.generation.resources import DiskGuard
@@ -134,7 +133,7 @@ def test_compaction_rewrites_only_shards_with_removed_documents(folder: Path, co
 
 
 def test_a_run_joins_the_small_shards_of_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.building.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
+    monkeypatch.setattr("indexer.building.budget.BATCH_CHARS", 200)
     logged: list[str] = []
     report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=logged.append)
     assert report.n_added == 24 and any(line.startswith("joining") for line in logged)

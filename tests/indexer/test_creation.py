@@ -210,7 +210,7 @@ def test_a_killed_first_run_continues(tmp_path: Path, method: str, n_calls: int)
 
 
 @pytest.mark.parametrize("partitions", [[], ["--partitions", "2"]], ids=["one", "partitions"])
-@pytest.mark.parametrize("killed_in", ["_claimed", "run_routed"])
+@pytest.mark.parametrize("killed_in", ["_claimed", "run"])
 def test_a_killed_first_run_is_continued_as_it_was_called(
     tmp_path: Path,
     papers: Path,

@@ -17,7 +17,7 @@ from engine.readers import Unreadable
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.pipeline import BatchSizes, Pipeline
+from indexer.building.pipeline import Pipeline, run
 from indexer.building.report import Activity, BuildReport
 from indexer.generation.resources import DiskGuard, folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -36,12 +36,12 @@ def one_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", 1)
 
 
-def run(
+def indexed(
     folder: Path, documents: Sequence[Document | Unreadable], encoder: FakeEncoder, *, prune: bool = False
 ) -> BuildReport:
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
-        return Pipeline(writer, encoder).run(iter(documents), prune=prune)
+        return run([Pipeline(writer, encoder)], iter(documents), prune=prune)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -59,7 +59,7 @@ def texts(documents: list[Document]) -> dict[str, str]:
 
 
 def test_a_first_run_adds_all(folder: Path, encoder: FakeEncoder) -> None:
-    report = run(folder, CORPUS, encoder)
+    report = indexed(folder, CORPUS, encoder)
     assert contents(folder) == texts(CORPUS)
     encoded = FakeEncoder().encode(CORPUS)
     counts = (report.n_added, report.n_replaced, report.n_unchanged, report.n_removed, report.n_seen)
@@ -69,18 +69,18 @@ def test_a_first_run_adds_all(folder: Path, encoder: FakeEncoder) -> None:
 
 
 def test_unchanged_documents_are_not_encoded(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS, encoder)
+    indexed(folder, CORPUS, encoder)
     encoder.batches.clear()
-    report = run(folder, CORPUS[::-1], encoder)
+    report = indexed(folder, CORPUS[::-1], encoder)
     assert encoder.encoded == []
     assert (report.n_added, report.n_unchanged, report.n_tokens) == (0, 12, 0)
 
 
 def test_changed_documents_are_replaced(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS, encoder)
+    indexed(folder, CORPUS, encoder)
     encoder.batches.clear()
     changed = make_document("doc004", "entirely new words")
-    report = run(folder, [*CORPUS[:4], changed, *CORPUS[5:]], encoder)
+    report = indexed(folder, [*CORPUS[:4], changed, *CORPUS[5:]], encoder)
     assert encoder.encoded == ["doc004"]
     assert (report.n_added, report.n_replaced, report.n_unchanged) == (0, 1, 11)
     assert contents(folder) == texts([*CORPUS[:4], changed, *CORPUS[5:]])
@@ -95,8 +95,8 @@ def test_the_order_of_the_corpus_does_not_matter(
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", batch_chars)
     shuffled = CORPUS.copy()
     random.Random(seed).shuffle(shuffled)
-    run(tmp_path / "a.lm", shuffled[:7], FakeEncoder())
-    run(tmp_path / "a.lm", shuffled[::-1], FakeEncoder())
+    indexed(tmp_path / "a.lm", shuffled[:7], FakeEncoder())
+    indexed(tmp_path / "a.lm", shuffled[::-1], FakeEncoder())
     with IndexSnapshot(tmp_path / "a.lm") as snapshot:
         names = snapshot.doc_ids()
         vectors = dict(zip(names, snapshot.document_vectors, strict=True))
@@ -106,10 +106,10 @@ def test_the_order_of_the_corpus_does_not_matter(
 
 
 def test_a_change_of_metadata_or_place_is_stored_but_not_encoded(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS, encoder)
+    indexed(folder, CORPUS, encoder)
     encoder.batches.clear()
     moved = replace(CORPUS[3], metadata={"year": 1999}, source="elsewhere/doc003.txt")
-    report = run(folder, [moved], encoder)
+    report = indexed(folder, [moved], encoder)
     assert encoder.encoded == []
     assert report.n_unchanged == 1
     with IndexSnapshot(folder) as snapshot:
@@ -120,8 +120,8 @@ def test_a_change_of_metadata_or_place_is_stored_but_not_encoded(folder: Path, e
 
 
 def test_without_prune_nothing_is_removed(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS, encoder)
-    assert run(folder, CORPUS[:2], encoder).n_removed == 0
+    indexed(folder, CORPUS, encoder)
+    assert indexed(folder, CORPUS[:2], encoder).n_removed == 0
     assert contents(folder) == texts(CORPUS)
 
 
@@ -130,38 +130,38 @@ def test_prune_removes_documents_that_are_not_in_the_run(
     folder: Path, encoder: FakeEncoder, batch_chars: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", batch_chars)
-    run(folder, CORPUS, encoder)
+    indexed(folder, CORPUS, encoder)
     kept = [*CORPUS[:3], make_document("doc003", "changed words"), make_document("new", "new words")]
-    assert run(folder, kept, encoder, prune=True).n_removed == 8
+    assert indexed(folder, kept, encoder, prune=True).n_removed == 8
     assert contents(folder) == texts(kept)
 
 
 def test_prune_keeps_the_old_version_of_documents_that_cannot_be_read_now(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS[:3], encoder)
+    indexed(folder, CORPUS[:3], encoder)
     now: list[Document | Unreadable] = [CORPUS[0], Unreadable("doc001.txt", "disk error", "doc001")]
-    assert run(folder, [*now, make_document("doc002", "  ")], encoder, prune=True).n_removed == 0
+    assert indexed(folder, [*now, make_document("doc002", "  ")], encoder, prune=True).n_removed == 0
     assert contents(folder) == texts(CORPUS[:3])
 
 
 def test_prune_keeps_the_documents_of_a_file_that_broke_off(folder: Path, encoder: FakeEncoder) -> None:
     lines = [replace(document, source=f"corpus.jsonl.gz:{line}") for line, document in enumerate(CORPUS, start=1)]
-    run(folder, lines, encoder)
+    indexed(folder, lines, encoder)
     broken_off = Unreadable("corpus.jsonl.gz", "it is not a whole gzip file; pack it again", "corpus.jsonl")
-    assert run(folder, [*lines[:4], broken_off], encoder, prune=True).n_removed == 0
+    assert indexed(folder, [*lines[:4], broken_off], encoder, prune=True).n_removed == 0
     assert contents(folder) == texts(CORPUS)
 
 
 def test_an_empty_corpus_prunes_all_and_changes_nothing_else(folder: Path, encoder: FakeEncoder) -> None:
-    run(folder, CORPUS, encoder)
-    assert run(folder, [], encoder).n_seen == 0
+    indexed(folder, CORPUS, encoder)
+    assert indexed(folder, [], encoder).n_seen == 0
     assert contents(folder) == texts(CORPUS)
-    assert run(folder, [], encoder, prune=True).n_removed == 12
+    assert indexed(folder, [], encoder, prune=True).n_removed == 12
     assert contents(folder) == {}
 
 
 def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, encoder: FakeEncoder) -> None:
     unreadable = Unreadable("bad.pdf", "it is encrypted", "bad.pdf")
-    report = run(folder, [CORPUS[0], unreadable, make_document("void", " "), CORPUS[1]], encoder)
+    report = indexed(folder, [CORPUS[0], unreadable, make_document("void", " "), CORPUS[1]], encoder)
     assert contents(folder) == texts(CORPUS[:2])
     reason = "void: no text that the tokenizer can read"
     assert report.failures == [unreadable, Unreadable("void.txt", reason, "void")]
@@ -187,7 +187,7 @@ def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, en
 def test_a_document_that_cannot_be_stored_does_not_end_the_run(
     folder: Path, encoder: FakeEncoder, broken: Document
 ) -> None:
-    report = run(folder, [CORPUS[0], broken, CORPUS[1]], encoder)
+    report = indexed(folder, [CORPUS[0], broken, CORPUS[1]], encoder)
     assert contents(folder) == texts(CORPUS[:2])
     (failure,) = report.failures
     assert failures(folder) == {failure.source: failure.reason}
@@ -201,10 +201,10 @@ def test_a_failure_is_forgotten_when_the_document_can_be_read_again(
     folder: Path, encoder: FakeEncoder, well: str, source: str
 ) -> None:
     document = replace(CORPUS[0], source=source)
-    run(folder, [document], encoder)
-    run(folder, [replace(document, text=" " * len(document.text))], encoder)
+    indexed(folder, [document], encoder)
+    indexed(folder, [replace(document, text=" " * len(document.text))], encoder)
     assert list(failures(folder)) == [source or "doc000"]
-    run(folder, [document if well == "as before" else replace(document, text=document.text.upper())], encoder)
+    indexed(folder, [document if well == "as before" else replace(document, text=document.text.upper())], encoder)
     assert failures(folder) == {}
 
 
@@ -222,12 +222,12 @@ def test_a_doc_id_that_comes_twice_is_indexed_once_and_recorded(
 ) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", batch_chars)
     if is_there_before:
-        run(folder, [make_document("doc001", "the old text")], encoder)
+        indexed(folder, [make_document("doc001", "the old text")], encoder)
     later = [make_document("doc001", f"the {word} text", source=f"{word}.txt") for word in ("old", "third")][
         : copies - 1
     ]
     first = make_document("doc001", "the first text")
-    report = run(folder, [first, *CORPUS[3:9], *later], encoder)
+    report = indexed(folder, [first, *CORPUS[3:9], *later], encoder)
     assert contents(folder) == texts([first, *CORPUS[3:9]])
     reason = "doc_id 'doc001' came twice in this run; the first one was indexed: give each document its own"
     assert report.failures == [Unreadable(one.source, reason, "doc001") for one in later]
@@ -238,11 +238,11 @@ def test_a_doc_id_that_comes_twice_is_indexed_once_and_recorded(
 def test_an_encoder_that_breaks_leaves_what_was_committed(folder: Path) -> None:
     broken = FakeEncoder(breaks_on=["doc005"])
     with pytest.raises(RuntimeError, match="out of memory at doc005"):
-        run(folder, CORPUS, broken)
+        indexed(folder, CORPUS, broken)
     assert contents(folder) == texts(CORPUS[:5])
-    assert "longmatch-read" not in [thread.name for thread in threading.enumerate()]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("longmatch-read")]
     mended = FakeEncoder()
-    report = run(folder, CORPUS, mended)
+    report = indexed(folder, CORPUS, mended)
     assert mended.encoded == [document.doc_id for document in CORPUS[5:]]
     assert (report.n_added, report.n_unchanged) == (7, 5)
     assert contents(folder) == texts(CORPUS)
@@ -257,9 +257,9 @@ def test_a_corpus_that_breaks_off_leaves_what_was_committed(folder: Path, encode
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
         with pytest.raises(OSError, match="the disk is gone"):
-            Pipeline(writer, encoder).run(breaking_off(), prune=True)
+            run([Pipeline(writer, encoder)], breaking_off(), prune=True)
     assert contents(folder).items() <= texts(CORPUS[:3]).items()
-    assert run(folder, CORPUS, encoder).n_seen == 12
+    assert indexed(folder, CORPUS, encoder).n_seen == 12
     assert contents(folder) == texts(CORPUS)
 
 
@@ -272,14 +272,14 @@ def test_progress_counts_only_what_is_on_disk(folder: Path, encoder: FakeEncoder
 
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, encoder, activity=Activity(BuildReport(), progress)).run(CORPUS[:4])
+        run([Pipeline(writer, encoder, activity=Activity(BuildReport(), progress))], CORPUS[:4])
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
 def test_a_batch_holds_documents_of_about_its_size(folder: Path, encoder: FakeEncoder) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline_module, "BATCH_CHARS", 2 * len(CORPUS[0].text))
-        run(folder, [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)], encoder)
+        indexed(folder, [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)], encoder)
     assert encoder.batches == [["d0", "d1"], ["d2", "d3"], ["d4"]]
 
 
@@ -287,21 +287,21 @@ def test_batches_have_the_requested_size(folder: Path, encoder: FakeEncoder) -> 
     same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, encoder, sizes=BatchSizes(3 * len(CORPUS[0].text), 1)).run(same)
+        run([Pipeline(writer, encoder, batch_chars=3 * len(CORPUS[0].text))], same)
     assert encoder.batches == [["d0", "d1", "d2"], ["d3", "d4"]]
 
 
 @pytest.mark.usefixtures("one_a_batch")
 def test_a_full_disk_leaves_what_was_committed_and_the_next_run_continues(folder: Path) -> None:
-    run(folder, CORPUS[:3], FakeEncoder())
+    indexed(folder, CORPUS[:3], FakeEncoder())
     with Writer(folder) as writer:
         guard = DiskGuard(folder, folder_bytes(folder) + 40_000)
         with pytest.raises(BudgetExceeded, match=r"a batch of 1 documents needs .* run the same command again"):
-            Pipeline(writer, FakeEncoder(), disk=guard).run(CORPUS)
+            run([Pipeline(writer, FakeEncoder(), disk=guard)], CORPUS)
     there = contents(folder)
     assert there.items() <= texts(CORPUS).items() and 3 < len(there) < 12
     again = FakeEncoder()
-    run(folder, CORPUS, again)
+    indexed(folder, CORPUS, again)
     assert again.encoded == [document.doc_id for document in CORPUS if document.doc_id not in there]
     assert contents(folder) == texts(CORPUS)
 
@@ -319,6 +319,6 @@ def test_smaller_batches_on_a_gpu_are_logged_once(folder: Path) -> None:
     logged: list[str] = []
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, ShrinkingEncoder(), log=logged.append).run(CORPUS)
+        run([Pipeline(writer, ShrinkingEncoder(), log=logged.append)], CORPUS)
     assert logged == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
     assert contents(folder) == texts(CORPUS)

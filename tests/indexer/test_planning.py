@@ -5,22 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.encoders.encoder import SegmentedDocument
 from engine.errors import BudgetExceeded, DocumentError, IndexMismatch
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.budget import Budget
-from indexer.building.builder import build
+from indexer.building.builder import Settings, build
 from indexer.building.corpus import read_corpus
-from indexer.building.pipeline import Pipeline
+from indexer.building.pipeline import Pipeline, run
 from indexer.generation.resources import Footprint
-from indexer.plan import Plan, make_plan, read_sample
+from indexer.plan import Plan, _Counts, make_plan, read_sample
+from indexer.reading.reader import DocumentReader
 from indexer.sampling import Drawn, Unit, draw, units_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -42,8 +44,8 @@ def papers(tmp_path: Path) -> Path:
     return tmp_path / "papers"
 
 
-def plan(folder: Path, papers: Path, budget: Budget | None = None, factory: str = "auto") -> Plan:
-    return make_plan(folder / "x.lm", [str(papers)], FakeEncoder(), factory=factory, budget=budget)
+def plan(folder: Path, papers: Path, settings: Settings | None = None) -> Plan:
+    return make_plan(folder / "x.lm", [str(papers)], FakeEncoder(), settings=settings)
 
 
 @pytest.mark.slow
@@ -67,7 +69,7 @@ def test_a_plan_of_an_index_counts_new_changed_and_unchanged_documents(tmp_path:
     write(papers, "p03", 500)
     write(papers, "q", 100)
     planned = plan(tmp_path, papers)
-    replaced = plan(tmp_path, papers, factory="SQfp16")
+    replaced = plan(tmp_path, papers, Settings(factory="SQfp16"))
     report = build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     assert (planned.n_new, planned.n_changed, planned.n_unchanged) == (1, 1, 29)
     assert (planned.n_tokens, planned.n_chunks) == (report.n_tokens, report.n_chunks)
@@ -97,7 +99,7 @@ def test_a_plan_stays_within_the_memory(tmp_path: Path, papers: Path) -> None:
     planned = None
     for limit in range(held, held + 60_000_000, 8_000_000):
         try:
-            planned = plan(tmp_path, papers, Budget(memory_bytes=limit))
+            planned = plan(tmp_path, papers, Settings(memory_bytes=limit))
         except BudgetExceeded:
             continue
         assert planned.memory_bytes <= limit
@@ -106,44 +108,36 @@ def test_a_plan_stays_within_the_memory(tmp_path: Path, papers: Path) -> None:
 
 def test_an_impossible_memory_is_refused_before_the_corpus_is_read(tmp_path: Path, papers: Path) -> None:
     with pytest.raises(BudgetExceeded, match=r"--memory allows 5 MB: allow at least \d+M"):
-        plan(tmp_path, papers, Budget(memory_bytes=5_000_000))
+        plan(tmp_path, papers, Settings(memory_bytes=5_000_000))
 
 
 @pytest.mark.slow
 def test_a_disk_that_is_too_small_is_refused(tmp_path: Path, papers: Path) -> None:
-    plan(tmp_path, papers, Budget(disk_bytes=plan(tmp_path, papers).disk_bytes + 1))
+    plan(tmp_path, papers, Settings(disk_bytes=plan(tmp_path, papers).disk_bytes + 1))
     with pytest.raises(BudgetExceeded, match="would grow by"):
-        plan(tmp_path, papers, Budget(disk_bytes=1000))
+        plan(tmp_path, papers, Settings(disk_bytes=1000))
     assert not (tmp_path / "x.lm").exists()
 
 
 def test_a_factory_that_faiss_does_not_know_is_refused(tmp_path: Path, papers: Path) -> None:
     with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
-        plan(tmp_path, papers, factory="Nonsense")
+        plan(tmp_path, papers, Settings(factory="Nonsense"))
 
 
-class DocumentUnit(Unit):
-    """A unit that holds its document; nothing is read."""
-
-    def __init__(self, document: Document | Unreadable) -> None:
-        super().__init__("held", document.doc_id, 1)
-        object.__setattr__(self, "document", document)
-
-    def read(self) -> Document | Unreadable:
-        document: Document | Unreadable = self.document  # type: ignore[attr-defined]
-        return document
-
-
-def drawn(documents: list[Document | Unreadable], n: float = 1.0) -> list[Drawn]:
-    return [Drawn(DocumentUnit(document), n, n) for document in documents]
+def sampled(
+    documents: Sequence[Document | Unreadable], n: float = 1.0, hashes: dict[str, str] | None = None
+) -> tuple[_Counts, list[SegmentedDocument]]:
+    """Each document stands for `n`, and the index holds the ones with hashes in 5 chunks each."""
+    hashes, documents_of = hashes or {}, {document.doc_id: document for document in documents}
+    drawn = [Drawn(Unit("held", doc_id, 1), n, n) for doc_id in documents_of]
+    return read_sample(drawn, FakeEncoder(), hashes, dict.fromkeys(hashes, 5), lambda unit: documents_of[unit.doc_id])
 
 
 def test_a_sample_of_all_documents_has_the_counts_of_a_run(tmp_path: Path) -> None:
-    units = drawn([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
-    counts, kept = read_sample(units, FakeEncoder(), {}, {})
+    counts, kept = sampled([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        report = Pipeline(writer, FakeEncoder()).run(CORPUS)
+        report = run([Pipeline(writer, FakeEncoder())], CORPUS)
     assert (counts.n_new, counts.n_unreadable, counts.is_all) == (12, 2, True)
     assert (counts.n_tokens, counts.n_chunks) == (report.n_tokens, report.n_chunks)
     assert counts.n_chars == sum(len(document.text) for document in CORPUS)
@@ -153,14 +147,14 @@ def test_a_sample_of_all_documents_has_the_counts_of_a_run(tmp_path: Path) -> No
 def test_new_changed_and_unchanged_documents_are_counted_separately() -> None:
     hashes = {document.doc_id: content_hash(document) for document in CORPUS[:8]}
     documents = [*CORPUS[:7], replace(CORPUS[7], text=CORPUS[7].text.upper()), *CORPUS[8:]]
-    counts, _ = read_sample(drawn(documents), FakeEncoder(), hashes, dict.fromkeys(hashes, 5))
+    counts, _ = sampled(documents, hashes=hashes)
     assert (counts.n_unchanged, counts.n_changed, counts.n_new, counts.n_chunks_replaced) == (7, 1, 4, 5)
     assert counts.n_chars == sum(len(document.text) for document in CORPUS[7:])
 
 
 def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
-    one, _ = read_sample(drawn(list(CORPUS)), FakeEncoder(), {}, {})
-    ten, _ = read_sample(drawn(list(CORPUS), n=10.0), FakeEncoder(), {}, {})
+    one, _ = sampled(CORPUS)
+    ten, _ = sampled(CORPUS, n=10.0)
     assert (ten.n_new, ten.n_tokens, ten.is_all) == (120, 10 * one.n_tokens, False)
 
 
@@ -220,7 +214,8 @@ def test_lines_and_files_are_read_as_a_run_reads_them(tmp_path: Path, packed: bo
     else:
         (tmp_path / "many.jsonl").write_text(lines + "\n\n")
     (tmp_path / "one.md").write_text("# A heading\n\nA text.\n")
-    read = [one.unit.read() for one in draw(units_of([str(tmp_path)]))]
+    with DocumentReader() as reader:
+        read = [one.unit.read(reader) for one in draw(units_of([str(tmp_path)]))]
     expected = [one for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
     assert {one.doc_id: one.text for one in read if isinstance(one, Document)} == {
         one.doc_id: one.text for one in expected
@@ -230,7 +225,8 @@ def test_lines_and_files_are_read_as_a_run_reads_them(tmp_path: Path, packed: bo
 def test_an_unreadable_line_is_reported_and_a_torn_file_does_not_end_the_draw(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('no json\n{"_id": "a", "text": "words"}\n')
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "b", "text": "words"}\n' * 3)[:-12])
-    read = [one.unit.read() for one in draw(units_of([str(tmp_path)]))]
+    with DocumentReader() as reader:
+        read = [one.unit.read(reader) for one in draw(units_of([str(tmp_path)]))]
     assert sum(isinstance(one, Unreadable) for one in read) == 1
     assert {one.doc_id for one in read if isinstance(one, Document)} >= {"a"}
 

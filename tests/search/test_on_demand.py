@@ -19,7 +19,6 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
-from indexer.building.pipeline import BatchSizes
 from indexer.generation.compaction import compact
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import verify
@@ -240,7 +239,7 @@ def test_documents_that_queries_wanted_are_encoded_first(tmp_path: Path, corpus:
 
 @pytest.mark.slow
 def test_a_stopped_run_is_continued(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.building.budget.USUAL", BatchSizes(2_000, 1 << 23))
+    monkeypatch.setattr("indexer.building.budget.BATCH_CHARS", 2_000)
     folder = built(tmp_path / "x.lm", corpus, "later")
     with Writer(folder) as writer:
         names = {one.id: name for name, one in writer.indexed([one.doc_id for one in corpus]).items()}
