@@ -56,14 +56,9 @@ def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHA
 
 
 def refuse_memory(memory_bytes: int | None, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
-    """Refuse a memory limit that does not hold the program, the encoder and the smallest batches.
+    """Raise `BudgetExceeded` if memory does not hold program and encoder (`held_bytes`) and the smallest batches.
 
-    Args:
-        held_bytes: memory of program and encoder.
-        has_encoded: whether `held_bytes` includes the memory for encoding.
-
-    Raises:
-        BudgetExceeded: the limit is too small.
+    With `has_encoded`, `held_bytes` includes the memory for encoding.
     """
     smallest = held_bytes + batch_bytes(SMALLEST_CHARS, width)
     if memory_bytes is not None and smallest > memory_bytes:

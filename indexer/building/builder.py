@@ -76,10 +76,9 @@ def build(
 ) -> BuildReport:
     """Create or update an index.
 
-    Unchanged documents are skipped and changed documents are replaced, in any order
-    of the documents. A run that was killed continues after its last commit. A first
-    run that commits nothing leaves no folder: one that is refused or interrupted, or
-    whose documents all fail.
+    Unchanged documents are skipped and changed documents are replaced, in any order of the documents. A run that was
+    killed continues after its last commit. A first run that commits nothing leaves no folder: one that is refused or
+    interrupted, or whose documents all fail.
 
     Args:
         documents: a stream; `indexer.read_corpus` makes one from paths.
@@ -224,10 +223,11 @@ def bind_encoder(path: Path, settings: Settings) -> Encoder:
 def _claimed(target: PartitionWriters | Writer, settings: Settings) -> Encoder:
     """The encoder of a run, to which the index is bound."""
     # An index without vectors needs no encoder.
-    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+    from engine.encoders.loading import load_encoder
 
-    requested = settings.encoder or _recorded_encoder(target.parts[0].meta) or DEFAULT_ENCODER
-    used = load_encoder(requested, device=settings.device) if isinstance(requested, str) else requested
+    used = settings.encoder
+    if used is None or isinstance(used, str):
+        used = load_encoder(_requested(target.parts[0].meta, used), device=settings.device)
     check_factory_option(settings.factory, used.width)
     target.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
@@ -246,19 +246,21 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
     """The encoder that `build` would use: the named one, the one of the index, or the default."""
-    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+    from engine.encoders.loading import load_encoder
 
-    return load_encoder(name or _recorded_encoder(stored_meta(path)) or DEFAULT_ENCODER, device=device)
+    return load_encoder(_requested(stored_meta(path), name), device=device)
 
 
 def encoder_name(path: Path, name: str | None) -> str:
     """The name of the encoder that `encoder_for` loads, without its dtype."""
-    from engine.encoders.loading import DEFAULT_ENCODER, split_name
+    from engine.encoders.loading import split_name
 
-    return split_name(name or _recorded_encoder(stored_meta(path)) or DEFAULT_ENCODER)[0]
+    return split_name(_requested(stored_meta(path), name))[0]
 
 
-def _recorded_encoder(meta: Mapping[str, Any]) -> str | None:
-    """The name of the encoder that an index is bound to, or that its first run was called with."""
-    wanted: str | None = (meta.get("encoder") or {}).get("name") or (meta.get(FIRST_RUN) or {}).get("encoder")
-    return wanted
+def _requested(meta: Mapping[str, Any], name: str | None) -> str:
+    """The named encoder, or the one that an index is bound to or that its first run was called with, or the default."""
+    from engine.encoders.loading import DEFAULT_ENCODER
+
+    bound, first_run = meta.get("encoder") or {}, meta.get(FIRST_RUN) or {}
+    return name or bound.get("name") or first_run.get("encoder") or DEFAULT_ENCODER

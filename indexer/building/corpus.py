@@ -94,7 +94,6 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     Args:
         paths: files, folders and glob patterns, and `-` for standard input. Folders are searched recursively, without
             hidden files and files that another file includes. A file that is named is read, whatever its suffix.
-        fields: the fields of records that hold text, title and id.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
@@ -153,7 +152,6 @@ def read_corpus(
     """Read the documents of paths one after another; `-` reads JSON lines from standard input.
 
     Args:
-        paths: files, folders and patterns, or the files that `list_corpus` found there.
         reader: reads the files, and stays open; by default a reader with default limits. Standard input is read
             in this process, without limits of time and memory.
         ids: the rule for doc_ids; by default they depend on the paths alone.

@@ -91,11 +91,7 @@ def _remove_files(folder: Path) -> None:
 
 
 def check_number(n_partitions: int) -> None:
-    """Whether an index can have so many partitions.
-
-    Raises:
-        QueryError: the number is out of range.
-    """
+    """Raise `QueryError` if an index cannot have so many partitions."""
     if not 1 <= n_partitions <= MOST_PARTITIONS:
         raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
 
@@ -110,10 +106,9 @@ def begin_partitions(
     """Make the partitions of a new index; an existing index must have `n_partitions` partitions.
 
     Args:
-        place: folder of the index.
-        n_partitions: requested number; 1 is an index without partitions, which is not made here.
-        language: language of the word segmentation; by default detected in the first documents, as in one index.
-        first_run: what the run asks for, for the one that goes on after a kill.
+        n_partitions: 1 is an index without partitions, which is not made here.
+        language: of the word segmentation; by default detected in the first documents, as in one index.
+        first_run: options of the run, for the one that goes on after a kill.
 
     Returns:
         The same documents; the first ones may have been read already.
@@ -174,10 +169,8 @@ def write_empty(
     """Write partitions without documents, and their manifest.
 
     Args:
-        n_partitions: at least 2.
-        language: language of the word segmentation.
         encoder: `name`, `fingerprint` and `width`; None if the partitions are not bound to an encoder.
-        first_run: what the run that fills them asks for; None where they are filled at once.
+        first_run: options of the run that fills them; None where they are filled at once.
     """
     for number in range(n_partitions):
         with Writer(folder / partition_folder(number)) as writer:

@@ -1,9 +1,8 @@
 """Read -> compare -> segment -> encode -> commit, resumable at every batch.
 
-Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A
-batch is committed whole or not at all; what is committed is never encoded again
-while it stays the same. Without an encoder documents are committed with their words
-alone, and `encode_missing` gives them vectors later.
+Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A batch is committed whole or not at
+all; what is committed is never encoded again while it stays the same. Without an encoder documents are committed with
+their words alone, and `encode_missing` gives them vectors later.
 """
 
 from __future__ import annotations
@@ -68,12 +67,11 @@ class Pipeline:
         activity: Activity | None = None,
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Bind the run to an open writer and a loaded encoder.
+        """Bind the run to an open writer.
 
         Args:
             encoder: that the writer has claimed; None to commit words alone.
             encodes_later: commit new documents without vectors, see `encode_missing`.
-            batch_chars: characters that are encoded and committed together; `BATCH_CHARS` by default.
             replace_files: whether a file replaces another existing file of the same doc_id; by default it fails.
             activity: shared by the pipelines of a run over several partitions; by default one of its own.
         """
@@ -83,7 +81,7 @@ class Pipeline:
         self.report = self.activity.report
         self.batch_chars = batch_chars or BATCH_CHARS
         self._encodes_later = encodes_later or encoder is None
-        self._disk = disk or DiskGuard(writer.folder)
+        self.disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
         self._reuse = Reuse(writer, encoder, log) if encoder is not None and can_reuse(writer, encoder) else None
         self._log = log
@@ -161,7 +159,7 @@ class Pipeline:
                     documents.append(document)
             if encoded:
                 ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
-                with self._disk.room_for(commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
+                with self.disk.room_for(commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
                     self.report.n_encoded += add(ids, rows, words)
                 self.report.encode_seconds += seconds
                 self._count(rows)
@@ -217,12 +215,7 @@ class Pipeline:
                 self.writer.update_metadata(moved)
 
     def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
-        """Whether a document must be indexed.
-
-        Args:
-            there: its entry in the index, if any.
-            moved: gets the document if only its metadata or source have changed.
-        """
+        """Whether a document must be indexed; `moved` gets it if only its metadata or source have changed."""
         if (source := document.source or document.doc_id) in self._failed_before:
             self._well.add(self._failed_before[source])
         if document.doc_id in self._in_flight or (there is not None and there.id in self._seen):
@@ -258,7 +251,7 @@ class Pipeline:
         documents = [prepared.document for prepared in batch.prepared]
         encoded = self._vectors(batch.prepared)
         needed = commit_bytes(documents, encoded, batch.words)
-        with self._disk.room_for(needed, f"a batch of {len(documents):,} documents"):
+        with self.disk.room_for(needed, f"a batch of {len(documents):,} documents"):
             ids = self.writer.commit(list(zip(documents, encoded, strict=True)), batch.words)
         for document_id in ids:
             self._seen.add(document_id)
@@ -314,11 +307,8 @@ class Pipeline:
 def run(pipelines: Sequence[Pipeline], documents: Iterable[Read], *, prune: bool = False) -> BuildReport:
     """Index what is new or changed; with `prune`, remove what the corpus no longer holds.
 
-    For several partitions documents are read one block ahead; a block has about a batch for each partition. Documents
-    of the same doc_id always go to the same partition.
-
-    Args:
-        pipelines: of the partitions, by number; they share one activity.
+    There is a pipeline for each partition, by number; they share one activity. Documents are read one block ahead; a
+    block has about a batch for each partition. Documents of the same doc_id always go to the same partition.
     """
     activity = pipelines[0].activity
     for pipeline in pipelines:

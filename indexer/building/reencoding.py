@@ -27,7 +27,6 @@ from indexer.generation.compaction import join_small_shards
 from indexer.generation.generations import derive, refresh_generation
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import DiskGuard
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 
@@ -75,9 +74,7 @@ def reencode(
     """
     with _opened(Path(path)) as writer:
         used = _loaded(writer, encoder, device)
-        pipeline = Pipeline(
-            writer, used, disk=DiskGuard(writer.folder), activity=Activity(BuildReport(), progress), log=log
-        )
+        pipeline = Pipeline(writer, used, activity=Activity(BuildReport(), progress), log=log)
         if n_dropped := drop_staged(writer, keep=used.fingerprint):
             log(f"dropped {n_dropped:,} shards that another encoder had begun")
         factory = _factory(writer)
@@ -86,7 +83,7 @@ def reencode(
         else:
             _stage_all(writer, pipeline, used)
             switch(writer, {"name": used.name, "fingerprint": used.fingerprint, "width": used.width}, factory)
-        join_small_shards(writer, DiskGuard(writer.folder), log=log)
+        join_small_shards(writer, pipeline.disk, log=log)
         refresh_reference(writer, log)
         if factory is not None:  # also where some documents have no vectors
             refresh_generation(writer, factory, recall_floor=recall_floor, log=log)
@@ -95,30 +92,20 @@ def reencode(
 
 
 @named_faults
-def reencoding_cost(path: str | Path, encoder: Encoder, *, is_timed: bool = True) -> Cost:
+def reencoding_cost(path: str | Path, encoder: Encoder) -> Cost:
     """The encoding that `reencode` would do; holds the writer lock meanwhile, and changes nothing.
-
-    Args:
-        encoder: that would be used.
-        is_timed: whether a sample is encoded to measure the speed.
 
     Raises:
         IndexBusy: another process writes the index.
         IndexMismatch: as in `reencode`.
     """
-    with _opened(Path(path)) as writer:
-        return cost_of(writer, encoder, is_timed=is_timed)
-
-
-def cost_of(writer: Writer, encoder: Encoder, *, is_timed: bool = True) -> Cost:
-    """As `reencoding_cost`, for an index that is open for writing."""
     statement = "SELECT id, n_chunks, tokens_total FROM documents WHERE n_chunks > 0 ORDER BY id"
-    with writer.read() as connection:
-        rows = connection.execute(statement).fetchall()
-    done = staged_ids(writer, encoder.fingerprint)
-    left = [row for row in rows if row[0] not in done]
-    timed = [document_id for document_id, _, _ in left[:_TIMED_DOCUMENTS]]
-    pace = _pace(writer.documents(timed), encoder) if is_timed and left else 0.0
+    with _opened(Path(path)) as writer:
+        with writer.read() as connection:
+            rows = connection.execute(statement).fetchall()
+        done = staged_ids(writer, encoder.fingerprint)
+        left = [row for row in rows if row[0] not in done]
+        pace = _pace(writer.documents([row[0] for row in left[:_TIMED_DOCUMENTS]]), encoder)
     n_chunks, n_tokens = (sum(row[column] for row in left) for column in (1, 2))
     return Cost(len(left), n_chunks, n_tokens, len(rows) - len(left), n_tokens / pace if pace else None)
 
@@ -135,13 +122,12 @@ def _pace(documents: list[Document], encoder: Encoder) -> float:
 
 
 def _opened(path: Path) -> Writer:
-    place = Path(path)
-    if is_partitioned(place):
+    if is_partitioned(path):
         raise IndexMismatch(
             f"{path} is partitioned, and only an index without partitions is encoded again in its place; index the "
             "corpus again into a new one"
         )
-    writer = Writer(place)
+    writer = Writer(path)
     try:
         if writer.is_partition:
             raise IndexMismatch(f"{path} is a partition, whose encoder is that of all; index the corpus again")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.readers import Unreadable
@@ -74,11 +74,7 @@ class BuildReport:
         return self.n_added + self.n_replaced + self.n_unchanged + len(self.failures)
 
 
-class Progress(Protocol):
-    """A callback for committed progress."""
-
-    def __call__(self, report: BuildReport) -> None:
-        """Called after each commit."""
+Progress: TypeAlias = Callable[[BuildReport], None]  # called after each commit
 
 
 class Activity:

@@ -64,9 +64,6 @@ class Reuse:
         """Compare a document with its stored version, chunk by chunk.
 
         A document that would be encoded later is segmented here if `LEAST_SHARE` of its chunks have vectors.
-
-        Args:
-            document_id: catalog id of the stored version.
         """
         try:
             vectors_of = self._rows(document_id)

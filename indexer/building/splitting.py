@@ -15,6 +15,7 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, RecallTooLow, named_faults
 from engine.store.durable import appearing
+from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
 from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
@@ -89,7 +90,7 @@ def _copied(
         target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
     for writer in writers:
         try:
-            derive(writer, log=log)
+            derive(writer, AUTO, log=log)
         except RecallTooLow as error:
             log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
             refresh_word_postings(writer)

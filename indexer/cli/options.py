@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from enum import StrEnum
 from functools import partial
@@ -233,7 +233,7 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placemen
 
     parts = list(partition_folders(index, read_manifest(index)))  # before Ray is started, which takes seconds
     with connected(ray_address):
-        from indexer.cluster.partitions import placed  # imports Ray, which was set up by `connected`
+        from indexer.cluster.partitions import PartitionActors  # imports Ray, which was set up by `connected`
 
-        with placed(parts) as actors:
+        with closing(PartitionActors(parts)) as actors:
             yield actors

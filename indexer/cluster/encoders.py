@@ -81,9 +81,6 @@ def spread(
 ) -> Iterator[tuple[StoredBatch, Vectors, float]]:
     """Encode batches at the same time, and return them in their order, with vectors and seconds.
 
-    Args:
-        batches: read only when they can be sent.
-
     Raises:
         ClusterError: the process of a batch died again in every retry.
         EngineError: raised by the encoder.

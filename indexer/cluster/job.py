@@ -5,8 +5,8 @@
        vectors. Batches of a partition are cut and committed in a fixed order, so vectors do not depend on kills.
     3. This process pins the reference; then the writers publish the FAISS indexes, several at the same time.
 
-Committed documents survive every failure: a dead encoder's batch is encoded again, a dead writer is replaced, and a run
-whose own process died continues with the same command.
+Committed documents survive every failure: a dead encoder's batch is encoded again, a dead writer is started again, and
+a run whose own process died continues with the same command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from indexer.building.builder import Settings, bind_encoder, build
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.cluster.encoders import EncoderSettings
 from indexer.cluster.session import Cluster
-from indexer.cluster.writers import BATCH_CHARS, Commit, writer_pool
+from indexer.cluster.writers import BATCH_CHARS, Commit, Home
 from indexer.generation.reference import refresh_reference
 
 
@@ -47,9 +47,7 @@ def build_on_cluster(
     A changed document is encoded whole, since its words are committed first and replace the stored version together
     with its vectors.
 
-    Args:
-        path: folder of the index, partitioned or not; every partition is a folder of this machine.
-        cluster: that this process is connected to.
+    Every partition is a folder of this machine, which belongs to the cluster.
 
     Raises:
         ClusterError: a process of the cluster died repeatedly.
@@ -68,14 +66,14 @@ def build_on_cluster(
     encoding, n_encoders = EncoderSettings.of(used, on_gpu=on_gpu), cluster.n_workers(n_workers)
     parts = [part.absolute() for part in index_folders(folder)]
     counter = _Counter(report, progress, started)
-    with writer_pool(cluster.home, encoding, n_encoders, batch_chars, log) as pool:
-        n_missing = {part: _n_missing(part) for part in parts}
-        counter.expect(sum(n_missing.values()))
-        pool.encode([part for part in parts if n_missing[part]], counter.add)
-        with open_writers(folder) as target:
-            refresh_reference(target, log)
-        encoded_at = time.perf_counter()
-        pool.publish(parts, settings.factory, settings.recall_floor)
+    home = Home(cluster.home)
+    n_missing = {part: _n_missing(part) for part in parts}
+    counter.expect(sum(n_missing.values()))
+    home.encode([part for part in parts if n_missing[part]], encoding, n_encoders, batch_chars, counter.add)
+    with open_writers(folder) as target:
+        refresh_reference(target, log)
+    encoded_at = time.perf_counter()
+    home.publish(parts, settings.factory, settings.recall_floor, log)
     report.seconds = encoded_at - started
     last = Settings(used, factory=settings.factory, recall_floor=settings.recall_floor)
     _add_last(report, build(folder, (), last, log=log))

@@ -6,8 +6,7 @@ the same path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -161,16 +160,6 @@ class PartitionActors:
         ]
 
     def close(self) -> None:
-        """End the actors."""
+        """End the actors; `contextlib.closing` calls it."""
         for actor in self.actors.values():
             ray.kill(actor)
-
-
-@contextmanager
-def placed(folders: Sequence[Path]) -> Iterator[PartitionActors]:
-    """Run partitions as actors on the cluster inside the context; arguments and errors as in `PartitionActors`."""
-    actors = PartitionActors(folders)
-    try:
-        yield actors
-    finally:
-        actors.close()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
 from engine.errors import ClusterError, EngineError
 
@@ -93,17 +93,12 @@ def _connect(address: str, n_cpus: int | None) -> None:
                 raise ClusterError(f"Ray at {address} does not answer ({first_line(error)}); {step}") from error
 
 
-DIED = (ActorDiedError, ActorUnavailableError)  # of the process of an actor: a new one takes over
-
-
 def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
     """The value of a task or a call of an actor.
 
     Raises:
         EngineError: raised in the task or the call.
-        ClusterError: the process of a task ended repeatedly.
-        ActorDiedError: the process of the actor ended.
-        ActorUnavailableError: the process of the actor cannot be reached.
+        ClusterError: the process of a task or an actor ended repeatedly.
     """
     try:
         return ray.get(reference)
@@ -113,8 +108,6 @@ def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
             cause = cause.cause
         if isinstance(cause, EngineError):
             raise cause from None
-        raise
-    except DIED:
         raise
     except RayError as error:
         raise ClusterError(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import named_faults
-from engine.store.factory import AUTO
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, Positions
@@ -20,7 +19,7 @@ from engine.store.writer import Replacement, Writer
 from engine.words.apart import ranges
 from engine.words.counts import join
 from engine.words.packing import pack, unpacked
-from indexer.generation.generations import publish_generation
+from indexer.generation.generations import generation_state, publish_generation
 from indexer.generation.resources import DiskGuard
 
 SHARD_CHUNKS = 65_536  # most chunks of a joined shard; 50 MB at width 384
@@ -44,8 +43,8 @@ class CompactReport:
 def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> CompactReport:
     """Give back the space of removed documents; ids, and so results, stay the same.
 
-    Each new shard is committed by itself, so a kill loses nothing. A generation
-    that holds vectors of removed documents is rebuilt.
+    Each new shard is committed by itself, so a kill loses nothing. A generation that holds vectors of removed
+    documents is rebuilt.
 
     Raises:
         IndexBusy: another process writes the index.
@@ -57,23 +56,18 @@ def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) ->
 
 
 def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
-    before = _sizes(writer)
-    groups = (group for group in _groups(_shards(writer), SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
+    before = _shards(writer)
+    groups = (group for group in _groups(before, SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
     _rewrite_all(writer, groups, log)
-    n_dead = _dead_vectors(writer)
-    if n_dead:
-        with writer.read() as connection:
-            row = connection.execute("SELECT factory FROM generations").fetchone()
-        publish_generation(writer, row[0] if row else AUTO, log=log)
+    with IndexSnapshot(writer.folder) as snapshot:
+        state = generation_state(snapshot)
+    n_dead = 0 if state is None else state.n_vectors - state.n_covered
+    if state is not None and n_dead:
+        publish_generation(writer, state.factory, log=log)
     writer.vacuum()
-    after = _sizes(writer)
-    return CompactReport(before[0], after[0], before[1], after[1], n_dead)
-
-
-def _sizes(writer: Writer) -> tuple[int, int]:
-    with writer.read() as connection:
-        count, size = connection.execute("SELECT count(*), coalesce(sum(size_bytes), 0) FROM shards").fetchone()
-    return int(count), int(size)
+    after = _shards(writer)
+    n_before, n_after = (sum(shard.size_bytes for shard in shards) for shards in (before, after))
+    return CompactReport(len(before), len(after), n_before, n_after, n_dead)
 
 
 def join_small_shards(
@@ -85,9 +79,8 @@ def join_small_shards(
 ) -> None:
     """Join the shards of many batches into few, from which a search gathers its vectors faster.
 
-    Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are
-    `MANY_SHARDS`, so that each vector is rewritten a few times at most, however many
-    runs add documents. Ids, and therefore results, stay the same.
+    Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are `MANY_SHARDS`, so that each
+    vector is rewritten a few times at most, however many runs add documents. Ids, and so results, stay the same.
 
     Raises:
         IndexDamaged: a small shard is damaged; earlier commits are safe, repair first.
@@ -191,12 +184,3 @@ def live_shard(snapshot: IndexSnapshot, number: int) -> Shard:
         spans=shard.spans[chunks],
         words=shard.words.of(locations.document_row[members]),
     )
-
-
-def _dead_vectors(writer: Writer) -> int:
-    with IndexSnapshot(writer.folder) as snapshot:
-        row = snapshot.generation_row
-        if row is None:
-            return 0
-        n_covered = int(snapshot.locations.n_chunks[~snapshot.is_fresh(row.through_chunk)].sum())
-        return int(row.n_vectors) - n_covered

@@ -65,8 +65,8 @@ class GenerationState:
     def takes_in(self, requested: str, built: str) -> bool:
         """Whether new documents can join.
 
-        The generation must be of the requested type, hold no more vectors of removed
-        documents than of others, and not grow beyond `GROWTH`.
+        The generation must be of the requested type, hold no more vectors of removed documents than of others, and not
+        grow beyond `GROWTH`.
 
         Args:
             requested: a factory string, or `auto`, which leaves the number of lists open.
@@ -144,9 +144,8 @@ def refresh_generation(
 ) -> None:
     """Publish a generation if the documents have outgrown the published one, and some type of index fits.
 
-    New documents are added to the published generation where it can take them;
-    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
-    Arguments and errors as in `publish_generation`.
+    New documents are added to the published generation where it can take them; otherwise it is rebuilt. If no type
+    fits, queries scan the documents that no generation covers. Arguments and errors as in `publish_generation`.
     """
     with IndexSnapshot(writer.folder) as snapshot:
         if not needs_generation(snapshot, factory):
@@ -258,11 +257,7 @@ class _Build:
         return OpenGeneration(ann, last_chunk, is_exact, None if is_exact else build_postings(self.snapshot))
 
     def _recall(self, candidate: OpenGeneration, sizes: BuildSizes, before: Any) -> tuple[float, int]:  # noqa: ANN401
-        """The recall with the nprobe that is set, and the number of queries; an exact index is not measured.
-
-        Args:
-            before: the row of the generation that was extended, if any.
-        """
+        """The recall with the nprobe that is set, and the number of queries; an exact index is not measured."""
         if candidate.is_exact:
             return 1.0, 0
         n_queries = RECALL_QUERIES if before is None else _EXTENSION_QUERIES

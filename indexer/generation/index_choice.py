@@ -3,8 +3,8 @@
     float32, exact  ->  float16, exact  ->  8 bits  ->  4-bit codes in lists, coarser and coarser,
     with exact similarities from the shards  ->  no index: queries scan the mapped shards
 
-Many vectors begin at the lists, because lists are faster. Before a type is rejected, it is tried
-with fewer training vectors and smaller blocks.
+Many vectors begin at the lists, because lists are faster. Before a type is rejected, it is tried with fewer training
+vectors and smaller blocks.
 """
 
 from __future__ import annotations
@@ -73,13 +73,7 @@ class IndexOption:
 
 
 def index_options(factory: str, size: Size, left_bytes: int | None) -> tuple[IndexOption, ...]:
-    """The options down to the first that fits.
-
-    Args:
-        size: of the index.
-
-    Returns:
-        Options of which only the last fits; `SCAN` always fits.
+    """The options down to the first that fits; `SCAN` always fits.
 
     Raises:
         BudgetExceeded: `factory` is a factory string that does not fit.

@@ -66,16 +66,12 @@ def tune(
 ) -> float:
     """Set the least nprobe that reaches the target, found by doubling and then by halving the last step.
 
-    If no nprobe reaches the target, the least nprobe with about the best recall is set, if
-    that recall reaches the floor.
+    If no nprobe reaches the target, the least nprobe with about the best recall is set, if that recall reaches the
+    floor. Returns the recall measured with that nprobe.
 
     Args:
-        floor: least recall.
         first_nprobe: first and least nprobe that is tried; 8 by default.
         slack: subtracted from the target where it was reached before, since a sample can underestimate recall.
-
-    Returns:
-        The recall measured with that nprobe.
 
     Raises:
         RecallTooLow: no nprobe reaches the floor.

@@ -23,9 +23,8 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 class Footprint:
     """The memory of this process.
 
-    Own memory is what it allocated, and the program itself as far as it was loaded when
-    this object was made. Files mapped later, the shards of an index, are not in it: the
-    system takes their pages back when memory is short.
+    Own memory is what it allocated, and the program itself as far as it was loaded when this object was made. Files
+    mapped later, the shards of an index, are not in it: the system takes their pages back when memory is short.
     """
 
     def __init__(self) -> None:
@@ -86,11 +85,7 @@ class DiskGuard:
     """The number of bytes by which an index folder can still grow."""
 
     def __init__(self, folder: Path, limit_bytes: int | None = None) -> None:
-        """Guard a folder, which need not exist yet.
-
-        Args:
-            limit_bytes: limit on its size; by default the free space of the disk.
-        """
+        """Guard a folder, which need not exist yet; its limit is the free space of the disk by default."""
         self.folder = folder
         self.limit_bytes = limit_bytes
 
@@ -105,11 +100,7 @@ class DiskGuard:
         return min(free, self.limit_bytes - folder_bytes(self.folder))
 
     def refuse(self, needed_bytes: int) -> None:
-        """Refuse a run whose files would not fit, before it starts.
-
-        Raises:
-            BudgetExceeded: the files would not fit.
-        """
+        """Raise `BudgetExceeded` for a run whose files would not fit, before it starts."""
         left = self.left_bytes()
         if needed_bytes > left:
             raise BudgetExceeded(
@@ -119,13 +110,13 @@ class DiskGuard:
 
     @contextmanager
     def room_for(self, needed_bytes: int, what: str) -> Iterator[None]:
-        """A context to write in, if there is room for `needed_bytes`.
+        """A context to write in.
 
         Raises:
-            BudgetExceeded: there is no room, or there was none when writing failed.
-                Committed data stays.
+            BudgetExceeded: there is no room, or there was none when writing failed. Committed data stays.
         """
-        self._check(needed_bytes, what)
+        if needed_bytes > self.left_bytes():
+            raise self._full(needed_bytes, what)
         try:
             yield
         except Exception as error:
@@ -134,10 +125,6 @@ class DiskGuard:
                 raise self._full(needed_bytes, what) from error
             raise
 
-    def _check(self, needed_bytes: int, what: str) -> None:
-        if needed_bytes > self.left_bytes():
-            raise self._full(needed_bytes, what)
-
     def _full(self, needed_bytes: int, what: str) -> BudgetExceeded:
         return BudgetExceeded(
             f"{what} needs {_mb(needed_bytes)}, {self._bound()} leaves {_mb(self.left_bytes())}; what was committed "
@@ -145,9 +132,7 @@ class DiskGuard:
         )
 
     def _bound(self) -> str:
-        if self.limit_bytes is not None:
-            return f"--disk {_mb(self.limit_bytes)}"
-        return "the disk"
+        return "the disk" if self.limit_bytes is None else f"--disk {_mb(self.limit_bytes)}"
 
 
 def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables) -> int:

@@ -15,14 +15,15 @@ import threading
 import time
 import traceback
 from functools import cache
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
-from engine.readers import Unreadable, jsonl, text  # noqa: F401 - most documents need them; loaded before limits apply
+from engine.readers import jsonl, text  # noqa: F401 - most documents need them; loaded before limits apply
 from engine.text.document import Document
-from indexer.reading.reader import ALL_SENT, END, FAILED, FILE_END, OUT_OF_MEMORY, READY, RETIRED
-from indexer.reading.requests import Batch, pack, results_of, unpack_requests
+from indexer.reading.reader import FAILED, FILE_END, OUT_OF_MEMORY, READY, RETIRED
+from indexer.reading.requests import Batch, Result, is_json_lines, pack, results_of, unpack_requests
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()
@@ -37,15 +38,13 @@ def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     gc.freeze()  # the modules stay, so no search for garbage needs to pass through them
     connection = Connection(fd)
-    batches: SimpleQueue[Batch] = SimpleQueue()
+    batches: SimpleQueue[tuple[Batch, int]] = SimpleQueue()
     memory = _Memory(memory_bytes)
     threading.Thread(target=_take, args=(connection, batches), daemon=True).start()
     try:
         connection.send_bytes(READY)
         while True:
-            _answer(connection, begun, batches.get(), seconds, memory)
-            if memory.is_too_much():
-                os._exit(RETIRED)
+            _answer(_Results(connection), begun, *batches.get(), seconds, memory)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except OSError:  # the caller is gone
@@ -56,7 +55,7 @@ def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
         os._exit(FAILED)
 
 
-def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
+def _take(connection: Connection, batches: SimpleQueue[tuple[Batch, int]]) -> None:
     """Receive requests while a document is read; end the process when the caller has ended for any reason.
 
     C code that does not release the interpreter lock delays the end, at most until the time limit.
@@ -68,79 +67,63 @@ def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
         os._exit(0)
 
 
-def _answer(connection: Connection, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
-    waiting = _Results(connection, 1 if requests[0].is_unbatched else _BATCH_RESULTS)
-    if len(requests) > 1:
-        _answer_files(waiting, begun, requests, seconds, memory)
-        return
-    results = results_of(requests[0], waiting.announce)
-    is_skipping = requests[0].n_skipped > 0  # skipping takes time in proportion to the file, so without a limit
-    result: Document | Unreadable | int | None = None
-    while True:
-        if not waiting.results:
-            memory.limit()
-        # The default action of SIGPROF ends the process, also while C code runs.
-        signal.setitimer(signal.ITIMER_PROF, 0 if is_skipping else seconds)
-        if (result := next(results, None)) is None:
-            break
-        waiting.add(result)
-        is_skipping = False
-    last = pack(waiting.results, is_last=True) if waiting.results else END
-    signal.setitimer(signal.ITIMER_PROF, 0)  # before the last message: the batch is then complete for the caller
-    connection.send_bytes(last)
+def _answer(waiting: _Results, begun: int, requests: Batch, n_most: int, seconds: float, memory: _Memory) -> None:
+    """Read results up to a number, and send them.
 
-
-def _answer_files(waiting: _Results, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
-    """Read small files, and send the documents of each, which may be several, with a number that ends them."""
+    A byte goes to `begun` before each result, so that a fault can be placed; the line number after skipping is none.
+    """
     for request in requests:
-        os.write(begun, b".")
-        memory.limit()
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        waiting.add(*results_of(request), FILE_END)
+        results = chain(results_of(request), [FILE_END])
+        # Skipping takes time in proportion to the file, so it has no limit.
+        is_skipping = request.n_skipped > 0 and is_json_lines(request.source)
+        result: Result | None = None
+        while result != FILE_END and n_most > 0:
+            if not is_skipping:
+                os.write(begun, b".")
+                n_most -= 1
+            if not waiting.results:
+                memory.limit()
+            # The default action of SIGPROF ends the process, also while C code runs.
+            signal.setitimer(signal.ITIMER_PROF, 0 if is_skipping else seconds)
+            result = next(results)
+            waiting.add(result)
+            if is_skipping and isinstance(result, int):
+                waiting.send()  # before a result that may end this process
+            elif is_skipping:  # the file cannot be read as far as before
+                os.write(begun, b".")
+                n_most -= 1
+            is_skipping = False
         if memory.is_too_much():
             waiting.send()
             os._exit(RETIRED)
-    signal.setitimer(signal.ITIMER_PROF, 0)  # before the last message: the batch is then complete for the caller
-    waiting.connection.send_bytes(pack(waiting.results, is_last=True) if waiting.results else END)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    waiting.send()
 
 
 class _Results:
     """Results to send to the caller; small results are sent together, since each message costs time."""
 
-    def __init__(self, connection: Connection, n_most: int) -> None:
-        """Send at most `n_most` results at a time."""
-        self.results: list[Document | Unreadable | int] = []
-        self.connection = connection
-        self._n_most = n_most
+    def __init__(self, connection: Connection) -> None:
+        self.results: list[Result] = []
+        self._connection = connection
         self._n_chars = 0
         self._started = 0.0
-        self._is_announced = False
 
-    def add(self, *results: Document | Unreadable | int) -> None:
-        """Take results that are sent together, and send all when they are many, large or old."""
+    def add(self, result: Result) -> None:
+        """Take a result, and send all when they are many, large or old."""
         if not self.results:
             self._started = time.monotonic()
-        self.results.extend(results)
-        self._n_chars += sum(len(result.text) for result in results if isinstance(result, Document))
-        if (
-            self._is_announced
-            or len(self.results) >= self._n_most
-            or self._n_chars >= _BATCH_CHARS
-            or time.monotonic() - self._started > _BATCH_SECONDS
-        ):
+        self.results.append(result)
+        self._n_chars += len(result.text) if isinstance(result, Document) else 0
+        is_old = time.monotonic() - self._started > _BATCH_SECONDS
+        if is_old or len(self.results) >= _BATCH_RESULTS or self._n_chars >= _BATCH_CHARS:
             self.send()
 
     def send(self) -> None:
         """Send the results, if there are any."""
         if self.results:
-            self.connection.send_bytes(pack(self.results))
-        self.results, self._n_chars, self._is_announced = [], 0, False
-
-    def announce(self) -> None:
-        """Send the results before a document that may end this process, so that none is lost; send its own at once."""
-        self.send()
-        self.connection.send_bytes(ALL_SENT)
-        self._is_announced = True
+            self._connection.send_bytes(pack(self.results))
+        self.results, self._n_chars = [], 0
 
 
 class _Memory:

@@ -2,8 +2,8 @@
 
 One process reads many documents, a batch of small files or one large one ahead of the caller. A document that
 exceeds a limit or crashes its parser ends the process: the document becomes `Unreadable` with the reason, and a
-new process reads the next one, and those before it in a batch whose results were not sent. A document whose
-process was killed from outside is read a second time.
+new process reads the next one, after those before it whose results were not sent. The process counts in a pipe the
+results that it began, so the document is known. A document whose process was killed from outside is read a second time.
 
 The process imports the readers alone: no torch, no FAISS. On systems other than POSIX documents are read in
 the process of the caller, without limits.
@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,21 +29,11 @@ from typing import Self, TypeAlias
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document, without_gz
-from indexer.reading.requests import (
-    Batch,
-    Request,
-    batches,
-    ends_answer,
-    is_json_lines,
-    pack_requests,
-    read_here,
-    unpack,
-)
+from indexer.reading.requests import Batch, Request, Result, batches, is_json_lines, pack_requests, read_here, unpack
 
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
-READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a batch is answered
-
-FILE_END = 0  # among the results of a batch of files: those of a file are complete
+READY = b"ready"  # the first message: the process has started
+FILE_END = 0  # among results: those of a request are complete
 
 _MODULE = "indexer.reading.process"
 # Ctrl-C ends the process without a traceback. With the caller's search path it finds the same packages.
@@ -55,6 +45,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 module, fd, begun, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]
 importlib.import_module(module).serve(int(fd), int(begun), float(seconds), int(memory_bytes))
 """
+_PIPE_BYTES = 2**16
 _N_BATCHES = 2  # batches sent at one time: one that is read, and one ahead
 _WALL_FACTOR = 10  # times the limit of processor time that a document can wait without using it, as on a hung disk
 _SOON = 0.5  # seconds
@@ -91,8 +82,9 @@ class DocumentReader:
         self.limits = limits or ReadLimits()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._begun: Connection | None = None  # a byte for each file of a batch that the process has begun to read
+        self._begun: Connection | None = None  # a byte for each result that the process has begun to read
         self._is_ready = False
+        self._n_unsent = 0  # results that the process has begun and not sent
 
     def __enter__(self) -> Self:
         if _has_processes():
@@ -116,7 +108,8 @@ class DocumentReader:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._process, self._connection, self._begun, self._is_ready = None, None, None, False
+        self._process, self._connection, self._begun = None, None, None
+        self._is_ready, self._n_unsent = False, 0
 
     def read(self, requests: Iterable[Request]) -> Results:
         """Read documents in their order; the next one is read while the caller works on a result.
@@ -130,80 +123,58 @@ class DocumentReader:
             for request in requests:
                 yield from read_here(request)
             return
-        waiting: deque[Batch | Unreadable] = deque()
+        waiting: deque[Batch] = deque()
         rest = batches(requests)
         try:
             while True:
-                for batch in islice(rest, max(0, _N_BATCHES - len(waiting))):
+                for batch in islice(rest, _N_BATCHES - len(waiting)):
                     waiting.append(batch)
                     self._send(batch)
                 if not waiting:
                     return
-                first = waiting[0]
-                if isinstance(first, Unreadable):
-                    yield first
-                    waiting.popleft()
-                elif len(first) == 1:
-                    yield from self._results_of_one(first[0], waiting)
-                else:
-                    yield from self._results_of_files(first, waiting)
+                yield from self._results_of(waiting)
+                waiting.popleft()
         finally:
             if waiting:  # the caller takes no more, but the process would send them
                 self.close()
 
-    def _results_of_one(self, request: Request, waiting: deque[Batch | Unreadable]) -> Results:
-        """Results of the first waiting request; a new process continues if one ends."""
-        progress, others = _Progress(request), list(waiting)[1:]
-        while (answer := self._receive()) != END:
-            if isinstance(answer, bytes):
-                yield from progress.results(answer)
-                if ends_answer(answer):
-                    break
-            elif (failure := progress.failure(answer)) is not None:
-                yield failure
-                self._restart(others)
-                break
+    def _results_of(self, waiting: Sequence[Batch]) -> Results:
+        """Results of the first waiting batch; a new process continues if one ends."""
+        progress = _Progress(waiting[0])
+        end: _End | None = None  # of a process, while another one reads the results that it had read and not sent
+        n_lost = 0  # such results that are left
+        while progress.left:
+            answer = self._receive()
+            if isinstance(answer, _End):
+                end, n_lost = answer, self._n_lost()
+                self.close()
             else:
-                self._restart([[progress.request], *others])
-        waiting.popleft()
+                yield from progress.results(answer)
+                n_lost -= _n_results(answer)
+            if end is not None and n_lost <= 0:
+                yield from progress.failures(end)
+                end = None
+                for batch in filter(None, (progress.left, *list(waiting)[1:])):
+                    self._send(batch)
+            elif isinstance(answer, _End):
+                self._send(progress.left, n_lost)
 
-    def _results_of_files(self, files: Batch, waiting: deque[Batch | Unreadable]) -> Results:
-        """Results of the first waiting batch; if the process ends, the other files wait again."""
-        n_results = 0
-        while (answer := self._receive()) != END:
-            results = _unpacked(answer) if isinstance(answer, bytes) else None
-            if results is None:
-                n_begun = self._n_begun(len(files)) - n_results
-                waiting.popleft()
-                waiting.extendleft(reversed(_after_end(files[n_results:], n_begun, answer)))
-                self._restart(waiting)
-                return
-            n_results += results.count(FILE_END)
-            yield from (result for result in results if not isinstance(result, int))
-            if isinstance(answer, bytes) and ends_answer(answer):
-                break
-        self._n_begun(len(files))
-        waiting.popleft()
+    def _n_lost(self) -> int:
+        """The number of results that a process which ended had read and not sent."""
+        self._count_begun()
+        return self._n_unsent - 1
 
-    def _n_begun(self, n_files: int) -> int:
-        """The number of files that the process began to read since the last call; called once for each batch."""
+    def _count_begun(self) -> None:
         assert self._begun is not None
-        with suppress(BlockingIOError):  # no file, and the process still runs
-            return len(os.read(self._begun.fileno(), n_files))
-        return 0
+        with suppress(BlockingIOError):  # none since the last call
+            self._n_unsent += len(os.read(self._begun.fileno(), _PIPE_BYTES))
 
-    def _restart(self, waiting: Iterable[Batch | Unreadable]) -> None:
-        self.close()
-        for batch in waiting:
-            if not isinstance(batch, Unreadable):
-                self._send(batch)
-
-    def _send(self, batch: Batch) -> None:
+    def _send(self, batch: Batch, n_most: int = sys.maxsize) -> None:
         if self._connection is None:
             self._start()
         assert self._connection is not None
         with suppress(OSError):  # the process has ended; `_receive` finds out why
-            self._connection.send_bytes(pack_requests(batch))
+            self._connection.send_bytes(pack_requests(batch, n_most))
 
     def _start(self) -> None:
         """Start the process; does not wait for it."""
@@ -227,10 +198,8 @@ class DocumentReader:
                 self.close()
                 raise DocumentError(f"no process to read documents can be started ({error}); end others") from error
 
-    def _receive(self) -> bytes | _End:
-        """The next message, or why there is none."""
-        if self._connection is None:  # the request before ended it
-            self._start()
+    def _receive(self) -> list[Result] | _End:
+        """The next results, or why there are none."""
         connection = self._connection
         assert connection is not None
         arrivals = select.poll()
@@ -241,10 +210,15 @@ class DocumentReader:
                     return _End(f"no answer within {_WALL_FACTOR * self.limits.seconds:g} s; {_more('seconds')}")
                 message = connection.recv_bytes()
                 if self._is_ready:
-                    return message
+                    self._count_begun()
+                    results = unpack(message)
+                    self._n_unsent -= _n_results(results)
+                    return results
                 self._is_ready = message == READY
         except (EOFError, OSError):
             return self._end()
+        except ValueError as error:
+            return _End(f"the parser gave no document ({error})")
 
     def _arrives(self, arrivals: select.poll) -> bool:
         """Wait for a message; False if the process has neither sent one nor used processor time for too long."""
@@ -300,72 +274,55 @@ def _has_processes() -> bool:
 
 
 class _Progress:
-    """The progress of reading one request.
+    """The requests of a batch whose results are not all there, while processes come and go."""
 
-    Small results of JSON lines are sent in batches, so the last results of a process that ended may be lost. The next
-    process then sends each result alone, until the line that ends it is known.
-    """
-
-    def __init__(self, request: Request) -> None:
-        """Start at the beginning of a request."""
-        self.request = request  # for the next process
-        self._has_lines = request.line is None and is_json_lines(request.source)
-        self._n_results = 0
-        self._is_exact = not self._has_lines  # whether the next result is certainly the one that is being read
-        self._was_killed = False  # the process, from outside, while the next result was read
+    def __init__(self, batch: Batch) -> None:
+        self.left = list(batch)  # the first one skips the results that are there
         self._failed = ""  # why a line failed, until its number is known
+        self._is_retried = False  # whether the next result ended a process that was killed from outside
 
-    def results(self, message: bytes) -> Results:
-        """Results in a message."""
-        self._is_exact = message == ALL_SENT or self.request.is_unbatched or not self._has_lines
-        for result in [] if message == ALL_SENT else _loaded(message, self.request):
+    def results(self, answer: Iterable[Result]) -> Results:
+        """Documents and failures among results."""
+        n_done = 0
+        for result in answer:
             if not isinstance(result, int):
-                self._n_results, self._was_killed = self._n_results + 1, False
+                n_done, self._is_retried = n_done + 1, False
                 yield result
-            elif self._failed:
-                yield Unreadable(f"{self.request.source}:{result}", self._failed)
+                continue
+            if self._failed:
+                source = self.left[0].source
+                yield Unreadable(source if result == FILE_END else f"{source}:{result}", self._failed)
                 self._failed = ""
+            if result == FILE_END:
+                self.left, n_done, self._is_retried = self.left[1:], 0, False
+        self._skip(n_done)
 
-    def failure(self, end: _End) -> Unreadable | None:
-        """The failure of the request after the end of a process, or None to read `request` again."""
-        is_unbatched = self.request.is_unbatched
-        if end.was_killed and not self._was_killed:
-            self._was_killed = True
-        elif not self._is_exact:
-            is_unbatched = True
-        elif not end.has_retired:
-            if self._failed or not self._has_lines:
-                return Unreadable(self.request.source, self._failed or end.reason, _doc_id(self.request))
-            self._n_results, self._failed, is_unbatched = self._n_results + 1, end.reason, False
-        self.request = replace(self.request, n_skipped=self._n_results, is_unbatched=is_unbatched)
-        self._is_exact = is_unbatched or not self._has_lines
-        return None
+    def failures(self, end: _End) -> Results:
+        """The failure of the next result, unless it is read again; that of a line follows when its number is known."""
+        if end.has_retired or not self.left:
+            return
+        request = self.left[0]
+        if end.was_killed and not self._is_retried:
+            self._is_retried = True
+        elif _has_lines(request) and not self._failed:
+            self._failed = end.reason
+            self._skip(1)
+        else:
+            yield Unreadable(request.source, self._failed or end.reason, _doc_id(request))
+            self.left, self._failed = self.left[1:], ""
 
-
-def _after_end(files: Batch, n_begun: int, answer: bytes | _End) -> list[Batch | Unreadable]:
-    """Batches to read again, and failures, from the files without a result after the end of their process."""
-    if isinstance(answer, _End) and answer.has_retired:
-        return [files]
-    if isinstance(answer, bytes) or n_begun < 1:
-        return [[file] for file in files]  # any of them may be the cause
-    file = files[n_begun - 1]
-    last = [file] if answer.was_killed else Unreadable(file.source, answer.reason, _doc_id(file))
-    return [part for part in (files[: n_begun - 1], last, files[n_begun:]) if part]
+    def _skip(self, n_results: int) -> None:
+        if n_results:
+            self.left[0] = replace(self.left[0], n_skipped=self.left[0].n_skipped + n_results)
 
 
-def _unpacked(message: bytes) -> list[Document | Unreadable | int] | None:
-    """The results in a message about a batch of files; None where it is something else."""
-    with suppress(ValueError):
-        return unpack(message) or None
-    return None
+def _n_results(answer: Iterable[Result]) -> int:
+    """The number of results, without line numbers."""
+    return sum(not isinstance(result, int) or result == FILE_END for result in answer)
 
 
-def _loaded(message: bytes, request: Request) -> list[Document | Unreadable | int]:
-    """Results, and where some were skipped, the line number of the last one skipped."""
-    try:
-        return unpack(message)
-    except ValueError as error:
-        return [Unreadable(request.source, f"the parser gave no document ({error})", _doc_id(request))]
+def _has_lines(request: Request) -> bool:
+    return request.line is None and is_json_lines(request.source)
 
 
 def _doc_id(request: Request) -> str:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from engine.readers import FORMATS, Unreadable, read_file
 from engine.readers.records import USUAL, Fields
 from engine.text.document import Document, without_gz
 from engine.text.spans import Section
 
+Result: TypeAlias = Document | Unreadable | int  # a number is of a line, or ends the results of a request
+
 _BUFFER_BYTES = 2**20
-_LONG_LINE_BYTES = 2**16
+_PART_BYTES = 2**16  # of a line that is skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,7 @@ class Request:
     source: str  # path of the file; with `line`, for people alone
     doc_id: str | None = None  # by default the file name
     line: bytes | None = None  # read instead of the file
-    n_skipped: int = 0  # results of a file of JSON lines that are not wanted again
-    is_unbatched: bool = False  # whether each result is sent alone
+    n_skipped: int = 0  # results that are not wanted again
     fields: Fields = USUAL  # of records
 
 
@@ -46,54 +48,32 @@ def read_here(request: Request) -> Iterator[Document | Unreadable]:
     return (result for result in results_of(request) if not isinstance(result, int))
 
 
-def results_of(
-    request: Request, before_long_line: Callable[[], None] = lambda: None
-) -> Iterator[Document | Unreadable | int]:
-    """Read a request.
-
-    Args:
-        request: if it skips results of JSON lines, the line number of the last skipped one is yielded first.
-        before_long_line: called before a long line of a file of JSON lines is parsed.
-    """
+def results_of(request: Request) -> Iterator[Result]:
+    """Read a request; if it skips results of JSON lines, the line number of the last skipped one is yielded first."""
     if request.line is not None:
         from engine.readers import jsonl
 
         yield from jsonl.stream(io.BytesIO(request.line), request.source, request.fields)
     elif is_json_lines(request.source):
-        yield from _results_of_lines(request, before_long_line)
+        yield from _results_of_lines(request)
     else:
         yield from islice(read_file(Path(request.source), request.doc_id, request.fields), request.n_skipped, None)
 
 
-class _Lines(io.BufferedReader):
-    """A file that announces each long line when it is taken."""
-
-    def __init__(self, file: BinaryIO, before_long_line: Callable[[], None]) -> None:
-        super().__init__(cast(io.RawIOBase, file), _BUFFER_BYTES)
-        self._before_long_line = before_long_line
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """The next line, or its first `size` bytes."""
-        line = super().readline(-1 if size is None else size)
-        if len(line) > _LONG_LINE_BYTES:
-            self._before_long_line()
-        return line
-
-
-def _results_of_lines(request: Request, before_long_line: Callable[[], None]) -> Iterator[Document | Unreadable | int]:
+def _results_of_lines(request: Request) -> Iterator[Result]:
     from engine.readers import jsonl
 
     source, n_lines = request.source, 0
     try:
         with ExitStack() as files:
-            file = cast(BinaryIO, files.enter_context(Path(source).open("rb", buffering=0)))
+            file = cast(Any, files.enter_context(Path(source).open("rb", buffering=0)))
             if source.lower().endswith(".gz"):
-                file = cast(BinaryIO, files.enter_context(gzip.GzipFile(fileobj=file)))
-            stream = _Lines(file, before_long_line)
+                file = files.enter_context(gzip.GzipFile(fileobj=file))
+            stream = io.BufferedReader(file, _BUFFER_BYTES)
             if request.n_skipped:
                 n_lines = _skip_results(stream, request.n_skipped)
                 yield n_lines
-            for result in jsonl.stream(cast(BinaryIO, stream), source, request.fields):
+            for result in jsonl.stream(stream, source, request.fields):
                 yield _moved(result, n_lines) if n_lines else result
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", _file_id(source))
@@ -117,9 +97,9 @@ def _skip_results(stream: io.BufferedReader, n_results: int) -> int:
     Each line is read in parts, so that a long line needs little memory.
     """
     n_lines = 0
-    while n_results and (part := stream.readline(_LONG_LINE_BYTES)):
+    while n_results and (part := stream.readline(_PART_BYTES)):
         is_blank = not part.strip()
-        while not part.endswith(b"\n") and (part := stream.readline(_LONG_LINE_BYTES)):
+        while not part.endswith(b"\n") and (part := stream.readline(_PART_BYTES)):
             is_blank = is_blank and not part.strip()
         n_lines += 1
         n_results -= not is_blank
@@ -163,63 +143,49 @@ _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
 _ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
-_LAST = b"!"  # begins the message after which a batch is answered
 
 
-def pack_requests(requests: Iterable[Request]) -> bytes:
-    """Requests as bytes."""
+def pack_requests(requests: Iterable[Request], n_most: int = sys.maxsize) -> bytes:
+    """Requests, and the most results of them that are wanted, as bytes."""
     rows = []
     for request in requests:
         line = None if request.line is None else request.line.decode(_ONE_TO_ONE)
-        names = astuple(request.fields)
-        rows.append([request.source, request.doc_id, line, request.n_skipped, request.is_unbatched, names])
-    return json.dumps(rows).encode()
+        rows.append([request.source, request.doc_id, line, request.n_skipped, astuple(request.fields)])
+    return json.dumps([n_most, rows]).encode()
 
 
-def unpack_requests(message: bytes) -> list[Request]:
-    """The requests that were packed."""
+def unpack_requests(message: bytes) -> tuple[list[Request], int]:
+    """The requests that were packed, and their number of results."""
+    n_most, rows = json.loads(message)
     return [
-        Request(
-            source,
-            doc_id,
-            None if line is None else line.encode(_ONE_TO_ONE),
-            n_skipped,
-            is_unbatched,
-            Fields(*names),
-        )
-        for source, doc_id, line, n_skipped, is_unbatched, names in json.loads(message)
-    ]
+        Request(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), n_skipped, Fields(*names))
+        for source, doc_id, line, n_skipped, names in rows
+    ], n_most
 
 
-def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
+def pack(results: Iterable[Result]) -> bytes:
     """Results as bytes; a document that holds anything but plain values becomes `Unreadable`."""
     rows = [_row(result) for result in results]
     try:
-        message = _message(rows)
+        return _message(rows)
     except (AttributeError, TypeError, ValueError, RecursionError):
-        message = _message([_plain(row) for row in rows])
-    return _LAST + message if is_last else message
+        return _message([_plain(row) for row in rows])
 
 
-def ends_answer(message: bytes) -> bool:
-    """Whether no other results of a batch follow."""
-    return message.startswith(_LAST)
-
-
-def unpack(message: bytes) -> list[Document | Unreadable | int]:
+def unpack(message: bytes) -> list[Result]:
     """The results that were packed.
 
     Raises:
         ValueError: these bytes hold something else.
     """
     try:
-        start, stop = len(_LAST) if ends_answer(message) else 0, message.index(b"\n")
-        return list(_results(json.loads(message[start:stop]), memoryview(message)[stop + 1 :]))
+        stop = message.index(b"\n")
+        return list(_results(json.loads(message[:stop]), memoryview(message)[stop + 1 :]))
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
 
-def _row(result: Document | Unreadable | int) -> object:
+def _row(result: Result) -> object:
     if isinstance(result, int):
         return result
     if isinstance(result, Unreadable):
@@ -252,7 +218,7 @@ def _plain(row: object) -> object:
     return row
 
 
-def _results(rows: list[Any], texts: memoryview) -> Iterator[Document | Unreadable | int]:
+def _results(rows: list[Any], texts: memoryview) -> Iterator[Result]:
     start = 0
     for row in rows:
         if isinstance(row, int):

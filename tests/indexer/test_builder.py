@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
+from engine.errors import BudgetExceeded, EngineError, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
@@ -52,13 +53,23 @@ def test_another_encoder_is_refused_before_anything_is_encoded(tmp_path: Path, c
     assert other.encoded == []
 
 
-def test_a_factory_that_faiss_does_not_know_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"factory": "Nonsense"}, IndexMismatch, "FAISS cannot build factory 'Nonsense' over vectors 32 wide"),
+        ({"memory_bytes": 1_000_000}, BudgetExceeded, r"--memory allows 1 MB: allow at least \d+M"),
+    ],
+    ids=["factory", "memory"],
+)
+def test_settings_that_cannot_be_kept_are_refused_before_anything_is_read(
+    tmp_path: Path, settings: dict[str, Any], error: type[EngineError], message: str
+) -> None:
     def unread() -> Iterator[Document]:
-        pytest.fail("a document was asked for")
+        pytest.fail("it was read")
         yield
 
-    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense' over vectors 32 wide"):
-        build(tmp_path / "x.lm", unread(), encoder=FakeEncoder(), factory="Nonsense")
+    with pytest.raises(error, match=message):
+        build(tmp_path / "x.lm", unread(), encoder=FakeEncoder(), **settings)
 
 
 def test_scan_makes_no_generation(tmp_path: Path, corpus: list[Document]) -> None:
@@ -95,15 +106,6 @@ def test_the_report_has_memory_disk_and_time(tmp_path: Path, corpus: list[Docume
     assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
     assert 50_000_000 < report.peak_memory_bytes < 10_000_000_000
     assert report.generation_seconds > 0
-
-
-def test_a_memory_that_does_not_hold_the_program_is_refused_before_anything_is_read(tmp_path: Path) -> None:
-    def unread() -> Iterator[Document]:
-        pytest.fail("it was read")
-        yield make_document("a", "words")
-
-    with pytest.raises(BudgetExceeded, match=r"--memory allows 1 MB: allow at least \d+M"):
-        build(tmp_path / "x.lm", unread(), encoder=FakeEncoder(), memory_bytes=1_000_000)
 
 
 def test_a_disk_budget_is_kept_and_what_was_committed_can_be_found(tmp_path: Path, corpus: list[Document]) -> None:

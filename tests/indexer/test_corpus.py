@@ -45,8 +45,22 @@ def names(paths: list[str]) -> list[str]:
     return [doc_id for _, doc_id in list_corpus(paths).named()]
 
 
-def test_a_folder_gives_its_readable_files_in_order_without_hidden_ones(folder: Path) -> None:
-    assert names([str(folder)]) == ["a.md", "b.txt", "sub/c.txt"]
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["."], ["a.md", "b.txt", "sub/c.txt"]),
+        ([".git"], ["d.txt"]),
+        (["sub/c.txt"], ["c.txt"]),
+        (["*.txt"], ["b.txt"]),
+        (["**/*.txt"], ["b.txt", "c.txt"]),
+        ([".", "b.txt", "*.txt"], ["a.md", "b.txt", "sub/c.txt"]),
+    ],
+    ids=["folder", "hidden folder", "file", "pattern", "pattern of folders", "file named twice"],
+)
+def test_paths_give_readable_files_in_order_without_hidden_ones(
+    folder: Path, paths: list[str], expected: list[str]
+) -> None:
+    assert names([str(folder / path) for path in paths]) == expected
 
 
 def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> None:
@@ -59,27 +73,10 @@ def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> Non
     assert list_corpus([str(folder / "*.txt"), "-"]).unsupported == {}
 
 
-def test_a_hidden_folder_that_is_named_is_read(folder: Path) -> None:
-    assert names([str(folder / ".git")]) == ["d.txt"]
-
-
-def test_a_file_is_known_by_its_name(folder: Path) -> None:
-    assert names([str(folder / "sub" / "c.txt")]) == ["c.txt"]
-
-
-def test_a_pattern_gives_what_it_matches(folder: Path) -> None:
-    assert names([str(folder / "*.txt")]) == ["b.txt"]
-    assert names([str(folder / "**" / "*.txt")]) == ["b.txt", "c.txt"]
-
-
 def test_a_name_that_looks_like_a_pattern_is_the_file_itself(tmp_path: Path) -> None:
     (tmp_path / "a[1].txt").write_text("one")
     (tmp_path / "a1.txt").write_text("other")
     assert names([str(tmp_path / "a[1].txt")]) == ["a[1].txt"]
-
-
-def test_a_file_that_is_named_twice_comes_once(folder: Path) -> None:
-    assert names([str(folder), str(folder / "b.txt"), str(folder / "*.txt")]) == ["a.md", "b.txt", "sub/c.txt"]
 
 
 def test_the_order_of_the_paths_does_not_matter(folder: Path) -> None:

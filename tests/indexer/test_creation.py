@@ -50,22 +50,6 @@ def test_a_refused_first_run_leaves_no_folder(
     assert refused.exit_code == 1 and not (tmp_path / "x.lm").exists()
 
 
-def test_a_run_whose_documents_all_fail_leaves_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").touch()
-    failed = run("index", tmp_path / "x.lm", tmp_path / "empty.txt", "--encode", "none")
-    assert failed.exit_code == 1 and not (tmp_path / "x.lm").exists()
-
-
-def test_ctrl_c_before_the_first_commit_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Writer, "commit", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder())
-    assert not (tmp_path / "x.lm").exists()
-
-
 def test_ctrl_c_after_a_commit_leaves_what_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -145,27 +129,32 @@ def test_another_number_of_partitions_is_refused_with_the_next_step(tmp_path: Pa
         build(tmp_path, make_corpus(3), encode="none", partitions=P)
 
 
-@pytest.mark.slow
-def test_a_run_that_commits_nothing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing: list[list[Document | Unreadable]] = [
-        [Unreadable("a.pdf", "no text", "a.pdf")],
-        [make_document("a", "...")],
-    ]
-    for documents in nothing:
-        report = build(tmp_path / "x.parts", documents, encode="none", partitions=P)
-        assert len(report.failures) == 1
-        assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
-        build(tmp_path / "x.parts", [], encode="none", partitions=P)
+@pytest.mark.parametrize("partitions", [None, P])
+@pytest.mark.parametrize("document", [Unreadable("a.pdf", "no text", "a.pdf"), make_document("a", "...")])
+def test_a_run_whose_documents_all_fail_leaves_nothing(
+    tmp_path: Path, partitions: int | None, document: Document | Unreadable
+) -> None:
+    report = build(tmp_path / "x.lm", [document], encode="none", partitions=partitions)
+    assert len(report.failures) == 1
+    assert list(tmp_path.iterdir()) == []
 
+
+@pytest.mark.parametrize(("name", "partitions"), [("commit", None), ("commit", P), ("bind_partition", P)])
+def test_ctrl_c_before_the_first_commit_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, partitions: int | None
+) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for name in ("commit", "bind_partition"):
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(Writer, name, stop)
-            build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
-        assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Writer, name, stop)
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / "x.lm", make_corpus(3), encode="none", partitions=partitions)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_partitions_without_a_document_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
+        build(tmp_path / "x.parts", [], encode="none", partitions=P)
 
 
 @pytest.mark.slow
@@ -225,17 +214,7 @@ def test_a_killed_first_run_is_continued_as_it_was_called(
     with monkeypatch.context() as patched:  # as a kill, which removes nothing
         patched.setattr(f"indexer.building.builder.{killed_in}", stop)
         patched.setattr("indexer.building.creation.remove_stub", lambda _: None)
-        call = (
-            "--encoder",
-            bert_folder,
-            "--encode",
-            "all",
-            "--factory",
-            "IVF1,Flat",
-            "--language",
-            "german",
-            *partitions,
-        )
+        call = ("--encoder", bert_folder, *"--encode all --factory IVF1,Flat --language german".split(), *partitions)
         assert "interrupted;" in run("index", tmp_path / "x.lm", papers, *call).output
     again = run("index", tmp_path / "x.lm", papers)
     assert again.stdout.startswith("3 added"), again.output

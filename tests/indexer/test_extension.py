@@ -103,21 +103,13 @@ def test_the_generation_of_a_doubled_corpus_is_rebuilt(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_number_of_lists_rebuilds_the_generation(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("requested", "built"), [("IVF8,Flat", "IVF8,Flat"), ("auto", "Flat")], ids=["lists", "type"])
+def test_another_number_of_lists_or_type_rebuilds_the_generation(tmp_path: Path, requested: str, built: str) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:70])
-    assert refresh(folder, "IVF8,Flat")[0].startswith("building")
-    assert_covers_all(folder, 2, "IVF8,Flat")
-
-
-@pytest.mark.slow
-def test_another_type_rebuilds_the_generation(tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
-    add(folder, DOCUMENTS[60:70])
-    assert refresh(folder)[0].startswith("building Flat")
-    assert_covers_all(folder, 2, "Flat")
+    assert refresh(folder, requested)[0].startswith(f"building {built}")
+    assert_covers_all(folder, 2, built)
 
 
 @pytest.mark.slow
@@ -132,16 +124,6 @@ def test_removed_documents_are_not_found_after_an_extension(tmp_path: Path) -> N
     with Index.open(folder, encoder=FakeEncoder()) as index:
         assert index.n_documents == 70
         assert "doc003" not in [hit.doc_id for hit in index.search(DOCUMENTS[3], Request(k=70, with_itself=True)).hits]
-
-
-@pytest.mark.slow
-def test_a_generation_of_mostly_removed_vectors_is_rebuilt(tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
-    with Writer(folder) as writer:
-        writer.remove(range(1, 46))
-    add(folder, DOCUMENTS[60:80])
-    assert refresh(folder, "IVF4,Flat")[0].startswith("building")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +46,9 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def actors(partitioned: Path, cluster: Cluster) -> Iterator[PartitionActors]:
-    from indexer.cluster.partitions import placed
+    from indexer.cluster.partitions import PartitionActors
 
-    with placed(index_folders(partitioned)) as actors:
+    with closing(PartitionActors(index_folders(partitioned))) as actors:
         yield actors
 
 
@@ -86,12 +87,12 @@ def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error(partitioned: P
 
 
 def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Cluster, tmp_path: Path) -> None:
-    from indexer.cluster.partitions import placed
+    from indexer.cluster.partitions import PartitionActors
 
     build(tmp_path / "one.lm", DOCUMENTS, encode="none")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
     folder = tmp_path / "x.parts"
-    with placed(index_folders(folder)) as actors, Index.open(folder, placement=actors) as older:
+    with closing(PartitionActors(index_folders(folder))) as actors, Index.open(folder, placement=actors) as older:
         assert older.search(DOCUMENTS[3], Request(with_itself=True)).n_searched == N
         build(folder, make_corpus(N + 4), encode="none")
         assert older.search(DOCUMENTS[3], Request(with_itself=True)).n_searched == N

@@ -276,13 +276,6 @@ def test_progress_counts_only_what_is_on_disk(folder: Path, encoder: FakeEncoder
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
-def test_a_batch_holds_documents_of_about_its_size(folder: Path, encoder: FakeEncoder) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline_module, "BATCH_CHARS", 2 * len(CORPUS[0].text))
-        indexed(folder, [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)], encoder)
-    assert encoder.batches == [["d0", "d1"], ["d2", "d3"], ["d4"]]
-
-
 def test_batches_have_the_requested_size(folder: Path, encoder: FakeEncoder) -> None:
     same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
     with Writer(folder) as writer:

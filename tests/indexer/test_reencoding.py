@@ -68,9 +68,9 @@ def test_a_stopped_run_leaves_the_old_vectors_and_continues(folder: Path) -> Non
     assert stopped.encoded == [f"doc{number:03d}" for number in range(7)]
     assert hits(folder, FakeEncoder()) == before
     assert verify(folder) == []
-    encoder = other()
-    cost = reencoding_cost(folder, encoder, is_timed=False)
+    cost = reencoding_cost(folder, other())
     assert (cost.n_documents, cost.n_staged) == (5, 7)
+    encoder = other()
     reencode(folder, encoder=encoder)
     assert encoder.encoded == [f"doc{number:03d}" for number in range(7, 12)]
     assert len(hits(folder, other())[0]) == 11

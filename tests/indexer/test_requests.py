@@ -10,7 +10,7 @@ import pytest
 from engine.readers import Unreadable
 from engine.text.document import Document
 from engine.text.spans import Section
-from indexer.reading.requests import Request, batches, ends_answer, pack, unpack
+from indexer.reading.requests import Request, batches, pack, unpack
 
 
 def _requests(folder: Path, sizes: dict[str, int]) -> list[Request]:
@@ -54,13 +54,10 @@ def _document(text: str) -> Document:
 
 
 @pytest.mark.parametrize("text", ["", "one\ntwo\r\n\n", "!", "naïve 😀 漢字", "half \ud83d and \ude00", "\0\x1f\u2028"])
-@pytest.mark.parametrize("is_last", [False, True])
-def test_results_come_back_as_they_were(text: str, is_last: bool) -> None:
+def test_results_come_back_as_they_were(text: str) -> None:
     failed = Unreadable("e.txt", "damaged", "e")
     results: list[Document | Unreadable | int] = [_document(text), 7, failed, _document(text + "!")]
-    message = pack(results, is_last=is_last)
-    assert unpack(message) == results
-    assert ends_answer(message) is is_last
+    assert unpack(pack(results)) == results
 
 
 def test_a_document_without_plain_values_fails_alone() -> None:

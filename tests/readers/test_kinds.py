@@ -340,7 +340,7 @@ def test_the_fields_of_records_can_be_named(name: str, tmp_path: Path) -> None:
     (failure,) = read_file(path, fields=Fields("verse"))
     assert isinstance(failure, Unreadable)
     assert failure.reason == 'it has no field "verse"; its fields are key, label, prose, text'
-    (packed,) = unpack_requests(pack_requests([Request("a", fields=Fields("prose"))]))
+    ((packed,), _) = unpack_requests(pack_requests([Request("a", fields=Fields("prose"))]))
     assert packed.fields == Fields("prose")
 
 

@@ -7,7 +7,7 @@ folder; their positions may be others. A kind that needs a server or a package g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,10 +32,8 @@ def on_ray(folder: Path, scoring: Scoring) -> Iterator[Partition]:
     ray_cluster()
     from indexer.cluster.partitions import PartitionActors
 
-    actors = PartitionActors([folder])
-    with IndexSnapshot(folder) as snapshot:
+    with closing(PartitionActors([folder])) as actors, IndexSnapshot(folder) as snapshot:
         yield actors.partitions([snapshot], scoring)[0]
-    actors.close()
 
 
 KINDS = [
