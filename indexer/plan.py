@@ -11,7 +11,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ from indexer.building.budget import (
 from indexer.building.builder import Settings
 from indexer.building.corpus import CorpusFiles
 from indexer.building.doc_ids import FileIds
-from indexer.generation.generations import is_outgrown
+from indexer.generation.generations import GenerationState, generation_state, is_outgrown
 from indexer.generation.index_choice import SCAN, IndexOption, Size, check_factory_option, index_options
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
@@ -57,7 +57,7 @@ _SPAN_BYTES = 16  # for each chunk, beside its row
 _POSTINGS_SHARE = 0.65
 _STATISTICS_SHARE = 0.24
 # Upper bound for the memory of reading and encoding in a run, relative to a sample: kernels and heap grow beyond a
-# sample, and a run reads one batch while it encodes another. `benchmarks.speed.plan` compares it with runs.
+# sample, and a run reads one batch while it encodes another.
 _RUN_SHARE = 1.1
 _PLANNED_RUN_SHARE = 1.3  # for a run that plans first in its own process, which keeps some memory of the plan
 
@@ -100,15 +100,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Existing:
-    """The index before the run; `n_fresh` chunks are in no generation, which has `n_vectors`."""
+    """The index before the run."""
 
-    hashes: dict[str, str]
-    n_chunks_of: dict[str, int]
-    n_documents: int = 0
-    n_chunks: int = 0
-    n_fresh: int = 0
-    n_vectors: int = 0
-    factory: str = ""
+    hashes: dict[str, str] = field(default_factory=dict)
+    n_chunks_of: dict[str, int] = field(default_factory=dict)
+    generations: tuple[GenerationState, ...] = ()  # of its partitions
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of all documents."""
+        return sum(self.n_chunks_of.values())
 
 
 @dataclass
@@ -161,8 +162,7 @@ def make_plan(
 
     Raises:
         IndexMismatch: FAISS does not know the factory string.
-        BudgetExceeded: a limit cannot be kept. If program and encoder alone are too large, this
-            is raised before the corpus is read.
+        BudgetExceeded: a limit cannot be kept; raised before the corpus is read if program and encoder are too large.
         DocumentError: a path does not exist, or nothing readable was found.
     """
     settings = settings or Settings()
@@ -174,7 +174,7 @@ def make_plan(
     counts = cost.counts
     batches = _batches(counts, memory_bytes, cost.peak_bytes, encoder.width)
     after = Size(
-        existing.n_documents + round(counts.n_new),
+        len(existing.hashes) + round(counts.n_new),
         max(0, round(existing.n_chunks - counts.n_chunks_replaced + counts.n_chunks)),
         encoder.width,
     )
@@ -185,13 +185,9 @@ def make_plan(
     before = folder_bytes(path) if path.exists() else 0
     replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
     DiskGuard(path, settings.disk_bytes).refuse(added + derived)
+    shown = ("n_new", "n_changed", "n_unchanged", "n_unreadable", "n_tokens", "n_chunks")
     return Plan(
-        n_new=round(counts.n_new),
-        n_changed=round(counts.n_changed),
-        n_unchanged=round(counts.n_unchanged),
-        n_unreadable=round(counts.n_unreadable),
-        n_tokens=round(counts.n_tokens),
-        n_chunks=round(counts.n_chunks),
+        **{name: round(getattr(counts, name)) for name in shown},
         is_counted=counts.is_all,
         factory="" if option is None or option.factory == SCAN else option.factory,
         memory_bytes=cost.peak_bytes + batches + (0 if option is None else option.needed_bytes),
@@ -203,29 +199,21 @@ def make_plan(
 
 def _existing(path: Path) -> _Existing:
     if not stored_meta(path).keys() & {"encoder", "counters"}:
-        return _Existing({}, {})
+        return _Existing()
     with open_snapshot(path) as snapshot:
-        rows = [(part, part.generation_row) for part in snapshot.parts]
-        covered = [row for _, row in rows if row is not None]
-        fresh = (part.is_fresh(0 if row is None else row.through_chunk) for part, row in rows)
-        return _Existing(
-            dict(snapshot.content_hashes()),
-            dict(snapshot.chunk_counts()),
-            snapshot.n_documents,
-            snapshot.n_chunks,
-            sum(int(part.locations.n_chunks[is_fresh].sum()) for (part, _), is_fresh in zip(rows, fresh, strict=True)),
-            sum(row.n_vectors for row in covered),
-            covered[0].factory if covered else "",
-        )
+        states = tuple(filter(None, map(generation_state, snapshot.parts)))
+        return _Existing(dict(snapshot.content_hashes()), dict(snapshot.chunk_counts()), states)
 
 
 def _is_due(existing: _Existing, counts: _Counts, factory: str) -> bool:
     """Whether the run will build a generation; see `indexer.generation.generations.needs_generation`."""
-    if not existing.factory:
-        return existing.n_chunks + round(counts.n_chunks) > 0
-    n_covered = existing.n_chunks - existing.n_fresh - round(counts.n_chunks_replaced)
-    is_other = factory not in (AUTO, existing.factory)
-    return is_other or is_outgrown(existing.n_vectors, n_covered, existing.n_fresh + round(counts.n_chunks))
+    n_added, states = round(counts.n_chunks), existing.generations
+    if not states:
+        return existing.n_chunks + n_added > 0
+    n_covered = sum(state.n_covered for state in states)
+    n_vectors, n_fresh = sum(state.n_vectors for state in states), existing.n_chunks - n_covered + n_added
+    is_other = factory not in (AUTO, states[0].factory)
+    return is_other or is_outgrown(n_vectors, n_covered - round(counts.n_chunks_replaced), n_fresh)
 
 
 def _measured(

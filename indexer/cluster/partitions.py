@@ -7,7 +7,7 @@ the same path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -75,20 +75,15 @@ class PartitionActor:
         return self._snapshot
 
 
+@dataclass
 class ActorPartition:
     """A partition that an actor searches; see `Partition`."""
 
-    def __init__(self, name: str, actor: Actor, snapshot: IndexSnapshot, scoring: Scoring) -> None:
-        """Search the documents of a snapshot.
-
-        Args:
-            snapshot: of the same partition, as this process opened it.
-        """
-        self.n_documents = snapshot.n_documents
-        self._name = name
-        self._actor = actor
-        self._state = part_state(snapshot)
-        self._scoring = scoring
+    n_documents: int
+    _name: str
+    _actor: Actor
+    _state: str  # see `part_state`
+    _scoring: Scoring
 
     def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """See `Partition.rank`."""
@@ -155,7 +150,7 @@ class PartitionActors:
     def partitions(self, snapshots: Sequence[IndexSnapshot], scoring: Scoring) -> list[Partition]:
         """The partitions of an index; see `Placement.partitions`."""
         return [
-            ActorPartition(name, actor, snapshot, scoring)
+            ActorPartition(snapshot.n_documents, name, actor, part_state(snapshot), scoring)
             for (name, actor), snapshot in zip(self.actors.items(), snapshots, strict=True)
         ]
 

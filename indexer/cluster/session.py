@@ -12,12 +12,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-
-import ray
-from ray.exceptions import RayError, RayTaskError
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import ClusterError, EngineError
+
+if TYPE_CHECKING:
+    import ray
 
 LOCAL, AUTO = "local", "auto"
 _ADDRESS = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)
@@ -78,8 +78,6 @@ def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
 def _connect(address: str, n_cpus: int | None) -> None:
     import ray
 
-    from indexer.cluster.session import first_line
-
     own = {"num_cpus": n_cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
     options = {"log_to_driver": False, "logging_level": logging.ERROR, **(own if address == LOCAL else {})}
     for tries_left in range(_LOCAL_TRIES - 1 if address == LOCAL else 0, -1, -1):
@@ -100,6 +98,9 @@ def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
         EngineError: raised in the task or the call.
         ClusterError: the process of a task or an actor ended repeatedly.
     """
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
     try:
         return ray.get(reference)
     except RayTaskError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,7 @@ from tests.ray_cluster import ray_cluster
 if TYPE_CHECKING:
     from indexer.cluster.session import Cluster
 
+ROOT = Path(__file__).parents[2]
 P, N = 2, 40
 BATCH_CHARS = 2_000  # about three documents, so that a partition takes several commits
 DOCUMENTS = make_corpus(N)
@@ -191,6 +194,19 @@ def test_an_address_of_another_form_is_refused(address: str, cluster: Cluster) -
 
     with pytest.raises(ClusterError, match="give local, auto or HOST:PORT"), connected(address):
         pass
+
+
+def test_ray_is_imported_after_the_settings_that_it_reads_then() -> None:
+    code = "import sys, indexer.cluster.session; print('ray' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+@pytest.mark.ray
+def test_a_local_cluster_is_on_the_loopback_interface_alone(cluster: Cluster) -> None:
+    import ray
+
+    assert ray.util.get_node_ip_address() == "127.0.0.1"
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
