@@ -21,6 +21,7 @@ from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level, qn
 from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
+from engine.readers.markup import parse_safely
 from engine.readers.scalars import authors_of
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
@@ -97,11 +98,11 @@ class _Package:
         if self._main not in self._archive:
             raise DocumentError("it is a zip file but not a Word document; save it as .docx")
         self._relations = self._targets(self._main)
+        data = self._archive.read(self._main, MAX_XML_BYTES)
         try:
-            root = _parse(self._archive.read(self._main, MAX_XML_BYTES))
-        except etree.XMLSyntaxError as error:
+            body = _parse(data).find(qn("body"))
+        except DocumentError as error:
             raise DocumentError(f"it is a damaged DOCX file ({error}); save it again") from error
-        body = root.find(qn("body"))
         if body is None:
             raise DocumentError("it is a zip file but not a Word document; save it as .docx")
         self.body: _Element = body
@@ -120,7 +121,7 @@ class _Package:
                 continue
             try:
                 yield _parse(self._archive.read(name, MAX_XML_BYTES))
-            except (DocumentError, etree.XMLSyntaxError):
+            except DocumentError:
                 blocks.left_out[reasons.PARTS] += 1
 
     def part(self, relation: str) -> tuple[str, bytes]:
@@ -137,7 +138,7 @@ class _Package:
         targets: dict[str, list[str]] = {}
         try:
             root = _parse(self._archive.read(posixpath.join(folder, "_rels", f"{name}.rels")))
-        except (DocumentError, etree.XMLSyntaxError):
+        except DocumentError:
             return targets
         for relation in root.iter("{*}Relationship"):
             target = relation.get("Target") or ""
@@ -152,12 +153,8 @@ class _Package:
 
 def _parse(data: bytes) -> _Element:
     """The root of a part; a part in the strict variant of the standard gets the usual namespaces."""
-    if b"purl.oclc.org/ooxml" in data:
-        data = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
-    )
-    return etree.fromstring(data, parser)
+    is_strict = b"purl.oclc.org/ooxml" in data
+    return parse_safely(_STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data) if is_strict else data)
 
 
 def _property(properties: _Element | None, name: str) -> str:
@@ -313,7 +310,7 @@ class _Writer:
             if name.endswith("}dm"):
                 try:
                     root = _parse(self._package.part(relation)[1])
-                except etree.XMLSyntaxError:
+                except DocumentError:
                     self._counts[reasons.PARTS] += 1
                     continue
                 points = ("".join(text.text or "" for text in point.iter("{*}t")) for point in root.iter("{*}pt"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from urllib.parse import unquote
 
 from engine.errors import DocumentError
@@ -42,11 +41,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
             continue
-        if name in contents:
-            blocks.left_out[reasons.CONTENTS] += _n_words(archive, name)
-            continue
+        page = Blocks() if name in contents else blocks
         try:  # one chapter that cannot be read is counted, and the others are read
-            html.add_page(archive.read(name), blocks, is_of_book=True)
+            html.add_page(archive.read(name), page, is_of_book=True)
+            blocks.left_out[reasons.CONTENTS] += 0 if page is blocks else len(page.text.split())
         except DocumentError as error:
             failure = error
             blocks.left_out[reasons.PARTS] += 1
@@ -91,14 +89,6 @@ def _protected(archive: Archive) -> frozenset[str]:
         return frozenset()
     links = parse_safely(archive.read(_ENCRYPTION)).iter("{*}CipherReference")
     return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
-
-
-def _n_words(archive: Archive, name: str) -> int:
-    with suppress(DocumentError):
-        page = Blocks()
-        html.add_page(archive.read(name), page, is_of_book=True)
-        return len(page.text.split())
-    return 0
 
 
 def _refined(package: Element, element: Element, name: str) -> str:

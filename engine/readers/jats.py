@@ -47,8 +47,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     for note in notes:
         blocks.resume("", 1)
         write(note, _GRAMMAR, blocks)
-    for other in (*root.iterfind("{*}sub-article"), *root.iterfind("{*}response")):
-        _write_sub_article(other, blocks)
+    _write_sub_articles(root, blocks)
     front = root.find("{*}front")
     if front is not None:
         markup.leave_outside(front, [*article.written(), *notes], reasons.FRONT_MATTER, blocks, article.described())
@@ -63,20 +62,18 @@ def _write_parts(article: Element, blocks: Blocks) -> None:
             write(part, _GRAMMAR, blocks)
 
 
-def _write_sub_article(article: Element, blocks: Blocks) -> None:
-    """Write a letter, a response or a translation that is a part of an article, under its own title."""
-    title = article.find(".//{*}title-group/{*}article-title")
-    blocks.add_heading(rendered(title, _GRAMMAR) or "Response", 1)
-    stub = article.find("{*}front-stub")
-    stub = article.find("{*}front") if stub is None else stub
-    if stub is not None:
-        abstracts = list(stub.iter("{*}abstract"))
-        for abstract in abstracts:
-            write(abstract, _GRAMMAR, blocks)
-        markup.leave_outside(stub, [title, *abstracts], reasons.FRONT_MATTER, blocks)
-    _write_parts(article, blocks)
-    for other in (*article.iterfind("{*}sub-article"), *article.iterfind("{*}response")):
-        _write_sub_article(other, blocks)
+def _write_sub_articles(whole: Element, blocks: Blocks) -> None:
+    """Write letters, responses and translations that are parts of an article, under their own titles."""
+    for article in (*whole.iterfind("{*}sub-article"), *whole.iterfind("{*}response")):
+        title = article.find(".//{*}title-group/{*}article-title")
+        blocks.add_heading(rendered(title, _GRAMMAR) or "Response", 1)
+        for stub in article.iterchildren("{*}front-stub", "{*}front"):
+            abstracts = list(stub.iter("{*}abstract"))
+            for abstract in abstracts:
+                write(abstract, _GRAMMAR, blocks)
+            markup.leave_outside(stub, [title, *abstracts], reasons.FRONT_MATTER, blocks)
+        _write_parts(article, blocks)
+        _write_sub_articles(article, blocks)
 
 
 def _kinds(root: Element) -> dict[str, MetadataValue]:

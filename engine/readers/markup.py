@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -385,9 +385,9 @@ def _is_simple(row: Element, grammar: Grammar) -> bool:
     return not any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
 
 
-def attributes(element: Element) -> Iterator[tuple[str, str]]:
+def attributes(element: Element) -> dict[str, str]:
     """The attributes of an element by their local names."""
-    return ((name.rpartition("}")[2], value) for name, value in element.items())
+    return {name.rpartition("}")[2]: value for name, value in element.items()}
 
 
 def parse_safely(data: bytes) -> Element:

@@ -89,7 +89,7 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
     for sheet in sheets:
         for style in sheet.iter("{*}style"):
             properties = style.find("{*}text-properties")
-            values = dict(markup.attributes(properties)) if properties is not None else {}
+            values = markup.attributes(properties) if properties is not None else {}
             position = values.get("text-position", "").split(" ")[0]
             lines = (values.get("text-line-through-style"), values.get("text-line-through-type"))
             if values.get("display") == "none":
@@ -98,17 +98,17 @@ def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
                 meaning = "deleted"
             else:
                 meaning = "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
-            own = dict(markup.attributes(style))
+            own = markup.attributes(style)
             meanings[own.get("name", "")] = meaning or meanings.get(own.get("parent-style-name", ""), "")
     for element in body.iter("{*}span", "{*}p", "{*}h"):
-        meaning = meanings.get(dict(markup.attributes(element)).get("style-name", ""), "")
+        meaning = meanings.get(markup.attributes(element).get("style-name", ""), "")
         if meaning and (meaning != "raised" or local_name(element) == "span"):
             element.set(_OWN, meaning)
 
 
 def _levels(style: Element, kind: str) -> dict[int, dict[str, str]]:
     """The properties of the numbered levels of a list style or an outline style."""
-    found = (dict(markup.attributes(level)) for level in style.iterchildren(f"{{*}}{kind}"))
+    found = (markup.attributes(level) for level in style.iterchildren(f"{{*}}{kind}"))
     return {markup.number_or(values.get("level"), 1): values for values in found if values.get("num-format")}
 
 
@@ -124,7 +124,7 @@ def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> s
 
 def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
     """Write the label of each item of a numbered list into the item; lists can continue others."""
-    styles = {dict(markup.attributes(style)).get("name", ""): _levels(style, "list-level-style-number")
+    styles = {markup.attributes(style).get("name", ""): _levels(style, "list-level-style-number")
               for sheet in sheets for style in sheet.iter("{*}list-style")}  # fmt: skip
     last: dict[tuple[str, int], int] = {}  # numbers by style or id of the list, and level
     counts: dict[Element, int] = {}
@@ -132,7 +132,7 @@ def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
         one.set(markup.LABEL, "")
     for item in body.iter("{*}list-item") if any(styles.values()) else ():
         lists = list(item.iterancestors("{*}list"))
-        of_lists = [dict(markup.attributes(each)) for each in lists]
+        of_lists = [markup.attributes(each) for each in lists]
         style = next((values["style-name"] for values in of_lists if values.get("style-name")), "")
         levels = styles.get(style, {})
         if len(lists) not in levels:
@@ -140,7 +140,7 @@ def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
         name = of_lists[0].get("continue-list") or (style if of_lists[0].get("continue-numbering") == "true" else "")
         first = markup.number_or(levels[len(lists)].get("start-value"), 1)
         following = counts.get(lists[0], last.get((name, len(lists)), first - 1)) + 1
-        number = markup.number_or(dict(markup.attributes(item)).get("start-value"), following)
+        number = markup.number_or(markup.attributes(item).get("start-value"), following)
         for key in (style, of_lists[0].get("id", "")):
             last[key, len(lists)] = number
         counts[lists[0]] = number
@@ -153,7 +153,7 @@ def _mark_headings(body: Element, sheets: Iterable[Element]) -> None:
     levels = {} if outline is None else _levels(outline, "outline-level-style")
     counts: dict[int, int] = {}
     for heading in body.iter("{*}h"):
-        values = dict(markup.attributes(heading))
+        values = markup.attributes(heading)
         level = _level_of(heading)
         if values.get("is-list-header") == "true":
             continue
@@ -169,7 +169,7 @@ def _mark_headings(body: Element, sheets: Iterable[Element]) -> None:
 def _insert_formulas(archive: Archive, body: Element) -> None:
     """Put the formulas of embedded objects in their places."""
     for embedded in list(body.iter("{*}object")):
-        name = f"{member_name(dict(markup.attributes(embedded)).get('href', ''), '')}/content.xml"
+        name = f"{member_name(markup.attributes(embedded).get('href', ''), '')}/content.xml"
         if len(embedded) or name not in archive:
             continue
         try:
@@ -213,10 +213,10 @@ def _titled(body: Element, root: Element) -> str:
     """The first paragraph of style Title, or of one that is based on it."""
     names = {"Title"}
     for style in root.iter("{*}style"):
-        values = dict(markup.attributes(style))
+        values = markup.attributes(style)
         if values.get("parent-style-name") == "Title":
             names.add(values.get("name", ""))
-    titled = (p for p in body.iter("{*}p") if dict(markup.attributes(p)).get("style-name") in names)
+    titled = (p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in names)
     return rendered(next(titled, None), _GRAMMAR)
 
 
@@ -230,7 +230,7 @@ def _left_out(element: Element) -> str | None:
         return _REASONS[tag]
     if _DRAWING_WORDS.match(element.tag):
         return ""
-    values = dict(markup.attributes(element))
+    values = markup.attributes(element)
     meaning = values.get(_OWN)
     if meaning in ("hidden", "deleted"):
         return reasons.HIDDEN if meaning == "hidden" else reasons.DELETED
@@ -242,7 +242,7 @@ def _left_out(element: Element) -> str | None:
 def _hides(paragraph: Element) -> bool:
     """Whether a field hides its paragraph."""
     fields = paragraph.iter("{*}hidden-paragraph")
-    return any(dict(markup.attributes(field)).get("is-hidden") == "true" for field in fields)
+    return any(markup.attributes(field).get("is-hidden") == "true" for field in fields)
 
 
 def _is_raised(element: Element) -> bool:
@@ -256,7 +256,7 @@ def _heading(element: Element) -> HeadingMark | None:
 
 
 def _level_of(heading: Element) -> int:
-    level = dict(markup.attributes(heading)).get("outline-level", "1")
+    level = markup.attributes(heading).get("outline-level", "1")
     return int(level) if re.fullmatch(r"[1-9]|10", level) else 1
 
 

@@ -105,7 +105,7 @@ def _in_language(parts: list[Element], language: str | None) -> Element | None:
 
 
 def _language(part: Element) -> str:
-    return next((value.lower() for name, value in markup.attributes(part) if name == "lang"), "")
+    return markup.attributes(part).get("lang", "").lower()
 
 
 def _left_out(element: Element) -> str | None:

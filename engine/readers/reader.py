@@ -163,9 +163,8 @@ def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, fields: F
     read = form.read_in_folder if is_in_folder and form.read_in_folder is not None else form.read
     if read is None:
         yield from _named("jsonl", "stream")(stream, source, fields)
-    elif form is _JSON:
-        yield from _read_one(form, partial(_named("jsonl"), fields=fields), stream, source, doc_id)
     else:
+        read = partial(_named("jsonl"), fields=fields) if form is _JSON else read
         yield from _read_one(form, read, stream, source, doc_id)
 
 
