@@ -1,17 +1,22 @@
-"""Term counts of documents are gathered from several shards."""
+"""Term counts of documents are gathered from several shards; locations are the catalog's own columns."""
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.store.snapshot import IndexSnapshot
+from engine.store.writer import Writer
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 from indexer.building.builder import build
 from tests.fakes import make_corpus
+from tests.store.written import ENCODER
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -32,3 +37,22 @@ def test_counts_come_in_the_requested_order(tmp_path: Path, apart: bool) -> None
         mine, theirs = getattr(found, kind), getattr(expected, kind)
         assert np.array_equal(mine.terms, theirs.terms) and np.array_equal(mine.counts, theirs.counts)
         assert np.array_equal(mine.lengths(), theirs.lengths())
+
+
+def test_locations_equal_the_rows_of_the_catalog(built_folder: Path) -> None:
+    with closing(sqlite3.connect(f"file:{built_folder / 'catalog.sqlite'}?mode=ro", uri=True)) as catalog:
+        rows = catalog.execute(
+            "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks "
+            "FROM documents ORDER BY id"
+        ).fetchall()
+    with IndexSnapshot(built_folder) as snapshot:
+        columns = astuple(snapshot.locations)
+    assert np.array(columns).T.tolist() == [list(row) for row in rows]
+    assert all(column.dtype == np.int64 and column.flags.c_contiguous for column in columns)
+
+
+def test_locations_of_no_document_are_empty(tmp_path: Path) -> None:
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim(ENCODER)
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
+        assert [column.shape for column in astuple(snapshot.locations)] == [(0,)] * 8

@@ -161,16 +161,6 @@ def test_a_reader_keeps_working_when_the_index_is_compacted(folder: Path) -> Non
     assert np.array_equal(vectors, np.concatenate([one.chunks for one in encoded]).astype(np.float16))
 
 
-def test_a_generation_file_that_vanished_is_damage(tmp_path: Path) -> None:
-    build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
-    (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").unlink()
-    with (
-        IndexSnapshot(tmp_path / "x.lm") as snapshot,
-        pytest.raises(IndexDamaged, match=r"chunks\.faiss cannot be read"),
-    ):
-        assert snapshot.generation
-
-
 def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
     with IndexSnapshot(folder):
         started = time.monotonic()
@@ -236,13 +226,14 @@ def test_a_cut_or_missing_shard_is_found(folder: Path) -> None:
         snapshot.spans(0)
 
 
-def test_a_damaged_generation_is_found_before_faiss_parses_it(
-    tmp_path: Path, flip_byte: Callable[[Path, int], None]
+@pytest.mark.parametrize("damage", ["has checksum", "cannot be read"])
+def test_a_generation_that_is_damaged_or_gone_is_found_before_faiss_parses_it(
+    tmp_path: Path, flip_byte: Callable[[Path, int], None], damage: str
 ) -> None:
     build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
     path = tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss"
-    flip_byte(path, 40)
-    with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss has checksum"):
+    flip_byte(path, 40) if damage == "has checksum" else path.unlink()
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=rf"chunks\.faiss {damage}"):
         assert snapshot.generation
 
 
@@ -288,18 +279,18 @@ def test_reads_of_all_rows_compare_the_checksums_once(folder: Path, monkeypatch:
     assert names.count("document_checks") == 2  # their sum, and each
 
 
-def test_the_error_for_a_folder_without_an_index_has_the_command_that_makes_one(tmp_path: Path) -> None:
-    with pytest.raises(IndexMismatch) as raised:
-        IndexSnapshot(tmp_path)
-    assert str(raised.value) == f"{tmp_path} holds no index; make one: longmatch index {tmp_path} PATH..."
-
-
-def test_the_error_for_an_index_that_was_only_begun_has_the_command_that_fills_it(tmp_path: Path) -> None:
-    Writer(tmp_path / "x.lm").close()
-    with pytest.raises(IndexMismatch) as raised:
-        IndexSnapshot(tmp_path / "x.lm")
+@pytest.mark.parametrize(
+    ("is_begun", "message"), [(False, "holds no index; make one"), (True, "was begun but holds nothing yet; fill it")]
+)
+def test_the_error_for_a_folder_without_documents_has_the_next_command(
+    tmp_path: Path, is_begun: bool, message: str
+) -> None:
     folder = tmp_path / "x.lm"
-    assert str(raised.value) == f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH..."
+    if is_begun:
+        Writer(folder).close()
+    with pytest.raises(IndexMismatch) as raised:
+        IndexSnapshot(folder)
+    assert str(raised.value) == f"{folder} {message}: longmatch index {folder} PATH..."
 
 
 def test_similar_names_are_literal(folder: Path) -> None:

@@ -50,8 +50,10 @@ def test_no_array_is_copied(tmp_path: Path) -> None:
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 
-def test_every_finite_half_is_the_same_number() -> None:
-    finite = ALL[np.isfinite(ALL)]
+@pytest.mark.parametrize("block", [tensors._BLOCK, 1_000])
+def test_every_finite_half_is_the_same_number(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(tensors, "_BLOCK", block)
+    finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
     made = as_float32(finite)
     assert made.dtype == np.float32
     assert np.array_equal(made.view(np.uint32), finite.astype(np.float32).view(np.uint32))  # zeros by their sign, too
@@ -70,12 +72,6 @@ def test_parts_of_arrays_and_empty_ones_are_taken() -> None:
     table.flags.writeable = False
     assert np.array_equal(as_float32(table[::2, 1:4]), table[::2, 1:4].astype(np.float32))
     assert as_float32(np.empty((0, 6), np.float16)).shape == (0, 6)
-
-
-def test_blocks_make_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensors, "_BLOCK", 1_000)
-    finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
-    assert np.array_equal(as_float32(finite), finite.astype(np.float32))
 
 
 @pytest.mark.parametrize(("n", "width"), [(5_000, 32), (3, 384), (0, 8)])

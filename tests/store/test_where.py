@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 from engine.errors import QueryError
 from engine.store.snapshot import IndexSnapshot
 from engine.store.where import parse_where
-from engine.store.writer import Writer
 from engine.text.document import MetadataValue
-from tests.fakes import FakeEncoder, make_document
+from tests.store.written import write_metadata
 
 METADATA: dict[str, Mapping[str, MetadataValue]] = {
     "pep": {"family": "pep", "year": 2019, "tags": ["a", "b"], "draft": True, "score": 0.5},
@@ -35,15 +33,7 @@ METADATA: dict[str, Mapping[str, MetadataValue]] = {
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexSnapshot]:
-    folder: Path = tmp_path_factory.mktemp("where") / "x.lm"
-    encoder = FakeEncoder()
-    documents = [
-        make_document(name, "some words", title=f"The {name}", metadata=data) for name, data in METADATA.items()
-    ]
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
-        writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
-    with IndexSnapshot(folder) as opened:
+    with IndexSnapshot(write_metadata(tmp_path_factory.mktemp("where") / "x.lm", METADATA)) as opened:
         yield opened
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from hypothesis import strategies as st
 from engine.errors import QueryError
 from engine.store.snapshot import IndexSnapshot
 from engine.store.where import parse_where, where_text
-from engine.store.writer import Writer
 from engine.text.document import MetadataValue
-from tests.fakes import FakeEncoder, make_document
+from tests.store.written import write_metadata
 
 METADATA: dict[str, Mapping[str, MetadataValue]] = {
     "acl": {"venue": "ACL", "year": 2019, "tags": ["a", "b"], "is_draft": True, "day": "2019-07-28"},
@@ -32,12 +30,7 @@ Matching = Callable[[Mapping[str, Any]], list[str]]
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexSnapshot]:
-    folder: Path = tmp_path_factory.mktemp("where") / "x.lm"
-    documents = [make_document(name, "some words", metadata=data) for name, data in METADATA.items()]
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
-        writer.commit(list(zip(documents, FakeEncoder().encode(documents), strict=True)))
-    with IndexSnapshot(folder) as opened:
+    with IndexSnapshot(write_metadata(tmp_path_factory.mktemp("where") / "x.lm", METADATA)) as opened:
         yield opened
 
 

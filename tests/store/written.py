@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
-from engine.text.document import Document
-from tests.fakes import FakeEncoder
+from engine.text.document import Document, MetadataValue
+from tests.fakes import FakeEncoder, make_document
 
 ENCODER = {"name": "fake", "fingerprint": "f" * 32, "width": 32}
 
 
 def commit(writer: Writer, *documents: Document) -> list[int]:
     return writer.commit(list(zip(documents, FakeEncoder().encode(documents), strict=True)))
+
+
+def write_metadata(folder: Path, metadata: Mapping[str, Mapping[str, MetadataValue]]) -> Path:
+    """An index of documents with metadata, by name."""
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        documents = (
+            make_document(name, "some words", title=f"The {name}", metadata=of) for name, of in metadata.items()
+        )
+        commit(writer, *documents)
+    return folder
 
 
 def contents(folder: Path) -> dict[str, str]:
