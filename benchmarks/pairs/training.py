@@ -79,10 +79,10 @@ def train_to_best(
     """Run the trainer of the engine; the model is left with the parameters of the best `validate`, or the last."""
     values: list[float] = []
 
-    def look() -> float:
+    def look() -> dict[str, float]:
         assert validate is not None
         values.append(validate())
-        return values[-1]
+        return {"valid": values[-1]}
 
     every = min(settings.steps, max(selection.between, settings.steps // selection.looks))
     settings = replace(
@@ -90,7 +90,7 @@ def train_to_best(
     )
     kept = _KeptInMemory(model)
     with tempfile.TemporaryDirectory() as folder:
-        outcome = Trainer(task, kept, Path(folder), settings, validate=look if validate else (), rate=rate).run()
+        outcome = Trainer(task, kept, Path(folder), settings, validate=look if validate else None, rate=rate).run()
     kept.module.load_state_dict(kept.best)
     return Course(outcome.steps, outcome.best_step, max(values) if values else None, n_tokens=outcome.n_tokens)
 

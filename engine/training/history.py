@@ -22,12 +22,11 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import TrainingError
 from engine.store.durable import write_durably
 
 HISTORY_FILE = "history.csv"
@@ -39,8 +38,6 @@ TOKENS_PER_SECOND = "tokens per second"
 SECONDS = "seconds"
 VALID = "valid "  # before the name of a metric
 MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
-
-_HEADER = ["step", "name", "value"]
 
 
 class Row(NamedTuple):
@@ -60,18 +57,14 @@ class Series:
 
 
 def rows_of(step: int, values: Mapping[str, float]) -> list[Row]:
-    """The rows of some numbers by name."""
+    """A row for each number, by name."""
     return [Row(step, name, value) for name, value in values.items()]
 
 
 def step_values(
     losses: Mapping[str, float], *, rate: float, tokens_per_second: float, seconds: float
 ) -> dict[str, float]:
-    """The numbers of one update by name.
-
-    Args:
-        losses: parts by name, and their total as "loss".
-    """
+    """The numbers of one update by name; of the losses, the total is "loss"."""
     parts = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in losses.items()}
     return {**parts, LEARNING_RATE: rate, TOKENS_PER_SECOND: tokens_per_second, SECONDS: seconds}
 
@@ -88,27 +81,10 @@ class History:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = tuple(rows)
 
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a file.
-
-        Raises:
-            TrainingError: the file is missing or damaged.
-        """
-        try:
-            header, *lines = csv.reader(io.StringIO(path.read_text("utf-8"), newline=""))
-            if header != _HEADER:
-                raise ValueError(f"its columns are {header}, not {_HEADER}")
-            return cls([Row(int(step), name, float(value)) for step, name, value in lines])
-        except OSError as error:
-            raise TrainingError(f"{path} cannot be read ({error.strerror}); start the run again") from error
-        except (ValueError, csv.Error) as error:
-            raise TrainingError(f"{path} is damaged ({error}); start the run again") from error
-
     def write(self, path: Path) -> None:
         """Write a file, which is replaced in one piece."""
         stream = io.StringIO(newline="")
-        csv.writer(stream).writerows([_HEADER, *self.rows])  # a float is written by `repr`, and read back the same
+        csv.writer(stream).writerows([Row._fields, *self.rows])  # a float is written by `repr`, and read back the same
         content = stream.getvalue().encode()
         write_durably(path, lambda unfinished: unfinished.write_bytes(content))
 
@@ -132,11 +108,7 @@ class History:
         return self.group(VALID + metric)
 
     def best_step(self, metric: str) -> int | None:
-        """The step with the highest mean of a metric, the first of equal ones; 0 where training did not help.
-
-        Returns:
-            None if the metric has no number.
-        """
+        """The first step with the highest mean of a metric, 0 where training did not help; None without a number."""
         means = self.validation(metric).get(MEAN)
         if means is None or np.isnan(means.values).all():
             return None

@@ -8,12 +8,11 @@ history.csv                   see `engine.training.history`
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,14 +26,12 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from engine.encoders.backbone.hardware import default_dtype
-from engine.errors import EncoderError, MissingExtra, TrainingError
+from engine.errors import EncoderError, TrainingError
 from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, Row, rows_of, step_values, validation_values
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, check_ranges, setting
 from engine.training.task import Task, full_precision
-from engine.training.validation import Validation
 
 METRIC = "nDCG@10"
-QUALITY, VALID = "quality", "valid"  # in the history, the metric and the corpus of `validate`
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
 _KEPT = 2  # checkpoints
@@ -121,7 +118,7 @@ class Trainer(transformers.Trainer):
         folder: Path,
         settings: TrainerSettings,
         *,
-        validate: Sequence[Validation] | Callable[[], float] = (),
+        validate: Callable[[], Mapping[str, float]] | None = None,
         rate: Callable[[int, TrainerSettings], float] | None = None,
         log: Callable[[str], None] = lambda line: None,
         watch: Callable[[Step], None] = lambda step: None,
@@ -129,21 +126,10 @@ class Trainer(transformers.Trainer):
         """Prepare a run.
 
         Args:
-            validate: corpora whose mean decides which parameters are the best, or a function that
-                measures the current parameters, higher is better. Without, the last parameters are kept.
+            validate: measures the current parameters, by corpus, higher is better; the mean decides which
+                parameters are the best. Without, the last parameters are kept.
             rate: share of the learning rate at a step, by default `rate_share`.
-
-        Raises:
-            MissingExtra: accelerate is not installed.
-            TrainingError: two validations have the same name.
         """
-        if importlib.util.find_spec("accelerate") is None:
-            raise MissingExtra("training", "accelerate", "training")
-        names = [] if callable(validate) else [corpus.name for corpus in validate]
-        if len(set(names)) < len(names):
-            raise TrainingError(
-                f"validations have the names {', '.join(names)}, and one would hide the other; rename a folder"
-            )
         self._task = task
         self._encoder = encoder
         self._folder = folder
@@ -237,15 +223,11 @@ class Trainer(transformers.Trainer):
         step, settings = self.state.global_step, self._settings
         seconds = max(time.perf_counter() - started, 1e-9)
         self.state.num_input_tokens_seen += n_tokens
-        values = step_values(
-            parts,
-            rate=rate,
-            tokens_per_second=n_tokens / seconds,
-            seconds=(_last(self.state, SECONDS) or 0.0) + seconds,
-        )
-        self._add(values)
+        in_all = (_last(self.state, SECONDS) or 0.0) + seconds
+        self._add(step_values(parts, rate=rate, tokens_per_second=n_tokens / seconds, seconds=in_all))
         if self.is_world_process_zero():
-            self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, self._last_valid()))
+            valid = _last(self.state, f"valid {METRIC}/{MEAN}")
+            self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, valid))
         is_last = step >= settings.steps
         self.control.should_evaluate = bool(self._validate) and (is_last or step % settings.validate_every == 0)
         self.control.should_save = is_last or step % settings.checkpoint_every == 0
@@ -253,19 +235,14 @@ class Trainer(transformers.Trainer):
     def evaluate(self, *_arguments: object, **_settings: object) -> dict[str, float]:
         """Measure the current parameters, and save them if they are the best so far."""
         with self.compute_loss_context_manager():
-            if callable(self._validate):
-                own = {VALID: self._validate()}
-            else:
-                own = {corpus.name: corpus.ndcg() for corpus in self._validate}
+            own = dict(self._validate()) if self._validate else {}
         values = _of_first(own, self.args.world_size)  # rounding must not make one process stop alone
         state = self.state
-        self._add(validation_values(self._metric, values))
+        self._add(validation_values(METRIC, values))
         mean = sum(values.values()) / len(values)
         is_best = state.best_metric is None or mean > state.best_metric
         shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-        self._log(
-            f"valid {self._metric} after step {state.global_step:,}: {shown}; mean {mean:.4f}{' *' if is_best else ''}"
-        )
+        self._log(f"valid {METRIC} after step {state.global_step:,}: {shown}; mean {mean:.4f}{' *' if is_best else ''}")
         if is_best:
             state.best_metric, state.best_global_step = mean, state.global_step
             if self.is_world_process_zero():
@@ -275,19 +252,12 @@ class Trainer(transformers.Trainer):
             self.control.should_save = self.control.should_training_stop = True
         return {}
 
-    @property
-    def _metric(self) -> str:
-        return QUALITY if callable(self._validate) else METRIC
-
-    def _last_valid(self) -> float | None:
-        return _last(self.state, f"valid {self._metric}/{MEAN}") if self._validate else None
-
     def _add(self, values: Mapping[str, float]) -> None:
         # The trainer writes its log with each checkpoint, and reads it again when it resumes.
         self.state.log_history += [row._asdict() for row in rows_of(self.state.global_step, values)]
 
     def _is_exhausted(self, state: Any) -> bool:  # noqa: ANN401
-        means = _history(state).validation(self._metric).get(MEAN)
+        means = _history(state).validation(METRIC).get(MEAN)
         if means is None or self._settings.patience is None:
             return False
         return int((means.steps > state.best_global_step).sum()) >= self._settings.patience
@@ -315,7 +285,7 @@ class Trainer(transformers.Trainer):
             state.global_step,
             state.num_input_tokens_seen,
             _last(state, SECONDS) or 0.0,
-            History.read(self._folder / HISTORY_FILE),
+            _history(state),
         )
 
     def log(self, logs: object, start_time: object = None) -> None:

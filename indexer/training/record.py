@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, StrictUndefined
 
 from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.errors import TrainingError
@@ -90,130 +94,30 @@ def write_card(folder: Path, run: RunSummary) -> None:
     Curves and history are linked if they are in the folder; an existing card is
     replaced.
     """
-    parts = (
-        _front_matter(run),
-        _what_it_is(run),
-        _validation(folder, run),
-        _data(run),
-        _objective(run),
-        _run(run),
-        _limits(run),
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+    # A JSON value is a YAML value, whatever characters it has.
+    environment.filters |= {"row": _table_row, "json": partial(json.dumps, ensure_ascii=False)}
+    template = files("indexer.training").joinpath("templates", "card.md").read_text("utf-8")
+    text = environment.from_string(template).render(
+        run=run,
+        front_matter={
+            "library_name": "longmatch",
+            "license": run.licence,
+            "language": "en",
+            "base_model": run.base_model,
+            "tags": ["feature-extraction", "long-documents", run.encoder],
+        },
+        changes=run.settings.get(CHANGES),
+        duration=_duration(run.seconds),
+        curves=folder / CURVES_FILE,
+        history=folder / HISTORY_FILE,
     )
-    text = "\n\n".join(parts) + "\n"
     write_durably(folder / CARD_FILE, lambda unfinished: unfinished.write_text(text, "utf-8"))
 
 
-def _front_matter(run: RunSummary) -> str:
-    fields = {
-        "library_name": "longmatch",
-        "license": run.licence,
-        "language": "en",
-        "base_model": run.base_model,
-        "tags": ["feature-extraction", "long-documents", run.encoder],
-    }
-    # A JSON value is a YAML value, whatever characters it has.
-    lines = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value)
-    return "\n".join(["---", *lines, "---"])
-
-
-def _what_it_is(run: RunSummary) -> str:
-    origin = f"Training began with the weights of {run.base}." if run.base else "Training began with random weights."
-    return (
-        f"# {run.name}\n\n"
-        f"An encoder of type `{run.encoder}` for longmatch: it turns a document into vectors of its chunks, its "
-        "sections and its whole, and queries and targets go through the same weights. "
-        f"{origin} The saved weights are those of step {run.best_step:,} of {run.steps:,}"
-        f"{', before any training' if run.best_step == 0 else ''}."
-    )
-
-
-def _validation(folder: Path, run: RunSummary) -> str:
-    rows = [
-        (
-            validation.corpus,
-            validation.metric,
-            f"{validation.before:.4f}",
-            f"{validation.after:.4f}",
-            f"{validation.after - validation.before:+.4f}",
-        )
-        for validation in run.validations
-    ]
-    table = _table(("corpus", "metric", "before", "after", "difference"), rows) if rows else "Nothing was validated."
-    means = (
-        f' "{MEAN}" gives each corpus the same weight.'
-        if any(validation.corpus == MEAN for validation in run.validations)
-        else ""
-    )
-    chosen = "The saved step was chosen on these queries, so a test on others may come out lower."
-    curves = f"\n\n![Losses, validation and learning rate over steps]({CURVES_FILE})"
-    history = f"\n\nAll numbers of the run: [{HISTORY_FILE}]({HISTORY_FILE})."
-    return (
-        "## Validation\n\n"
-        + table
-        + (f"\n\n{chosen}{means}" if rows else "")
-        + (curves if (folder / CURVES_FILE).exists() else "")
-        + (history if (folder / HISTORY_FILE).exists() else "")
-    )
-
-
-def _data(run: RunSummary) -> str:
-    rows = [
-        (corpus.name, f"{corpus.n_documents:,}", f"{corpus.n_pairs:,}", corpus.checksum, corpus.licence or "not stated")
-        for corpus in run.corpora
-    ]
-    return "## Training data\n\n" + _table(("corpus", "documents", "pairs", "checksum", "licence"), rows)
-
-
-def _objective(run: RunSummary) -> str:
-    rows = [(name, str(value)) for name, value in run.settings.items()]
-    return f"## Objective\n\n{run.objective}\n\n" + _table(("setting", "value"), rows)
-
-
-def _run(run: RunSummary) -> str:
-    rows = [
-        ("seed", str(run.seed)),
-        ("steps", f"{run.steps:,}"),
-        ("best step", f"{run.best_step:,}"),
-        ("tokens read", f"{run.n_tokens:,}"),
-        ("wall time", _duration(run.seconds)),
-        ("machine", run.machine),
-        ("commit", run.commit or "none: not run from a git checkout"),
-    ]
-    parts = ["## How it was trained", f"```sh\n{run.command}\n```"]
-    if changes := run.settings.get(CHANGES):
-        parts.append(
-            f"This command does not give the same weights: the run was stopped and resumed with other settings "
-            f"({changes}). A run of the command from beginning to end follows the same recipe, with other learning "
-            "rates."
-        )
-    return "\n\n".join([*parts, _table(("", ""), rows)])
-
-
-def _limits(run: RunSummary) -> str:
-    licence = (
-        f"The weights are under the licence {run.licence}." if run.licence else "No licence was chosen for the weights."
-    )
-    return (
-        "## Intended use and limits\n\n"
-        "- It finds documents that match a long document, and shows which sections match: "
-        "`longmatch index papers.lm DOCUMENTS --encoder THIS_FOLDER`.\n"
-        "- It was trained and validated on English text; nothing is known about other languages.\n"
-        f"- It reads chunks of at most {run.chunk_tokens:,} tokens. The longest document of its corpora had "
-        f"{run.longest_words:,} words; longer ones were not tried. longmatch says of each document how many of its "
-        "tokens were read.\n"
-        "- Vectors of this encoder cannot be compared with those of another, the one before training included: "
-        "index again.\n"
-        f"- {licence} The corpora have licences of their own, named above; see that both allow your use."
-    )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|")
+def _table_row(cells: Iterable[object]) -> str:
+    """A row of a Markdown table."""
+    return "| " + " | ".join(" ".join(str(cell).split()).replace("|", r"\|") for cell in cells) + " |"
 
 
 def _duration(seconds: float) -> str:

@@ -333,19 +333,12 @@ def _has_bigbird(encoder: TrainableEncoder) -> bool:
     return any(getattr(config, "model_type", None) == "big_bird" for config in configs)
 
 
-def _validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
-    """A validation for each corpus that has valid judgments."""
-    return [
-        Validation(
-            corpus,
-            encoder,
-            chunks=run.recipe.valid_chunks,
-            queries=run.recipe.valid_queries,
-            documents=run.recipe.valid_documents,
-        )
-        for corpus in run.corpora
-        if corpus.valid
-    ]
+def _validation(run: Run, encoder: TrainableEncoder) -> Callable[[], dict[str, float]] | None:
+    """Measures nDCG@10 on each corpus that has valid judgments; None if none has."""
+    recipe = run.recipe
+    most = {"chunks": recipe.valid_chunks, "queries": recipe.valid_queries, "documents": recipe.valid_documents}
+    validations = [Validation(corpus, encoder, **most) for corpus in run.corpora if corpus.valid]
+    return (lambda: {corpus.name: corpus.ndcg() for corpus in validations}) if validations else None
 
 
 def _carry_out(run: Run, task: Task[Any]) -> Outcome:
@@ -358,7 +351,7 @@ def _carry_out(run: Run, task: Task[Any]) -> Outcome:
         encoder,
         run.folder,
         run.recipe.trainer,
-        validate=_validations(run, encoder),
+        validate=_validation(run, encoder),
         log=context.log,
         watch=context.watch,
     ).run()
@@ -372,9 +365,10 @@ def _finish(run: Run, outcome: Outcome) -> Trained:
 
 def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Trained:
     """Keep the encoder that is better on valid: the first at its best step, or the second at the end."""
-    by_corpus = {corpus.name: corpus.ndcg() for corpus in _validations(run, task.encoders[1])}
-    if not by_corpus:
+    validate = _validation(run, task.encoders[1])
+    if validate is None:
         return _finish(run, outcome)
+    by_corpus = validate()
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
     best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
     is_second = by_corpus[MEAN] > best_of_first

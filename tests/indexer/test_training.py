@@ -18,7 +18,6 @@ from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.training.history import History
 from engine.training.masked_words import Objective as SmithLoss
 from indexer.training import (
     OBJECTIVES,
@@ -163,7 +162,7 @@ def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run, papers: 
     out = trained.folder
     assert {path.name for path in out.iterdir()} >= {"README.md", "curves.png", "history.csv", "longmatch.json", "run"}
     (change,) = trained.validations
-    values = History.read(out / "history.csv").validation("nDCG@10")["papers"]
+    values = trained.outcome.history.validation("nDCG@10")["papers"]
     assert change.corpus == "papers" and change.before == values.values[0] and change.after == values.values.max()
     assert trained.outcome.best_step == values.steps[values.values.argmax()]
     text = card(trained)
