@@ -38,7 +38,21 @@ class ViewsSettings:
         check_ranges(self)
 
 
-class ContrastivePretraining:
+class _OfViews:
+    """The batches of a task over the views of documents."""
+
+    pairs: ViewPairs
+
+    def batch(self, step: int) -> ViewBatch:
+        """See `Task.batch`."""
+        return self.pairs.batch(step)
+
+    def n_tokens(self, batch: ViewBatch) -> int:
+        """Tokens of both views; see `Task.n_tokens`."""
+        return tokens_read((*batch.queries, *batch.targets))
+
+
+class ContrastivePretraining(_OfViews):
     """A `Task`: the objective of DocSplit, over the views of any sampler.
 
         L = mean_i -log( exp(cos(u_i, v_i) / tau) / sum_j exp(cos(u_i, v_j) / tau) ) + lambda L_mlm
@@ -74,14 +88,6 @@ class ContrastivePretraining:
             self._backbone = backbone_of(encoder, "; set mlm_weight to 0")
             self._words = MaskedWordLoss(self._backbone, seed=settings.seed)
             self.module["words"] = self._words
-
-    def batch(self, step: int) -> ViewBatch:
-        """See `Task.batch`."""
-        return self.pairs.batch(step)
-
-    def n_tokens(self, batch: ViewBatch) -> int:
-        """Tokens of both views; see `Task.n_tokens`."""
-        return tokens_read((*batch.queries, *batch.targets))
 
     def backward(self, batch: ViewBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the parts are "contrastive" and, if `mlm_weight` is above 0, "mlm"."""
@@ -150,7 +156,7 @@ class MomentumModule(nn.Module):
         self.register_buffer("n_written", torch.zeros((), dtype=torch.int64))
 
 
-class MomentumContrast:
+class MomentumContrast(_OfViews):
     """A `Task`: the views of earlier steps are the negatives.
 
     MoCo (He et al. 2020, arXiv:1911.05722, section 3) as Contriever trains it (Izacard et
@@ -200,14 +206,6 @@ class MomentumContrast:
         self._keys = copy.deepcopy(encoder)
         device = next(encoder.module.parameters()).device
         self.module = MomentumModule(encoder.module, self._keys.module, queue_size, encoder.width).to(device)
-
-    def batch(self, step: int) -> ViewBatch:
-        """See `Task.batch`."""
-        return self.pairs.batch(step)
-
-    def n_tokens(self, batch: ViewBatch) -> int:
-        """Tokens of both views; see `Task.n_tokens`."""
-        return tokens_read((*batch.queries, *batch.targets))
 
     def backward(self, batch: ViewBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; it also updates the second encoder and the queue."""

@@ -215,7 +215,8 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     """
     path = _corpus_file(folder)
     documents, n_unreadable = _read_documents(path)
-    splits = _optional_splits(folder / f"splits{suffix}.json")
+    splits_file = folder / f"splits{suffix}.json"
+    splits = read_splits(splits_file) if splits_file.exists() else {}
     held_out = frozenset(query_id for name in splits if name != "train" for query_id in splits[name])
     pairs = _pairs(folder / f"train_pairs{suffix}.tsv", documents, held_out, label)
     qrels = folder / f"qrels{suffix}.tsv"
@@ -258,10 +259,6 @@ def _read_documents(path: Path) -> tuple[dict[str, Document], int]:
     return documents, n_unreadable
 
 
-def _optional_splits(path: Path) -> Mapping[str, list[str]]:
-    return read_splits(path) if path.exists() else {}
-
-
 def _relevant(judged: Judgments) -> Judgments:
     """Targets judged relevant to each query, except itself; queries without such a target are left out."""
     relevant = {
@@ -272,7 +269,7 @@ def _relevant(judged: Judgments) -> Judgments:
 
 
 def _joined(own: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
-    # `one` is not copied: the documents of a class share one mapping.
+    # `own` is not copied: the documents of a class share one mapping.
     return ChainMap(own, dict(other)) if other else own  # type: ignore[arg-type]
 
 
@@ -310,33 +307,14 @@ def _checksum(paths: list[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-class SegmentedCorpus(Mapping[str, SegmentedDocument]):
-    """The documents of a corpus as an encoder cuts them; each is tokenized once, at its first use."""
+def segmented(encoder: Encoder, document: Document) -> SegmentedDocument | None:
+    """A document as an encoder cuts it; None if it has no token."""
+    try:
+        return encoder.segment(document)
+    except DocumentError:
+        return None
 
-    def __init__(self, documents: Mapping[str, Document], encoder: Encoder) -> None:
-        """Cut `documents` with `encoder`."""
-        self._documents = documents
-        self._encoder = encoder
-        self._segmented: dict[str, SegmentedDocument] = {}
 
-    def __getitem__(self, doc_id: str) -> SegmentedDocument:
-        """Return a document, segmented at its first use; raises DocumentError if it has no token."""
-        if doc_id not in self._segmented:
-            self._segmented[doc_id] = self._encoder.segment(self._documents[doc_id])
-        return self._segmented[doc_id]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._documents)
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    def readable(self) -> list[SegmentedDocument]:
-        """All documents that have a token."""
-        segmented = []
-        for doc_id in self._documents:
-            try:
-                segmented.append(self[doc_id])
-            except DocumentError:
-                continue
-        return segmented
+def readable(encoder: Encoder, documents: Iterable[Document]) -> list[SegmentedDocument]:
+    """The documents that have a token, as an encoder cuts them."""
+    return [cut for document in documents if (cut := segmented(encoder, document))]

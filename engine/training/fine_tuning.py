@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import Embedded, TrainableEncoder
-from engine.errors import DocumentError, TrainingError
-from engine.training.corpus import SegmentedCorpus, TrainingCorpus
+from engine.errors import TrainingError
+from engine.training.corpus import TrainingCorpus, segmented
 from engine.training.losses import (
     ScaledCosine,
     batch_thresholds,
@@ -260,7 +261,7 @@ class FineTuning:
         self.settings = settings
         self._sources = sources
         self._seed = seed
-        self._segmented = [SegmentedCorpus(source.corpus.documents, encoder) for source in sources]
+        self._segmented: dict[tuple[int, str], SegmentedDocument | None] = {}  # each at its first use
         self._query_ids = [list(source.corpus.pairs) for source in sources]
         sizes = np.sqrt([source.corpus.n_pairs for source in sources])
         self._shares = sizes / sizes.sum()
@@ -287,19 +288,21 @@ class FineTuning:
         ids = self._query_ids[number]
         picked = rng.choice(len(ids), min(self.settings.queries, len(ids)), replace=False)
         # An index holds no document without a token, so a miner has no negatives of such a query.
-        query_ids = self._readable(number, [ids[int(position)] for position in picked])
+        queries = self._readable(number, [ids[int(position)] for position in picked])
         target_ids: dict[str, None] = {}
-        for query_id in query_ids:
+        for query_id in queries:
             positives = corpus.pairs[query_id]
             place = int(rng.integers(len(positives)))
             target_ids[next(islice(positives, place, None))] = None
-        for query_id in query_ids:
+        for query_id in queries:
             for target in few(miner(query_id) if miner else (), self.settings.negatives, rng):
                 target_ids[target] = None
-        return self._paired(number, query_ids, self._readable(number, target_ids))
+        return self._paired(number, queries, self._readable(number, target_ids))
 
-    def _readable(self, number: int, doc_ids: Iterable[str]) -> list[str]:
-        readable = [doc_id for doc_id in doc_ids if _is_readable(self._segmented[number], doc_id)]
+    def _readable(self, number: int, doc_ids: Iterable[str]) -> dict[str, SegmentedDocument]:
+        """The documents that have a token, segmented, by their ids."""
+        cut = {doc_id: self._segment(number, doc_id) for doc_id in doc_ids}
+        readable = {doc_id: document for doc_id, document in cut.items() if document is not None}
         if not readable:
             raise TrainingError(
                 f"a whole batch of corpus {self._sources[number].corpus.name} has no token that the encoder can read; "
@@ -307,22 +310,25 @@ class FineTuning:
             )
         return readable
 
-    def _paired(self, number: int, query_ids: Sequence[str], target_ids: Sequence[str]) -> PairBatch:
-        corpus, segmented = self._sources[number].corpus, self._segmented[number]
-        positives = np.zeros((len(query_ids), len(target_ids)), np.bool_)
+    def _segment(self, number: int, doc_id: str) -> SegmentedDocument | None:
+        key = number, doc_id
+        if key not in self._segmented:
+            self._segmented[key] = segmented(self.encoder, self._sources[number].corpus.documents[doc_id])
+        return self._segmented[key]
+
+    def _paired(
+        self, number: int, queries: Mapping[str, SegmentedDocument], targets: Mapping[str, SegmentedDocument]
+    ) -> PairBatch:
+        corpus = self._sources[number].corpus
+        positives = np.zeros((len(queries), len(targets)), np.bool_)
         excluded = np.zeros_like(positives)
-        for row, query_id in enumerate(query_ids):
-            for column, target_id in enumerate(target_ids):
+        for row, query_id in enumerate(queries):
+            for column, target_id in enumerate(targets):
                 positives[row, column] = target_id in corpus.pairs[query_id]
                 excluded[row, column] = not positives[row, column] and (
                     target_id == query_id or target_id in corpus.related.get(query_id, ())
                 )
-        return PairBatch(
-            [segmented[doc_id] for doc_id in query_ids],
-            [segmented[doc_id] for doc_id in target_ids],
-            positives,
-            excluded,
-        )
+        return PairBatch(list(queries.values()), list(targets.values()), positives, excluded)
 
     def n_tokens(self, batch: FineTuningBatch) -> int:
         """As `Task.n_tokens`."""
@@ -351,10 +357,3 @@ class FineTuning:
 def few(items: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
     """At most n items, drawn without replacement."""
     return [items[int(position)] for position in rng.permutation(len(items))[:n]]
-
-
-def _is_readable(segmented: SegmentedCorpus, doc_id: str) -> bool:
-    try:
-        return bool(segmented[doc_id].chunks)
-    except DocumentError:
-        return False

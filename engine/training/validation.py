@@ -13,7 +13,7 @@ from engine.errors import TrainingError
 from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.lists import segment_max
 from engine.text.document import Document
-from engine.training.corpus import Judgments, SegmentedCorpus, TrainingCorpus
+from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.selection import spread_chunks
 
 DEPTH = 10
@@ -41,10 +41,9 @@ class Validation:
         """Prepare the corpus.
 
         Args:
-            chunks: maximum number of chunks of a document to encode; all by default.
-            queries: maximum number of queries, the first ones; all by default.
-            documents: number of documents to rank: the queries, their judged targets, and
-                others drawn once; all by default.
+            chunks: maximum number of chunks of a document to encode.
+            queries: maximum number of queries, the first ones.
+            documents: number of documents to rank: the queries, their judged targets, and others drawn once.
 
         Raises:
             TrainingError: there are no valid judgments, or a number is below 1.
@@ -63,8 +62,8 @@ class Validation:
         self._scoring = scoring or Scoring()
         self._qrels = dict(list(corpus.valid.items())[:queries])
         pool = _pool(corpus, self._qrels, documents)
-        readable = SegmentedCorpus(pool, encoder).readable()
-        self._documents = [segmented if chunks is None else spread_chunks(segmented, chunks) for segmented in readable]
+        cut = readable(encoder, pool.values())
+        self._documents = cut if chunks is None else [spread_chunks(document, chunks) for document in cut]
         self._row = {segmented.document.doc_id: row for row, segmented in enumerate(self._documents)}
         self.n_tokens = sum(chunk.n_tokens for document in self._documents for chunk in document.chunks)
 

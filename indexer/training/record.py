@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -142,11 +142,6 @@ class Record:
     changes: tuple[str, ...] = ()  # since it began
 
 
-def make_record(corpora: Sequence[TrainingCorpus], settings: Mapping[str, Setting]) -> Record:
-    """The record of a requested run."""
-    return Record({corpus.name: corpus.checksum for corpus in corpora}, settings)
-
-
 def reached_step(folder: Path) -> int | None:
     """The step of the last checkpoint of a run; None where there is none."""
     checkpoint = latest_checkpoint(folder / CHECKPOINT_FOLDER)
@@ -166,33 +161,20 @@ def reconcile(folder: Path, requested: Record) -> Record:
         return requested
     begun = _read(file)
     differing = _differences(begun, requested)
-    if refused := [
-        f"{change.name} {change.begun}, not {change.requested}"
-        for change in differing
-        if change.name not in _ADJUSTABLE
-    ]:
+    if refused := [f"{name} {old}, not {new}" for name, (old, new) in differing.items() if name not in _ADJUSTABLE]:
         raise TrainingError(
             f"the run in {folder} began with {'; '.join(refused)}; "
             "give again what it began with, or name another folder for a new run"
         )
-    changes = tuple(
-        f"{change.name} {change.begun} became {change.requested} after step {step:,}" for change in differing
-    )
+    changes = tuple(f"{name} {old} became {new} after step {step:,}" for name, (old, new) in differing.items())
     return replace(requested, changes=begun.changes + changes)
 
 
 def write_record(folder: Path, record: Record) -> None:
     """Write the record of a run into its folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = {
-        "corpora": dict(record.corpora),
-        "settings": dict(record.settings),
-        "changes": list(record.changes),
-    }
-    write_durably(
-        folder / RECIPE_FILE,
-        lambda unfinished: unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8"),
-    )
+    content = json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n"
+    write_durably(folder / RECIPE_FILE, lambda unfinished: unfinished.write_text(content, "utf-8"))
 
 
 def _read(file: Path) -> Record:
@@ -205,29 +187,18 @@ def _read(file: Path) -> Record:
         ) from error
 
 
-@dataclass(frozen=True)
-class _Difference:
-    name: str
-    begun: str
-    requested: str
-
-
-def _differences(begun: Record, requested: Record) -> list[_Difference]:
-    """The differences of two records."""
-    differing = []
+def _differences(begun: Record, requested: Record) -> dict[str, tuple[str, str]]:
+    """Both values of what differs, by its name."""
+    differing: dict[str, tuple[str, str]] = {}
     if list(begun.corpora) != list(requested.corpora):
-        differing.append(_Difference("corpora", ", ".join(begun.corpora), ", ".join(requested.corpora)))
+        differing["corpora"] = ", ".join(begun.corpora), ", ".join(requested.corpora)
     else:
-        differing += [
-            _Difference(f"checksum of {name}", checksum, requested.corpora[name])
-            for name, checksum in begun.corpora.items()
-            if checksum != requested.corpora[name]
-        ]
-    differing += [
-        _Difference(name, _shown(begun.settings.get(name)), _shown(value))
-        for name, value in requested.settings.items()
-        if name not in _FREE and begun.settings.get(name) != value
-    ]
+        for name, checksum in begun.corpora.items():
+            if checksum != requested.corpora[name]:
+                differing[f"checksum of {name}"] = checksum, requested.corpora[name]
+    for name, value in requested.settings.items():
+        if name not in _FREE and begun.settings.get(name) != value:
+            differing[name] = _shown(begun.settings.get(name)), _shown(value)
     return differing
 
 

@@ -31,7 +31,6 @@ from indexer.training.record import (
     Record,
     ValidationChange,
     compare_validations,
-    make_record,
     reached_step,
     reconcile,
     summarize,
@@ -307,7 +306,8 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
             "(splits.json and qrels.tsv); leave it out"
         )
     folder = out / RUN_FOLDER
-    record = reconcile(folder, make_record(corpora, settings_of(recipe)))
+    requested = Record({corpus.name: corpus.checksum for corpus in corpora}, settings_of(recipe))
+    record = reconcile(folder, requested)
     for change in record.changes:
         context.log(change)
     starting = starting_encoder(
@@ -335,9 +335,12 @@ def _has_bigbird(encoder: TrainableEncoder) -> bool:
 
 def _validation(run: Run, encoder: TrainableEncoder) -> Callable[[], dict[str, float]] | None:
     """Measures nDCG@10 on each corpus that has valid judgments; None if none has."""
-    recipe = run.recipe
-    most = {"chunks": recipe.valid_chunks, "queries": recipe.valid_queries, "documents": recipe.valid_documents}
-    validations = [Validation(corpus, encoder, **most) for corpus in run.corpora if corpus.valid]
+    chunks, queries, documents = run.recipe.valid_chunks, run.recipe.valid_queries, run.recipe.valid_documents
+    validations = [
+        Validation(corpus, encoder, chunks=chunks, queries=queries, documents=documents)
+        for corpus in run.corpora
+        if corpus.valid
+    ]
     return (lambda: {corpus.name: corpus.ndcg() for corpus in validations}) if validations else None
 
 

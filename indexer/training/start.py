@@ -47,9 +47,14 @@ _EQUAL = (  # fields that the configurations of all three models have
 )
 
 
-class LongAttention(StrEnum):
-    """The kind of attention."""
+class Kind(StrEnum):
+    """The kinds of encoder that can be made."""
 
+    SMITH = "smith"
+    SMITH_SHORT = "smith-short"
+    MATCHBERT = "matchbert"
+    COLDE = "colde"
+    TDE = "tde"
     LONGFORMER = "longformer"  # a window around each token; the first token attends to all tokens
     BIGBIRD = "bigbird"  # neighbouring blocks, random blocks, the first and the last block
 
@@ -75,7 +80,7 @@ class LongSizes:
 
 def long_backbone(
     bert: Path,
-    attention: LongAttention,
+    attention: Kind,
     sizes: LongSizes = LongSizes(),
     *,
     device: str | None = None,
@@ -113,7 +118,7 @@ def long_backbone(
 def _longformer(bert: Any, sizes: LongSizes) -> Any:  # noqa: ANN401
     return LongformerModel(
         LongformerConfig(
-            **_equal_fields(bert),
+            **{name: getattr(bert, name) for name in _EQUAL},
             attention_window=[sizes.window] * bert.num_hidden_layers,
             max_position_embeddings=sizes.max_tokens + (bert.pad_token_id or 0) + 1,  # counted from the padding id + 1
         ),
@@ -124,7 +129,7 @@ def _longformer(bert: Any, sizes: LongSizes) -> Any:  # noqa: ANN401
 def _bigbird(bert: Any, sizes: LongSizes) -> Any:  # noqa: ANN401
     return BigBirdModel(
         BigBirdConfig(
-            **_equal_fields(bert),
+            **{name: getattr(bert, name) for name in _EQUAL},
             block_size=sizes.block_tokens,
             num_random_blocks=sizes.random_blocks,
             max_position_embeddings=sizes.max_tokens,
@@ -133,11 +138,7 @@ def _bigbird(bert: Any, sizes: LongSizes) -> Any:  # noqa: ANN401
     )
 
 
-_MAKERS = {LongAttention.LONGFORMER: _longformer, LongAttention.BIGBIRD: _bigbird}
-
-
-def _equal_fields(bert: Any) -> dict[str, Any]:  # noqa: ANN401
-    return {name: getattr(bert, name) for name in _EQUAL}
+_MAKERS = {Kind.LONGFORMER: _longformer, Kind.BIGBIRD: _bigbird}
 
 
 def _weights(bert: Mapping[str, Tensor], long: Any) -> dict[str, Tensor]:  # noqa: ANN401
@@ -152,18 +153,6 @@ def _weights(bert: Mapping[str, Tensor], long: Any) -> dict[str, Tensor]:  # noq
 
 ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig, LongSizes)
 _BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-
-
-class Kind(StrEnum):
-    """The kinds of encoder that can be made."""
-
-    SMITH = "smith"
-    SMITH_SHORT = "smith-short"
-    MATCHBERT = "matchbert"
-    COLDE = "colde"
-    TDE = "tde"
-    LONGFORMER = "longformer"
-    BIGBIRD = "bigbird"
 
 
 @dataclass(frozen=True)
@@ -188,7 +177,7 @@ class StartingEncoder:
 
 
 def make_encoder(
-    new: NewEncoder, backbone: str, texts: Callable[[], Iterable[str]], *, seed: int, device: str | None
+    new: NewEncoder, backbone: str, texts: Iterable[str], *, seed: int, device: str | None
 ) -> StartingEncoder:
     """Make an encoder in float32.
 
@@ -209,7 +198,7 @@ def make_encoder(
             return StartingEncoder(encoder, ", under new layers")
         case Kind.TDE:
             config = _resized(TdeConfig(new.variant), new)
-            tde = TdeEncoder.create(resolve_backbone(backbone), texts(), config, seed=seed, device=device)
+            tde = TdeEncoder.create(resolve_backbone(backbone), texts, config, seed=seed, device=device)
             return StartingEncoder(tde, ", beside new topics")
         case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
             return _smith(new, backbone, seed, device)
@@ -239,7 +228,7 @@ def _long(new: NewEncoder, backbone: str, device: str | None) -> StartingEncoder
     if new.variant is not Variant.FIXED:
         raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
     sizes = _resized(LongSizes(), new)
-    long = long_backbone(resolve_backbone(backbone), LongAttention(new.kind.value), sizes, device=device)
+    long = long_backbone(resolve_backbone(backbone), new.kind, sizes, device=device)
     encoder = MeanEncoder(long, name=new.kind.value, window_tokens=sizes.max_tokens)
     return StartingEncoder(encoder, f" (with the attention of {new.kind}, positions repeated)")
 
@@ -342,7 +331,7 @@ def starting_encoder(
 def _load_or_make(start: Start, documents: Sequence[Document], *, seed: int, device: str | None) -> StartingEncoder:
     if start.new is not None:
         texts = (document.text for document in documents)
-        return make_encoder(start.new, start.encoder, lambda: texts, seed=seed, device=device)
+        return make_encoder(start.new, start.encoder, texts, seed=seed, device=device)
     encoder = load_trainable(start.encoder, device=device, dtype=torch.float32)
     if start.pooling is not None or start.window_tokens is not None:
         encoder = _repooled(encoder, start, device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,12 +19,12 @@ from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
-from engine.errors import DocumentError, IndexBusy, TrainingError
+from engine.errors import IndexBusy, TrainingError
 from engine.index import Index
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
-from engine.training.corpus import TrainingCorpus
+from engine.training.corpus import TrainingCorpus, readable, segmented
 from engine.training.fine_tuning import FineTuning, Loss, Source, few
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.section_contrast import Classes, Graph, SectionContrast
@@ -196,8 +196,7 @@ def _alone(
         case SmithObjective():
             if not isinstance(encoder, SmithEncoder):
                 raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
-            documents_read = list(_readable(encoder, documents))
-            return SmithPretraining(encoder, documents_read, replace(objective.settings, seed=seed))
+            return SmithPretraining(encoder, readable(encoder, documents), replace(objective.settings, seed=seed))
 
 
 def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
@@ -330,14 +329,6 @@ def _views(encoder: TrainableEncoder, documents: Sequence[Document], objective: 
     return ContrastivePretraining(encoder, pairs, replace(objective.settings, seed=seed))
 
 
-def _readable(encoder: Encoder, documents: Sequence[Document]) -> Iterator[SegmentedDocument]:
-    for document in documents:
-        try:
-            yield encoder.segment(document)
-        except DocumentError:
-            continue
-
-
 def _unfit(objective: str, encoder: TrainableEncoder, wanted: str) -> str:
     return f"the objective {objective} does not train an encoder of type {encoder.kind}, but {wanted}"
 
@@ -354,9 +345,7 @@ class _Numbered:
         """The position of a document in `segmented`; None where it has no token."""
         key = corpus.name, doc_id
         if key not in self._numbers:
-            try:
-                self.segmented.append(self._encoder.segment(corpus.documents[doc_id]))
-                self._numbers[key] = len(self.segmented) - 1
-            except DocumentError:
-                self._numbers[key] = None
+            cut = segmented(self._encoder, corpus.documents[doc_id])
+            self._numbers[key] = len(self.segmented) if cut else None
+            self.segmented += [cut] if cut else []
         return self._numbers[key]

@@ -41,13 +41,13 @@ def make_corpus(
 @pytest.fixture(scope="module")
 def colde(bert_folder: Path) -> TrainableEncoder:
     new = NewEncoder(Kind.COLDE, sizes=COLDE)
-    return make_encoder(new, str(bert_folder), lambda: (), seed=0, device="cpu").encoder
+    return make_encoder(new, str(bert_folder), (), seed=0, device="cpu").encoder
 
 
 @pytest.fixture(scope="module")
 def tde(bert_folder: Path) -> TrainableEncoder:
     new = NewEncoder(Kind.TDE, sizes={**TDE, "max_df": "1", "min_df": "1"})
-    return make_encoder(new, str(bert_folder), lambda: [TEXT], seed=0, device="cpu").encoder
+    return make_encoder(new, str(bert_folder), [TEXT], seed=0, device="cpu").encoder
 
 
 def test_pairs_of_several_corpora_make_one_graph(colde: TrainableEncoder) -> None:

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import DocumentError, TrainingError
+from engine.errors import TrainingError
 from engine.text.document import Document, MetadataValue
-from engine.training.corpus import SegmentedCorpus, pairs_by_label, read_judgments, read_splits, read_training_corpus
+from engine.training.corpus import (
+    pairs_by_label,
+    read_judgments,
+    read_splits,
+    read_training_corpus,
+    readable,
+    segmented,
+)
 from tests.fakes import FakeEncoder, make_document
 from tests.training.made import write_corpus
 
@@ -148,19 +155,12 @@ def test_the_checksum_is_that_of_all_files_that_were_read(tmp_path: Path) -> Non
     assert read_training_corpus(folder).checksum != before
 
 
-def test_each_document_is_segmented_once_on_first_access() -> None:
-    corpus = SegmentedCorpus({document.doc_id: document for document in DOCUMENTS}, FakeEncoder())
-    assert corpus["b"] is corpus["b"]
-    assert corpus["b"] == FakeEncoder().segment(DOCUMENTS[1])
-    assert (list(corpus), len(corpus)) == (list("abcdef"), 6)
-
-
 def test_documents_without_a_token_are_not_readable() -> None:
-    documents = {"a": DOCUMENTS[0], "void": make_document("void", "  "), "b": DOCUMENTS[1]}
-    corpus = SegmentedCorpus(documents, FakeEncoder())
-    assert [segmented.document.doc_id for segmented in corpus.readable()] == ["a", "b"]
-    with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
-        corpus["void"]
+    blank = make_document("void", "  ")
+    assert readable(FakeEncoder(), [DOCUMENTS[0], blank, DOCUMENTS[1]]) == [
+        FakeEncoder().segment(document) for document in DOCUMENTS[:2]
+    ]
+    assert segmented(FakeEncoder(), blank) is None
 
 
 FORM = "query_id <tab> doc_id [<tab> relevance]"
