@@ -16,7 +16,7 @@ from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss, backbone_of
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Settings, setting
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 from engine.training.views import ViewBatch, ViewPairs
 
@@ -24,7 +24,7 @@ _INITIAL_STD = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class ViewsSettings:
+class ViewsSettings(Settings):
     """Settings of the loss; DocSplit has a weight of 0.1 for masked words."""
 
     temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
@@ -33,9 +33,6 @@ class ViewsSettings:
     mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
     seed: int = 0  # of the heads
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 class _OfViews:

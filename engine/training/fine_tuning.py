@@ -33,7 +33,7 @@ from engine.training.losses import (
     supervised_contrastive,
 )
 from engine.training.selection import Miner, PairBatch, Selector, Teacher
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, check_ranges, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, Settings, setting
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 
 
@@ -102,7 +102,7 @@ DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
 
 
 @dataclass(frozen=True)
-class FineTuningSettings:
+class FineTuningSettings(Settings):
     """Settings of batches and losses; the defaults were the best on valid of those tried.
 
     Raises:
@@ -121,7 +121,7 @@ class FineTuningSettings:
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
             weights = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
             raise TrainingError(f"the losses are {weights}; give each a weight of at least 0, and one of them more")

@@ -24,7 +24,7 @@ from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.encoders.trainable import TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
 from engine.text.segmentation import TokenWindow
-from engine.training.settings import ABOVE_ZERO, COUNT, check_ranges, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, Settings, setting
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 from engine.training.views import ViewPairs
 
@@ -278,7 +278,7 @@ class WordReduction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SmithSettings:
+class SmithSettings(Settings):
     """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP."""
 
     tasks: frozenset[Objective] | None = setting(
@@ -292,9 +292,6 @@ class SmithSettings:
     temperature: float | None = setting(None, "initial value of a learned temperature", ABOVE_ZERO)
     stop_gradient: bool = setting(False, "no gradient through the blocks to predict")
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 def _all_of(encoder: SmithEncoder) -> frozenset[Objective]:

@@ -20,28 +20,21 @@ from engine.encoders.colde.sections import PlacedSection
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
 from engine.training.losses import SMITH_SCALE, bce_of_cosine, supervised_contrastive
-from engine.training.settings import COUNT, PROBABILITY, Range, check_ranges, setting
+from engine.training.settings import COUNT, PROBABILITY, Range, Settings, setting
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 
 Pairs = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class ContrastSettings:
-    """Settings of the batches, and the choice of the loss.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+class ContrastSettings(Settings):
+    """Settings of the batches, and the choice of the loss."""
 
     n_classes: int = setting(25, "P: classes of a batch, or documents drawn with their neighbours", COUNT)
     n_each: int = setting(2, "K: documents of a class", Range(least=2))
     whole_probability: float = setting(0.3, "that a document is also read unsplit; 0 in the paper", PROBABILITY)
     contrastive: bool = setting(True, "false is the ablation: cross-entropy of the cosines of whole documents")
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 class Relation(Protocol):

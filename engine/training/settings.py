@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Protocol, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from engine.errors import TrainingError
 
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-
-
-class Settings(Protocol):
-    """A dataclass of settings."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +50,19 @@ def setting(default: Any, meaning: str, within: Range | None = None) -> Any:  # 
     return field(default=default, metadata=described)
 
 
-def check_ranges(settings: Settings) -> None:
-    """Check every number that has a range; None is always allowed.
+@dataclass(frozen=True)
+class Settings:
+    """Settings whose numbers are checked; None is always allowed.
 
     Raises:
         TrainingError: a number is outside of its range.
     """
-    for attribute in fields(settings):
-        value, within = getattr(settings, attribute.name), attribute.metadata.get("range")
-        if within is not None and value is not None and value not in within:
-            raise TrainingError(f"{attribute.name.replace('_', ' ')} is {value}; it must be {within}")
+
+    def __post_init__(self) -> None:
+        for attribute in fields(self):
+            value, within = getattr(self, attribute.name), attribute.metadata.get("range")
+            if within is not None and value is not None and value not in within:
+                raise TrainingError(f"{attribute.name.replace('_', ' ')} is {value}; it must be {within}")
 
 
 def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401

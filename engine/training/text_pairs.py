@@ -17,7 +17,7 @@ from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
 from engine.training.losses import supervised_contrastive
 from engine.training.selection import keep_chunks
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, check_ranges, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Settings, setting
 from engine.training.task import Backward, backward_in_groups, epoch_slice, full_precision, step_generator, tokens_read
 
 # The paper gives no learning rates. A BERT is tuned at the usual rate; topics and head begin at random.
@@ -36,12 +36,8 @@ class LabelledPair:
 
 
 @dataclass(frozen=True, slots=True)
-class TextPairsSettings:
-    """Settings of the training of a TDE; the paper gives only the temperature.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+class TextPairsSettings(Settings):
+    """Settings of the training of a TDE; the paper gives only the temperature."""
 
     batch_pairs: int = setting(8, "pairs of a batch", COUNT)
     max_sentences: int = setting(64, "sentences of a text in a batch; of longer texts, this number is drawn", COUNT)
@@ -49,9 +45,6 @@ class TextPairsSettings:
     contrastive_weight: float = setting(1.0, "weight of the loss over sentences, lambda_1", FROM_ZERO)
     classification_weight: float = setting(1.0, "weight of the pair head, lambda_2", FROM_ZERO)
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)

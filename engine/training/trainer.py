@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -28,9 +28,10 @@ from torch.optim.lr_scheduler import LambdaLR
 from engine.encoders.backbone.hardware import default_dtype
 from engine.errors import EncoderError, TrainingError
 from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, Row, rows_of, step_values, validation_values
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, check_ranges, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.task import Task, full_precision
 
+ValueT = TypeVar("ValueT")
 METRIC = "nDCG@10"
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
@@ -39,12 +40,8 @@ _MODULE_FILE, _STATE_FILE = "model.safetensors", "trainer_state.json"
 
 
 @dataclass(frozen=True)
-class TrainerSettings:
-    """Length and speed of a run; the task defines the loss.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+class TrainerSettings(Settings):
+    """Length and speed of a run; the task defines the loss."""
 
     steps: int = setting(300, "updates of the parameters", COUNT)
     learning_rate: float = setting(3e-5, "highest learning rate", ABOVE_ZERO)
@@ -59,9 +56,6 @@ class TrainerSettings:
     checkpoint_every: int = setting(25, "steps between checkpoints", COUNT)
     mixed_precision: bool = setting(True, "products in bfloat16 where the device multiplies it natively")
     seed: int = setting(0, "seed of batches, dropout and new parameters", FROM_ZERO)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +272,7 @@ class Trainer(transformers.Trainer):
         if not self._validate and self.is_world_process_zero():
             self._encoder.save_pretrained(best, dtype=torch.float32)
         self._write_history()
+        state.log_history = _of_first(state.log_history, self.args.world_size)
         self.accelerator.wait_for_everyone()
         return Outcome(
             best,
@@ -416,13 +411,13 @@ def _sum(tensor: Tensor, n: int) -> Tensor:
     return summed
 
 
-def _of_first(values: dict[str, float], n: int) -> dict[str, float]:
-    """The values of the first of n processes."""
+def _of_first(value: ValueT, n: int) -> ValueT:
+    """The value in the first of n processes."""
     if n == 1:
-        return values
+        return value
     from accelerate.utils import broadcast_object_list
 
-    shared: dict[str, float] = broadcast_object_list([values])[0]
+    shared: ValueT = broadcast_object_list([value])[0]
     return shared
 
 

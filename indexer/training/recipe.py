@@ -25,7 +25,7 @@ from engine.training.settings import (
     FROM_ZERO,
     SHARE,
     Range,
-    check_ranges,
+    Settings,
     parse,
     setting,
     shown_value,
@@ -54,7 +54,7 @@ _GROUP = "most tokens of a backward pass; fewer need less memory"
 
 
 @dataclass(frozen=True)
-class PairsObjective:
+class PairsObjective(Settings):
     """Ranks the targets of each query above the other documents of a batch.
 
     Raises:
@@ -71,7 +71,7 @@ class PairsObjective:
     label: str | None = setting(None, _LABEL)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
         if is_wanted and not self.teacher:
             raise TrainingError("distillation needs a teacher; name a stronger encoder: --set teacher=NAME")
@@ -90,7 +90,7 @@ class SectionsObjective:
 
 
 @dataclass(frozen=True)
-class TextPairsObjective:
+class TextPairsObjective(Settings):
     """Distinguishes texts that match from texts that do not, sentence by sentence and by topics, as TDE does."""
 
     name: ClassVar[str] = "text-pairs"
@@ -103,12 +103,9 @@ class TextPairsObjective:
     )
     label: str | None = setting(None, _LABEL)
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
 
 @dataclass(frozen=True)
-class ViewsObjective:
+class ViewsObjective(Settings):
     """Draws the two views of each document together, and views of different documents apart.
 
     With a queue, the views of earlier steps are negatives too (Momentum Contrast).
@@ -128,7 +125,7 @@ class ViewsObjective:
     momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         loss = self.settings
         if self.queue and (loss.symmetric or loss.mlm_weight or loss.mlp_head or loss.group_tokens):
             raise TrainingError(
@@ -138,7 +135,7 @@ class ViewsObjective:
 
 
 @dataclass(frozen=True)
-class TensionObjective:
+class TensionObjective(Settings):
     """Trains two encoders to agree on the same text and on no other (Contrastive Tension)."""
 
     name: ClassVar[str] = "ct"
@@ -147,12 +144,9 @@ class TensionObjective:
     view_tokens: int = setting(512, "most tokens of a text", COUNT)
     negatives: int = setting(7, "other texts for each text", COUNT)
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
 
 @dataclass(frozen=True)
-class WordsObjective:
+class WordsObjective(Settings):
     """Predicts masked words, as BERT does."""
 
     name: ClassVar[str] = "words"
@@ -160,9 +154,6 @@ class WordsObjective:
     batch_size: int = setting(32, "documents of a batch", Range(least=2))
     view_tokens: int = setting(512, "most tokens of a document", COUNT)
     group_tokens: int | None = setting(None, _GROUP, COUNT)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 @dataclass(frozen=True)
@@ -186,7 +177,7 @@ Objective: TypeAlias = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Settings):
     """The settings of a run.
 
     Raises:
@@ -203,7 +194,7 @@ class Recipe:
     licence: str = setting("", "licence of the trained parameters, for the model card: apache-2.0")
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
             raise TrainingError(
                 "a frozen first stage goes with the objective pairs alone; use it, or --set frozen_layers=N"

@@ -34,7 +34,7 @@ from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
-from engine.training.settings import COUNT, FROM_ZERO, SHARE, check_ranges, parse, setting
+from engine.training.settings import COUNT, FROM_ZERO, SHARE, Settings, parse, setting
 from engine.training.task import FrozenFirstStage
 from engine.training.text_pairs import pretrain_topics
 from engine.training.views import sentences
@@ -156,16 +156,13 @@ _BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "inter
 
 
 @dataclass(frozen=True)
-class NewEncoder:
+class NewEncoder(Settings):
     """Settings of a new encoder."""
 
     kind: Kind
     variant: Variant = setting(Variant.FIXED, "version of the architecture: paper, released (its code) or fixed")
     sizes: Mapping[str, str] = field(default_factory=dict)  # fields of its configuration, as text
     topic_epochs: int = setting(200, "epochs of fitting the topics of a tde, before training", FROM_ZERO)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 @dataclass(frozen=True)
@@ -279,12 +276,8 @@ _TOPIC_SENTENCES = 20_000  # of a corpus, so that fitting topics takes minutes a
 
 
 @dataclass(frozen=True)
-class Start:
-    """The encoder that training starts from, and which of its parameters are frozen.
-
-    Raises:
-        TrainingError: a number is out of its range.
-    """
+class Start(Settings):
+    """The encoder that training starts from, and which of its parameters are frozen."""
 
     encoder: str = DEFAULT_ENCODER  # or the backbone of a new one
     new: NewEncoder | None = None
@@ -294,9 +287,6 @@ class Start:
     frozen_first_stage: bool = setting(False, "encode chunks once, and train only the second stage")
     checkpoint_gradients: bool = setting(False, "compute layers twice, which needs less memory and more time")
     dropout: float | None = setting(None, "dropout; by default that of the encoder. 0 halves the time on a CPU", SHARE)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 def starting_encoder(

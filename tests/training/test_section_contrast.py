@@ -107,16 +107,6 @@ def test_a_graph_draws_documents_beside_neighbours_and_none_twice() -> None:
         assert all(graph.neighbours[number] & set(drawn) for number in drawn)
 
 
-def test_a_batch_is_a_function_of_seed_and_step(bert_folder: Path) -> None:
-    settings = ContrastSettings(n_classes=2, whole_probability=0.5)
-    task = make_contrast(bert_folder, Graph(6, PAIRS), settings)
-    again = make_contrast(bert_folder, Graph(6, PAIRS), settings)
-    other = make_contrast(bert_folder, Graph(6, PAIRS), replace(settings, seed=1))
-    steps = [task.batch(step) for step in range(8)]
-    assert steps == [again.batch(step) for step in reversed(range(8))][::-1]
-    assert steps != [other.batch(step) for step in range(8)]
-
-
 def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path) -> None:
     task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings(n_classes=3))
     whole = [value for step in range(300) for value in task.batch(step).whole]

@@ -103,23 +103,6 @@ def test_mixed_precision_gives_nearly_the_same_losses(make: Make, variant: Varia
     assert mixed == pytest.approx(full, rel=0.02)
 
 
-def equal_batches(one: SmithBatch, other: SmithBatch) -> bool:
-    return one.n_blocks == other.n_blocks and all(
-        torch.equal(a, b)
-        for a, b in (
-            (one.words.ids, other.words.ids),
-            (one.words.targets, other.words.targets),
-            (one.hidden, other.hidden),
-        )
-    )
-
-
-def test_a_batch_is_a_function_of_seed_and_step(make: Make) -> None:
-    assert equal_batches(make().batch(5), make().batch(5))
-    assert not equal_batches(make().batch(5), make().batch(6))
-    assert not equal_batches(make().batch(5), make(seed=1).batch(5))
-
-
 @pytest.mark.parametrize("variant", Variant)
 def test_special_and_padded_tokens_are_never_hidden(make: Make, variant: Variant) -> None:
     task = make(variant)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -186,6 +188,45 @@ class SeenLogits(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def content(value: object) -> object:
+    """A batch as nested tuples, which can be compared."""
+    if isinstance(value, Tensor | np.ndarray):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(content(getattr(value, field.name)) for field in fields(value))
+    return tuple(map(content, value)) if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "views-cached"])
+def test_a_batch_is_a_function_of_its_step(bert_folder: Path, name: str) -> None:
+    task, again = TASKS[name](bert_folder), TASKS[name](bert_folder)
+    batches = [content(task.batch(step)) for step in range(3)]
+    assert [content(again.batch(step)) for step in (2, 0, 1)] == [batches[2], batches[0], batches[1]]
+    assert batches[0] != batches[1] != batches[2]
+
+
+@pytest.mark.parametrize("name", ["sections", "smith"])
+def test_another_seed_draws_another_batch(bert_folder: Path, name: str) -> None:
+    task: Any = TASKS[name](bert_folder)
+    batch = content(task.batch(0))
+    task.settings = replace(task.settings, seed=1)
+    assert content(task.batch(0)) != batch
+
+
+@pytest.mark.parametrize("mlp_head", [None, False, True])
+def test_groups_change_no_gradient_of_a_task(bert_folder: Path, mlp_head: bool | None) -> None:
+    task: Any = (
+        fine_tuning(bert_folder) if mlp_head is None else contrastive(bert_folder, mlm_weight=0, mlp_head=mlp_head)
+    )
+    losses, found = [], []
+    for group_tokens in (None, 30):
+        task.settings = replace(task.settings, group_tokens=group_tokens)
+        losses.append(task.backward(task.batch(3), Tensor.backward)["loss"])
+        found.append(gradients(task))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert_close(found[1], found[0])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_the_logits_of_a_loss_are_float32_under_autocast(bert_folder: Path, name: str) -> None:
@@ -238,7 +279,7 @@ def pairs_loss(embedded: Embedded) -> Tensor:
     return (embedded.documents @ embedded.documents.mT / 0.3).logsumexp(1).mean() + best.square().mean()
 
 
-def gradients(encoder: MeanEncoder) -> dict[str, Tensor]:
+def gradients(encoder: MeanEncoder | Task[Any]) -> dict[str, Tensor]:
     named = encoder.module.named_parameters()
     found = {name: weight.grad.clone() for name, weight in named if weight.grad is not None}
     encoder.module.zero_grad()

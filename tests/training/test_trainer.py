@@ -164,25 +164,6 @@ def test_only_matrices_decay_and_heads_have_their_own_rate(mean_encoder: MeanEnc
     assert torch.equal(task.layer.bias.data, before["layer.bias"])
 
 
-@pytest.mark.parametrize("head_rate", [0.5, None])
-def test_layers_above_a_backbone_learn_at_the_head_rate_if_one_is_given(
-    bert_folder: Path, tmp_path: Path, head_rate: float | None
-) -> None:
-    config = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)
-    encoder = ColdeEncoder.create(bert_folder, config, device="cpu", dtype=torch.float32)
-    task = Toy(lambda layer, step: sum((0 * weight).sum() for weight in encoder.module.parameters()))  # type: ignore[arg-type,return-value]
-    task.module = encoder.module
-    before = weights_of(encoder.module)
-    settings = TrainerSettings(
-        steps=1, learning_rate=0.1, head_learning_rate=head_rate, warmup_share=0, weight_decay=0.2
-    )
-    Trainer(task, encoder, tmp_path, settings).run()
-    below = {id(weight) for weight in encoder.backbone.model.parameters()}
-    for name, weight in encoder.module.named_parameters():
-        rate = 0.0 if weight.dim() < 2 else 0.1 if id(weight) in below or head_rate is None else head_rate
-        torch.testing.assert_close(weight.detach(), before[name] * (1 - rate * 0.2))
-
-
 def test_a_gradient_above_the_norm_is_clipped(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     task = Toy(lambda layer, step: 1000 * pull(layer, step))
     trainer = Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=1, gradient_norm=0.3))

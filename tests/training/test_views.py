@@ -353,24 +353,6 @@ def test_docsplit_deals_out_a_window_as_long_as_both_views() -> None:
         assert shared == list(range(shared[0], shared[-1] + 1))
 
 
-@pytest.mark.slow
-def test_halves_of_a_window_touch() -> None:
-    for one, other in views_of(numbered(500), Sampling.CROP_HALF):
-        assert other[0] == one[-1] + 1
-
-
-@pytest.mark.slow
-def test_the_rest_of_an_inverse_cloze_is_the_text_around_the_span() -> None:
-    for span, rest in views_of(numbered(500), Sampling.ICT):
-        assert rest[0] - 4 <= span[0] + len(span) and span[-1] - len(span) <= rest[-1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampling", [Sampling.SIMCSE, Sampling.CT])
-def test_the_same_stretch_of_a_long_document_is_read_twice(sampling: Sampling) -> None:
-    assert all(one == other for one, other in views_of(numbered(500), sampling))
-
-
 def test_a_long_document_is_read_in_the_longest_window_that_fits() -> None:
     document = numbered(25)  # 12 chunks of 8 words, one of 4
     source = pairs([document, document], max_tokens=20)
