@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -111,16 +111,17 @@ def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
     return n_fresh > n_scanned or n_vectors - n_covered > max(FRESH_CHUNKS, n_covered)
 
 
-def derive(
-    writer: Writer,
-    factory: str = AUTO,
-    *,
-    left_bytes: int | None = None,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    log: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Publish a generation and word postings where they are due; arguments and errors as in `refresh_generation`.
+class Options(TypedDict, total=False):
+    """How a generation is built."""
+
+    left_bytes: int | None  # memory that can be taken; by default there is no limit
+    disk: DiskGuard
+    recall_floor: float
+    log: Callable[[str], None]
+
+
+def derive(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> None:
+    """Publish a generation and word postings where they are due; errors as in `publish_generation`.
 
     A first generation is due when all documents have vectors.
     """
@@ -129,50 +130,22 @@ def derive(
     with IndexSnapshot(writer.folder) as snapshot:
         is_complete = bool(snapshot.has_vectors.all()) or snapshot.generation_row is not None
     if is_complete:
-        refresh_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)
-    refresh_word_postings(writer, disk)
+        refresh_generation(writer, factory, **options)
+    refresh_word_postings(writer, options.get("disk"))
 
 
-def refresh_generation(
-    writer: Writer,
-    factory: str,
-    *,
-    left_bytes: int | None = None,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    log: Callable[[str], None] = lambda _: None,
-) -> None:
+def refresh_generation(writer: Writer, factory: str, **options: Unpack[Options]) -> None:
     """Publish a generation if the documents have outgrown the published one, and some type of index fits.
 
     New documents are added to the published generation where it can take them; otherwise it is rebuilt. If no type
-    fits, queries scan the documents that no generation covers. Arguments and errors as in `publish_generation`.
+    fits, queries scan the documents that no generation covers. Errors as in `publish_generation`.
     """
     with IndexSnapshot(writer.folder) as snapshot:
-        if not needs_generation(snapshot, factory):
-            return
-        options = options_for(snapshot, factory, left_bytes)
-        option, state = options[-1], generation_state(snapshot)
-        if option.factory == SCAN:
-            for line in describe_options(options, left_bytes):
-                log(line)
-            return
-        build = _Build(writer, snapshot, disk or DiskGuard(writer.folder), recall_floor, log)
-        if state is not None and state.takes_in(factory, option.factory):
-            needed = index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width) + option.work_bytes
-            if (left_bytes is None or needed <= left_bytes) and build.extended(option.sizes):
-                return
-        build.new(options, left_bytes)
+        if needs_generation(snapshot, factory):
+            _Build(writer, snapshot, **options).refresh(factory)
 
 
-def publish_generation(
-    writer: Writer,
-    factory: str = AUTO,
-    *,
-    left_bytes: int | None = None,
-    disk: DiskGuard | None = None,
-    recall_floor: float = RECALL_FLOOR,
-    log: Callable[[str], None] = lambda _: None,
-) -> Generation:
+def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> Generation:
     """Build, measure, and publish a generation over all documents.
 
     Raises:
@@ -181,8 +154,8 @@ def publish_generation(
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with IndexSnapshot(writer.folder) as snapshot:
-        build = _Build(writer, snapshot, disk or DiskGuard(writer.folder), recall_floor, log)
-        return build.new(options_for(snapshot, factory, left_bytes), left_bytes)
+        build = _Build(writer, snapshot, **options)
+        return build.new(options_for(snapshot, factory, build.left_bytes))
 
 
 def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
@@ -196,22 +169,42 @@ class _Build:
 
     writer: Writer
     snapshot: IndexSnapshot
-    disk: DiskGuard
-    recall_floor: float
-    log: Callable[[str], None]
+    left_bytes: int | None = None
+    disk: DiskGuard | None = None
+    recall_floor: float = RECALL_FLOOR
+    log: Callable[[str], None] = lambda _: None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def new(self, options: tuple[IndexOption, ...], left_bytes: int | None) -> Generation:
+    def refresh(self, factory: str) -> None:
+        """Extend the published generation or build a new one; neither where no type of index fits."""
+        snapshot, left = self.snapshot, self.left_bytes
+        options = options_for(snapshot, factory, left)
+        option, state = options[-1], generation_state(snapshot)
+        if option.factory == SCAN:
+            self._describe(options)
+            return
+        if state is not None and state.takes_in(factory, option.factory):
+            needed = index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width) + option.work_bytes
+            if (left is None or needed <= left) and self.extended(option.sizes):
+                return
+        self.new(options)
+
+    def _describe(self, options: tuple[IndexOption, ...]) -> None:
+        for line in describe_options(options, self.left_bytes):
+            self.log(line)
+
+    def new(self, options: tuple[IndexOption, ...]) -> Generation:
         """Build and publish the last of the options."""
         from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
         snapshot, factory, sizes = self.snapshot, options[-1].factory, options[-1].sizes
-        for line in describe_options(options, left_bytes) if left_bytes is not None else []:
-            self.log(line)
+        if self.left_bytes is not None:
+            self._describe(options)
         if factory == SCAN:
             raise BudgetExceeded(
                 f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
-                f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
+                f"{max(0, self.left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more "
+                "--memory"
             )
         self.log(f"building {factory} over {snapshot.n_chunks:,} chunk vectors")
         n_training = training_size(factory, sizes.points_per_list)
@@ -277,12 +270,13 @@ class _Build:
         """Write a FAISS index whose recall is enough, and record it in the catalog."""
         recall, n_queries = self._recall(candidate, sizes, before)
         ann, folder = candidate.ann, self.writer.folder
-        with self.disk.room_for(index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
+        disk = self.disk or DiskGuard(folder)
+        with disk.room_for(index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
             number, path = self.writer.next_generation_file()
             written = ann.write(path)
         postings = None
         if candidate.postings is not None:
-            with self.disk.room_for(candidate.postings.n_bytes, "the postings of words"):
+            with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
                 words = path.with_name(POSTINGS_FILE)
                 postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
         nprobe = ann.nprobe if ann.n_lists else 0

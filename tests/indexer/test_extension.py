@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -32,9 +35,20 @@ def _few_fresh_chunks_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
 
 
-def start(folder: Path, factory: str) -> None:
-    """Sixty documents under a generation of their own."""
-    build(folder, DOCUMENTS[:60], encoder=FakeEncoder(), factory=factory, recall_floor=0.5)
+Start: TypeAlias = Callable[[Path, str], Path]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Makes a folder of sixty documents under a generation of their own, a copy of one that is built once."""
+
+    @cache
+    def template(factory: str) -> Path:
+        folder = tmp_path_factory.mktemp("started") / "x.lm"
+        build(folder, DOCUMENTS[:60], encoder=FakeEncoder(), factory=factory, recall_floor=0.5)
+        return folder
+
+    return lambda folder, factory: Path(shutil.copytree(template(factory), folder))
 
 
 def add(folder: Path, documents: list[Document]) -> None:
@@ -63,7 +77,7 @@ def assert_covers_all(folder: Path, number: int, factory: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF4,Flat", "IVF4,PQ16x4fs"])
-def test_new_documents_join_the_existing_generation(tmp_path: Path, factory: str) -> None:
+def test_new_documents_join_the_existing_generation(start: Start, tmp_path: Path, factory: str) -> None:
     folder = tmp_path / "x.lm"
     start(folder, factory)
     add(folder, DOCUMENTS[60:90])
@@ -75,7 +89,7 @@ def test_new_documents_join_the_existing_generation(tmp_path: Path, factory: str
 
 
 @pytest.mark.slow
-def test_vectors_in_the_generation_stay_as_they_were(tmp_path: Path) -> None:
+def test_vectors_in_the_generation_stay_as_they_were(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,PQ16x4fs")
     query = FakeEncoder().encode(DOCUMENTS[150:151])[0].chunks
@@ -93,7 +107,7 @@ def test_vectors_in_the_generation_stay_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_generation_of_a_doubled_corpus_is_rebuilt(tmp_path: Path) -> None:
+def test_the_generation_of_a_doubled_corpus_is_rebuilt(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     for first, word in ((60, "adding"), (85, "adding"), (110, "building"), (135, "adding")):
@@ -104,7 +118,9 @@ def test_the_generation_of_a_doubled_corpus_is_rebuilt(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("requested", "built"), [("IVF8,Flat", "IVF8,Flat"), ("auto", "Flat")], ids=["lists", "type"])
-def test_another_number_of_lists_or_type_rebuilds_the_generation(tmp_path: Path, requested: str, built: str) -> None:
+def test_another_number_of_lists_or_type_rebuilds_the_generation(
+    start: Start, tmp_path: Path, requested: str, built: str
+) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:70])
@@ -113,7 +129,7 @@ def test_another_number_of_lists_or_type_rebuilds_the_generation(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_removed_documents_are_not_found_after_an_extension(tmp_path: Path) -> None:
+def test_removed_documents_are_not_found_after_an_extension(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     with Writer(folder) as writer:
@@ -127,7 +143,7 @@ def test_removed_documents_are_not_found_after_an_extension(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_damaged_generation_is_rebuilt(tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
+def test_a_damaged_generation_is_rebuilt(start: Start, tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
@@ -139,7 +155,9 @@ def test_a_damaged_generation_is_rebuilt(tmp_path: Path, flip_byte: Callable[[Pa
 
 
 @pytest.mark.slow
-def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generation_stays(tmp_path: Path) -> None:
+def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generation_stays(
+    start: Start, tmp_path: Path
+) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
@@ -154,7 +172,7 @@ def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generat
 
 
 @pytest.mark.slow
-def test_an_extension_that_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
+def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
     add(folder, DOCUMENTS[60:80])

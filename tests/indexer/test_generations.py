@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,9 @@ from tests.fakes import FakeEncoder, make_corpus
 
 
 @pytest.fixture
-def folder(tmp_path: Path, corpus: list[Document]) -> Path:
-    """Sixty documents under a Flat generation."""
-    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="Flat")
-    return tmp_path / "x.lm"
+def folder(built_folder: Path, tmp_path: Path) -> Path:
+    """A copy of sixty documents under a Flat generation."""
+    return Path(shutil.copytree(built_folder, tmp_path / "x.lm"))
 
 
 def published(folder: Path) -> tuple[int, str, float]:
