@@ -55,6 +55,7 @@ _UNREAD = {
     "contents": reasons.CONTENTS,
     "code": reasons.HIDDEN,  # of a field, which Word replaces by its result
 }
+_MAX_FIELDS = 50  # inside of each other
 _CONTENTS = re.compile(r"\s*(?:TOC|INDEX|TOA)\b")
 _MEANING = "longmatch"  # an attribute: what the type of a run means
 _SYMBOL_FONT = dict(
@@ -392,7 +393,7 @@ def _mark_fields(root: _Element) -> None:
     for run in root.iter(_RUN):
         for part in run:
             kind = part.get(qn("fldCharType")) if part.tag == qn("fldChar") else ""
-            if kind == "begin":
+            if kind == "begin" and len(fields) < _MAX_FIELDS:
                 fields.append(_Field())
             elif kind == "end" and fields:
                 fields.pop().mark()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ from engine.readers import html
 from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
-from engine.readers.markup import Element, parse_safely, words
+from engine.readers.markup import Element, attributes, local_name, parse_safely, words
 from engine.readers.scalars import split_names
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
@@ -20,7 +21,6 @@ from engine.text.document import Document, MetadataValue, is_made_up_title
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = frozenset(["application/xhtml+xml", "text/html", "application/x-dtbook+xml"])
-_DC = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -91,30 +91,28 @@ def _protected(archive: Archive) -> frozenset[str]:
     return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
 
 
-def _refined(package: Element, element: Element, name: str) -> str:
-    """What the package says of one of its fields: in an attribute, or in an element that refers to it."""
-    own = next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
-    found = package.iterfind(f".//{{*}}meta[@property='{name}']")
-    return own or next((words(meta) for meta in found if meta.get("refines") == f"#{element.get('id')}"), "")
+def _described(package: Element) -> Iterator[tuple[Element, dict[str, str]]]:
+    """The fields of the package, each with what attributes and other elements say of it: its role, its type."""
+    said: dict[str, dict[str, str]] = {}
+    for meta in package.iterfind(".//{*}meta[@refines]"):
+        said.setdefault(meta.get("refines"), {})[meta.get("property") or ""] = words(meta)
+    for element in package.iterfind(".//{http://purl.org/dc/elements/1.1/}*"):
+        yield element, said.get(f"#{element.get('id')}", {}) | attributes(element)
 
 
 def _main_title(package: Element) -> Element | None:
-    titles = package.findall(f".//{_DC}title")
-    main = (title for title in titles if _refined(package, title, "title-type") == "main")
-    return next(main, titles[0] if titles else None)
+    titles = [(element, said) for element, said in _described(package) if local_name(element) == "title"]
+    main = next((element for element, said in titles if said.get("title-type") == "main"), None)
+    return titles[0][0] if main is None and titles else main
 
 
 def _metadata(package: Element) -> dict[str, MetadataValue]:
-    found = {
-        field: [
-            text
-            for element in package.iterfind(f".//{_DC}{field}")
-            if (text := words(element))
-            if _refined(package, element, "role") in ("", "aut", "author")
-            if _refined(package, element, "event") != "modification"
-        ]
-        for field in ("creator", "date", "identifier", "language", "publisher", "subject")
-    }
+    found: dict[str, list[str]] = defaultdict(list)
+    for element, said in _described(package):
+        kind = "subtitle" if said.get("title-type") == "subtitle" else local_name(element)
+        is_author = said.get("role", "aut") in ("aut", "author", "")
+        if (text := words(element)) and is_author and said.get("event") != "modification":
+            found[kind].append(text)
     year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
     fields: dict[str, MetadataValue] = {
         "authors": [name for creator in found["creator"] for name in split_names(creator)],
@@ -124,10 +122,6 @@ def _metadata(package: Element) -> dict[str, MetadataValue]:
         "language": next(iter(found["language"]), ""),
         "publisher": next(iter(found["publisher"]), ""),
         "keywords": [*found["subject"]],
-        "subtitle": "; ".join(
-            words(title)
-            for title in package.iterfind(f".//{_DC}title")
-            if _refined(package, title, "title-type") == "subtitle"
-        ),
+        "subtitle": "; ".join(found["subtitle"]),
     }
     return {field: value for field, value in fields.items() if value}

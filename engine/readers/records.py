@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -112,8 +113,9 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
     def places(name: str) -> list[tuple[int, int]]:
         try:
             marks = json.loads(annotations.get(name) or "[]")
-            return [(int(mark["start"]), int(mark["end"])) for mark in marks]
-        except (KeyError, TypeError, ValueError):
+            ends = ((int(mark["start"]), int(mark["end"])) for mark in marks)
+            return [(start, stop) for start, stop in ends if 0 <= start < stop <= len(text)]
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             return []
 
     headings = sorted(places("sectionheader") + places("section_header"))
@@ -121,7 +123,8 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
     body = [(start, stop) for start, stop in places("paragraph") if not any(a <= start < b for a, b in abstract)]
     if not body:
         return {}
-    sections = [next((text[a:b] for a, b in reversed(headings) if a <= start), "") for start, _ in body]
+    before = [bisect_right(headings, (start, len(text))) for start, _ in body]
+    sections = [text[slice(*headings[at - 1])] if at else "" for at in before]
     entries = places("bibentry") + places("bib_entry")
     unmarked = list(text)
     for start, stop in (*headings, *abstract, *title[:1], *body, *entries):

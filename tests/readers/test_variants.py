@@ -56,7 +56,8 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"corpusid": 1, "content": {"text": "Locks\nAim.\nIntro\nOne.\nRef.", "annotations": {
             "title": '[{"start": 0, "end": 5}]', "abstract": '[{"start": 6, "end": 10}]', "bibentry":
             '[{"start": 22, "end": 26}]', "sectionheader": '[{"start": 11, "end": 16}]', "paragraph":
-            '[{"start": 6, "end": 10}, {"start": 17, "end": 21}]'}}}, "Locks Abstract Aim. Intro One.",
+            '[{"start": 6, "end": 10}, {"start": 17, "end": 21}, '
+            '{"start": 3, "end": 9999999999}]'}}}, "Locks Abstract Aim. Intro One.",
          {"left_out_references": 1}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
