@@ -178,11 +178,7 @@ def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
 
 @contextmanager
 def faults_named(place: str = "") -> Iterator[None]:
-    """Raise errors of the system and the libraries as errors of this program.
-
-    Args:
-        place: a file, for errors that name none.
-    """
+    """Raise errors of the system and the libraries as errors of this program; `place` is that of `fault`."""
     try:
         yield
     except Exception as error:

@@ -199,17 +199,7 @@ def break_down(
     target_spans: Sequence[NDArray[np.int32]],
     scored: Scored,
 ) -> list[Breakdown]:
-    """Break the scores of targets down into parts.
-
-    Args:
-        query_chunks: I chunks of the query.
-        targets: R documents.
-        target_spans: for each, (C, 4) section, start, stop, tokens of its chunks.
-        scored: the values that their scores were computed from.
-
-    Returns:
-        R breakdowns, in the order of the targets.
-    """
+    """Break the scores of R targets down into parts; spans of chunks are (C, 4) section, start, stop, tokens."""
     limits, scoring = scored.limits, scored.scoring
     shares = limits.weights[:, None] * margin(scored.matches.similarities, limits.chunks[:, None], scoring.power)
     summed = shares.sum(axis=0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.scoring.lists import segment_max
+from engine.words.apart import ranges
 
 QUERY_BLOCK = 256  # query chunks multiplied at once
 NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
@@ -66,9 +67,6 @@ def best_matches(
     similarity has no effect, so the best product is kept as it is, and its place is -1.
 
     Args:
-        queries: (I, D).
-        vectors: (J, D), as for `best_chunks`.
-        starts: (R,), as for `best_chunks`.
         floor: (I,) similarity from which on exact similarities are computed; or a function that returns it for some of
             the query chunks, given the products (., R) of their best chunks.
     """
@@ -104,9 +102,7 @@ def _near(
     starts: NDArray[np.int64],
 ) -> _Near:
     lengths = np.diff(starts, append=similarities.shape[1])[targets]
-    ends = np.cumsum(lengths)
-    pair = np.repeat(np.arange(len(rows)), lengths)
-    row = np.arange(len(pair)) + np.repeat(starts[targets] - ends + lengths, lengths)
+    pair, row = np.repeat(np.arange(len(rows)), lengths), ranges(starts[targets], lengths)
     is_near = similarities[rows[pair], row] >= best[rows, targets][pair] - NEAR
     return _Near(pair[is_near], rows[pair[is_near]], row[is_near])
 

@@ -14,7 +14,6 @@ Letters in shapes: N documents of the index, R scored documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,15 +34,6 @@ if TYPE_CHECKING:
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
 LIST_LENGTH = 60  # documents in the list of each query chunk, which become candidates
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """Documents in their order, and how many match the query at all."""
-
-    exact: Exact  # the requested ranks
-    n_found: int
-    n_evident: int
 
 
 class LocalPartition:
@@ -75,11 +65,11 @@ class LocalPartition:
         """The best documents of the snapshot."""
         allowed = self._allowed(selection)
         is_exact = selection.exact or self._is_exhaustive(allowed)
-        ranking = self._ranked(prepared, allowed, n_most, is_exact=is_exact)
+        exact, n_found, n_evident = self._ranked(prepared, allowed, n_most, is_exact=is_exact)
         return Ranks(
-            self._named(ranking.exact),
-            ranking.n_found,
-            ranking.n_evident,
+            self._named(exact),
+            n_found,
+            n_evident,
             n_searched=int(np.count_nonzero(allowed)),
             is_exact=is_exact,
             is_complete=self._is_complete(allowed),
@@ -132,11 +122,13 @@ class LocalPartition:
     def _named(self, exact: Exact) -> Ranked:
         return Ranked(exact, tuple(self.snapshot.doc_ids_of(exact.positions)))
 
-    def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
-        """The first `stop` ranks."""
+    def _ranked(
+        self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool
+    ) -> tuple[Exact, int, int]:
+        """The first `stop` ranks, and the counts of `Scorer.top`."""
         scorer = self._scorer
         if is_exact:
-            return _Ranking(*scorer.top(prepared, np.flatnonzero(allowed), stop))
+            return scorer.top(prepared, np.flatnonzero(allowed), stop)
         covered = self._neighbours.is_covered()
         fresh, *counts = scorer.top(prepared, np.flatnonzero(allowed & ~covered), stop)
         estimates = self._estimates(prepared, allowed & covered)
@@ -155,7 +147,7 @@ class LocalPartition:
             known = join_exact(known, scored)
             of_tier = join_exact(known, fresh).without(ranked.positions)
             ranked = join_exact(ranked, scorer.ranked(of_tier, n_wanted))
-        return _Ranking(ranked, max(counts[0], len(ranked.positions)), counts[1])
+        return ranked, max(counts[0], len(ranked.positions)), counts[1]
 
     def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
         """All documents that may be found, with lower bounds of their components from lists and postings."""

@@ -151,21 +151,12 @@ class DividedMixture:
         passages: NDArray[np.float64],
         n_columns: int,
     ) -> None:
-        """Distribute contributions over the sections of the query.
-
-        Args:
-            query: shares of the T terms in the query's sections.
-            target: their shares in the target's sections.
-            contributions: (T,) x_t.
-            passages: (A,) sum of g_p over the pairs of each section of the query.
-            n_columns: B.
-        """
+        """Distribute contributions over the sections of the query; `passages` (A,) sum g_p over the pairs of each."""
         self._target, self._n_columns = target, n_columns
         self._by_section = Mixture(query, _undivided(len(contributions)), contributions, passages[:, None])
         self._passages: dict[int, NDArray[np.float64]] = {}  # (B,) of each section that was divided
-        self._last: tuple[int, NDArray[np.int64], Mixture] | None = (
-            None  # one at a time: each is as large as the target
-        )
+        # One at a time, since each is as large as the target.
+        self._last: tuple[int, NDArray[np.int64], Mixture] | None = None
 
     @property
     def masses(self) -> NDArray[np.float64]:
