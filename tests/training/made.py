@@ -14,6 +14,7 @@ from torch.nn.functional import normalize
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
+from engine.encoders.smith.config import SmithConfig
 from engine.encoders.trainable import Embedded
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
@@ -27,6 +28,19 @@ WORDS = (
     "the a of and in we is was old young fox dog river house bank light dark model vector search long document "
     "section chunk query target score finds shows every some many few runs jumps over under through quick slow"
 ).split()
+
+SMITH = SmithConfig(
+    block_tokens=12,
+    max_blocks=6,
+    width=32,
+    sentence_layers=2,
+    sentence_heads=4,
+    sentence_ffn=64,
+    sentence_positions=12,
+    document_layers=1,
+    document_ffn=64,
+    document_positions=6,
+)
 
 POSITIVES = torch.tensor([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0]]).bool()
 EXCLUDED = torch.tensor([[0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1]]).bool()  # the last one by all

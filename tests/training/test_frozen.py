@@ -16,7 +16,7 @@ from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import Combination, Overflow, SmithConfig
+from engine.encoders.smith.config import Combination, Overflow
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
@@ -25,20 +25,8 @@ from engine.errors import TrainingError
 from engine.training.selection import keep_chunks
 from engine.training.task import FrozenFirstStage
 from tests.fakes import make_document
-from tests.training.made import pairs_of_texts
+from tests.training.made import SMITH, pairs_of_texts
 
-SMITH = SmithConfig(
-    block_tokens=12,
-    max_blocks=6,
-    width=32,
-    sentence_layers=2,
-    sentence_heads=4,
-    sentence_ffn=64,
-    sentence_positions=12,
-    document_layers=1,
-    document_ffn=64,
-    document_positions=6,
-)
 # It reads a block of padding beside the others, so that its second stage uses weights of the first.
 PADDED = replace(SMITH, variant=Variant.RELEASED, overflow=Overflow.TRUNCATE, combination=Combination.SUM)
 COLDE = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)

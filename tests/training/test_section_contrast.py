@@ -25,12 +25,9 @@ from engine.training.section_contrast import (
     SectionContrast,
 )
 from tests.fakes import make_document
+from tests.training.made import WORDS
 
 CONFIG = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24, dropout=0.0)
-WORDS = (
-    "the a of and in we is was old young fox dog river house bank light dark model vector search long document "
-    "section chunk query target score finds shows every some many few runs jumps over under through quick slow"
-).split()
 
 
 def random_documents(encoder: ColdeEncoder, n_documents: int, *, n_words: int = 30) -> list[SegmentedDocument]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.encoders.encoder import SegmentedDocument, Variant
-from engine.encoders.smith.config import Overflow, SmithConfig
+from engine.encoders.smith.config import Overflow
 from engine.encoders.smith.encoder import SmithEncoder, document_windows
 from engine.errors import TrainingError
 from engine.training.masked_words import (
@@ -28,19 +28,9 @@ from engine.training.masked_words import (
 )
 from engine.training.task import Task
 from tests.fakes import make_document
+from tests.training.made import SMITH
 
-FIXED = SmithConfig(
-    block_tokens=12,
-    max_blocks=6,
-    width=32,
-    sentence_layers=2,
-    sentence_heads=4,
-    sentence_ffn=64,
-    sentence_positions=12,
-    document_layers=2,
-    document_ffn=64,
-    document_positions=6,
-)
+FIXED = replace(SMITH, document_layers=2)
 PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
 RELEASED = replace(PAPER, variant=Variant.RELEASED)
 BY_VARIANT = {Variant.FIXED: FIXED, Variant.PAPER: PAPER, Variant.RELEASED: RELEASED}

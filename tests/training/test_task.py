@@ -19,7 +19,6 @@ from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
@@ -48,7 +47,7 @@ from engine.training.task import (
 from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.views import Sampling, ViewPairs
 from tests.fakes import FakeEncoder, make_document
-from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
+from tests.training.made import SMITH, pairs_of_texts, plain_encoder, training_corpus
 
 
 def test_a_step_has_the_same_numbers_whenever_it_is_run() -> None:
@@ -83,18 +82,6 @@ def test_tokens_read_are_those_of_the_chunks_that_are_left() -> None:
 
 DOCUMENTS = pairs_of_texts(12)
 PAIRS = {f"q{number}": {f"t{number}": 1} for number in range(12)}
-SMITH = SmithConfig(
-    block_tokens=12,
-    max_blocks=6,
-    width=32,
-    sentence_layers=1,
-    sentence_heads=4,
-    sentence_ffn=64,
-    sentence_positions=12,
-    document_layers=1,
-    document_ffn=64,
-    document_positions=6,
-)
 LOSSES = {
     torch.nn.functional.cross_entropy,
     torch.nn.functional.binary_cross_entropy_with_logits,

@@ -20,7 +20,6 @@ from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.training.text_pairs import (
     LabelledPair,
-    TextPairBatch,
     TextPairs,
     TextPairsSettings,
     match_classes,
@@ -178,17 +177,9 @@ def test_a_batch_holds_its_pairs_and_each_of_their_texts_once(task: TextPairs) -
     assert all(seen.count(pair) <= given_pairs.count(pair) for pair in seen)
 
 
-def test_a_batch_depends_on_seed_and_step_alone(task: TextPairs, encoder: TdeEncoder) -> None:
-    again = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
+def test_another_seed_draws_other_pairs(task: TextPairs, encoder: TdeEncoder) -> None:
     other = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING, seed=1)
-
-    def content(batch: TextPairBatch) -> tuple[object, ...]:
-        return batch.pairs, tuple(text.chunks for text in batch.texts)
-
-    later = content(task.batch(5))
-    assert later == content(again.batch(5)) == content(task.batch(5))
-    assert later != content(other.batch(5))
-    assert later != content(task.batch(6))
+    assert task.batch(5).pairs != other.batch(5).pairs
 
 
 def test_of_many_sentences_some_are_drawn_in_reading_order(encoder: TdeEncoder) -> None:
