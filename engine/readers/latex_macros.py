@@ -186,7 +186,8 @@ _USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])|.)", re.DOTALL)
 _PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
 _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 
-# Command -> its arguments, in the letters of `latex_nesting.arguments`.
+_VERBS = ("New", "Renew", "Provide", "Declare")
+# Command -> its arguments, in the letters of `arguments`.
 _DEFINITIONS = {
     **dict.fromkeys(
         [
@@ -206,15 +207,9 @@ _DEFINITIONS = {
     **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
     **dict.fromkeys(["let", "futurelet"], "l=l"),
     **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moobb"),
-    **dict.fromkeys(
-        [
-            f"{verb}{kind}DocumentCommand"
-            for verb in ("New", "Renew", "Provide", "Declare")
-            for kind in ("", "Expandable")
-        ],
-        "mmm",
-    ),
-    **dict.fromkeys(["NewDocumentEnvironment", "RenewDocumentEnvironment", "DeclareDocumentEnvironment"], "mmbb"),
+    **{f"{verb}DocumentCommand": "mmm" for verb in _VERBS},
+    **{f"{verb}ExpandableDocumentCommand": "mmm" for verb in _VERBS},
+    **{f"{verb}DocumentEnvironment": "mmbb" for verb in _VERBS},
     **dict.fromkeys(["newtheorem", "spnewtheorem"], "*momo"),
     **dict.fromkeys(["declaretheorem"], "omo"),
     **dict.fromkeys(["font"], "lf"),
@@ -285,45 +280,15 @@ _SETTINGS = {
         "",
     ),
 }  # fmt: skip
-_SPACES = frozenset(
-    [
-        "vspace",
-        "hspace",
-        "hskip",
-        "vskip",
-        "kern",
-        "newpage",
-        "clearpage",
-        "linebreak",
-        "pagebreak",
-        "newline",
-    ]
-) | {"captionof"}
-_BREAKS = frozenset(
-    [
-        "caption",
-        "frametitle",
-        "framesubtitle",
-        "par",
-        "bigskip",
-        "medskip",
-        "smallskip",
-        "vfill",
-        "closing",
-        "opening",
-        "ps",
-        "encl",
-        "cc",
-        "address",
-        "affiliation",
-        "institute",
-        "tnotetext",
-        "cortext",
-        "fntext",
-        "icmlaffiliation",
-        "icmlkeywords",
-    ]
-)
+_SPACES = frozenset([
+    "vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak", "newline",
+    "captionof",
+])  # fmt: skip
+_BREAKS = frozenset([
+    "caption", "frametitle", "framesubtitle", "par", "bigskip", "medskip", "smallskip", "vfill", "closing", "opening",
+    "ps", "encl", "cc", "address", "affiliation", "institute", "tnotetext", "cortext", "fntext", "icmlaffiliation",
+    "icmlkeywords",
+])  # fmt: skip
 
 _WITH_HEAD = "omo"  # text over columns
 # Layout environment -> its arguments; both ends become paragraph breaks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
@@ -59,7 +60,7 @@ class _Extract:
     n_pages: int = 0
     n_unreadable: int = 0  # characters that cannot be decoded
     n_pictures: int = 0
-    has_pictures: bool = False  # checked only where there is hardly any text
+    has_pictures: bool = False  # anything but text
     damaged_pages: list[int] = field(default_factory=list)  # from 1
     turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
     readings: list[str] = field(default_factory=list)  # above Han characters, that are left out
@@ -146,7 +147,8 @@ def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
 
 def _check_text_layer(extract: _Extract) -> None:
     n_chars = sum(len(line.text) for line in extract.lines if not _STAMP.match(line.text))
-    if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not _hides_text(extract)):
+    hides_text = extract.has_pictures or extract.n_unreadable > 0
+    if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text):
         return
     is_single = extract.n_pages == 1
     pages, their = ("its page has", "its") if is_single else (f"its {extract.n_pages:,} pages have", "their")
@@ -157,11 +159,6 @@ def _check_text_layer(extract: _Extract) -> None:
     elif extract.lines:
         option = "--force-ocr "
     raise DocumentError(f"{pages} {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf")
-
-
-def _hides_text(extract: _Extract) -> bool:
-    """Whether a file with hardly any text has pictures or characters that cannot be decoded."""
-    return extract.has_pictures or extract.n_unreadable > 0
 
 
 def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
@@ -198,8 +195,6 @@ def _extract(data: bytes) -> _Extract:
             if size > MAX_DOCUMENT_BYTES:
                 raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
         extract.outline = _outline(pdf)
-        if size < _MIN_PAGE_CHARS * extract.n_pages:
-            extract.has_pictures = any(_has_pictures(pdf, page) for page in range(extract.n_pages))
         return extract
     finally:
         pdf.close()
@@ -226,9 +221,9 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
-            n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
-            shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown))
-            extract.n_pictures += sum(pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_IMAGE for one in shown)
+            kinds = Counter(map(pdfium.FPDFPageObj_GetType, _objects(page)))
+            extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
+            extract.has_pictures |= kinds.total() > kinds[pdfium.FPDF_PAGEOBJ_TEXT]
             found = lines_of(text_page, number)
             if not found.n_unreadable:
                 extract.characters.append(text_page.get_text_range())
@@ -246,15 +241,18 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
         page.close()
 
 
+def _objects(page: _Pdf) -> list[_Pdf]:
+    n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
+    return [pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown)]
+
+
 def _lay_columns_down(page: _Pdf) -> bool:
     """Turn the columns of vertical writing into lines, the right column first; whether the page has such columns.
 
     pdfium reads no characters of columns whose font is not embedded, since they have no width, and the others from
     left to right.
     """
-    n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
-    shown = [pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown)]
-    texts = [one for one in shown if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
+    texts = [one for one in _objects(page) if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
     if not texts or sum(map(_is_column, texts)) < _SHARE_OF_COLUMNS * len(texts):
         return False
     for one in texts:
@@ -302,19 +300,6 @@ def _string(get: Callable[[Any, int], int]) -> str:
     buffer = create_string_buffer(max(2, min(get(None, 0), _MAX_VALUE_BYTES)))
     get(cast(buffer, POINTER(c_ushort)), len(buffer))
     return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
-
-
-def _has_pictures(pdf: _Pdf, number: int) -> bool:
-    """Whether a page that can be read shows anything but text."""
-    try:
-        page = pdf[number]
-    except pypdfium2.PdfiumError:
-        return False
-    try:
-        shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(pdfium.FPDFPage_CountObjects(page)))
-        return any(pdfium.FPDFPageObj_GetType(one) != pdfium.FPDF_PAGEOBJ_TEXT for one in shown)
-    finally:
-        page.close()
 
 
 def _outline(pdf: _Pdf) -> list[OutlineEntry]:

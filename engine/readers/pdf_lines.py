@@ -43,17 +43,10 @@ _SHARE_IN_WORDS = 0.5
 _MAX_FONT_NAME = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
-    """The characters of a page."""
+def characters_of(text_page: _TextPage) -> tuple[str, int]:
+    """The characters of a page, and how many of them cannot be decoded; such a character becomes a blank.
 
-    text: str  # one character for each index of pdfium; `LINE_END` and `SOFT_HYPHEN` end a line
-    n_unreadable: int  # characters left out, because their font has no usable Unicode map
-
-
-def characters_of(text_page: _TextPage) -> Characters:
-    """Decode the characters of a page; a character that cannot be decoded becomes a blank.
-
+    The text has one character for each index of pdfium; `LINE_END` and `SOFT_HYPHEN` end a line.
     pdfium returns the bare code of a character whose font has no Unicode map. Such a
     code is a letter in some fonts, the number of a shape in others. A font counts as
     readable if most of its characters are in words.
@@ -77,7 +70,7 @@ def characters_of(text_page: _TextPage) -> Characters:
             n_unreadable += sum(not characters[index].isspace() or codes[index] < 32 for index in indices)
             for index in indices:
                 characters[index] = " "
-    return Characters("".join(characters), n_unreadable)
+    return "".join(characters), n_unreadable
 
 
 def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: list[str]) -> None:
@@ -230,7 +223,7 @@ class PageLines:
     """The lines of a page in the order of pdfium."""
 
     lines: list[Line]
-    n_unreadable: int  # characters left out, see `Characters`
+    n_unreadable: int  # characters left out, see `characters_of`
     turned: tuple[str, ...] = ()  # lines left out
     readings: tuple[str, ...] = ()  # above Han characters, left out
 
@@ -255,20 +248,16 @@ def without_note_marks(text: str) -> str:
 
 def lines_of(text_page: _TextPage, page: int) -> PageLines:
     """The lines of a page, without blank lines and without turned stamps along the margin."""
-    characters = characters_of(text_page)
-    rows = split_rows(text_page, list(_lines(text_page, characters.text, page)), characters.text)
-    upright: list[Line] = []
-    turned: list[Line] = []
-    in_order: list[Line] = []
-    for line, is_turned in rows:
-        (turned if is_turned else upright).append(line)
-        in_order.append(line)
+    characters, n_unreadable = characters_of(text_page)
+    rows = split_rows(text_page, list(_lines(text_page, characters, page)), characters)
+    upright = [line for line, is_turned in rows if not is_turned]
+    turned = [line for line, is_turned in rows if is_turned]
     if len(upright) < len(turned):
-        return PageLines(in_order, characters.n_unreadable)
+        return PageLines([line for line, _ in rows], n_unreadable)
     readings = _readings(upright)
     return PageLines(
         [line for line in _top_first(upright) if id(line) not in readings],
-        characters.n_unreadable,
+        n_unreadable,
         tuple(line.text for line in turned),
         tuple(line.text for line in upright if id(line) in readings),
     )
@@ -562,7 +551,6 @@ def _with_initial(initial: Line, line: Line, lines: Iterable[Line]) -> str:
     return f"{initial.text} {line.text}" if is_word else initial.text + line.text
 
 
-_SOFT_HYPHEN = "\u00ad"
 _MAX_GAP = 1.0  # times the type size; the space between columns is wider, or pdfium does not cross it
 _MAX_OVERLAP = 0.3  # times the type size
 _MAX_SHIFT = 0.55  # of the baseline of a superscript, times the type size
@@ -607,6 +595,6 @@ def _continues(before: Line, line: Line) -> bool:
         before.page == line.page
         and abs(before.y - line.y) < _MAX_SHIFT * size
         and -_MAX_OVERLAP * size <= line.left - before.right <= _MAX_GAP * size
-        and before.text[-1] != _SOFT_HYPHEN
+        and before.text[-1] != SOFT_HYPHEN
         and len(before.text) < _MAX_CHARS
     )

@@ -296,10 +296,6 @@ def _tag(node: nodes.Node) -> str:
     return tag
 
 
-def _left_out(element: Element) -> str | None:
-    return None
-
-
 def _heading(element: Element) -> HeadingMark | None:
     return HeadingMark(int(element.get("level"))) if local_name(element) == "heading" else None
 
@@ -319,7 +315,7 @@ _GRAMMAR = Grammar(
     breaks=frozenset(),
     verbatim=frozenset(["doctest_block", "literal_block", "math_block"]),
     heading=_heading,
-    left_out=_left_out,
+    left_out=lambda element: None,
     is_raised=lambda element: local_name(element) == "superscript",
     ordered=lambda element: element.get("form") or "",
 )
