@@ -114,6 +114,7 @@ def test_services_run_a_command_that_parses(
     services: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT)
+    monkeypatch.setattr("indexer.cli.options.holds_index", lambda _: True)
     port = steps("EXPOSE")[0]
     for name, service in services.items():
         command, *arguments = service["command"]
@@ -128,6 +129,7 @@ def test_services_run_a_command_that_parses(
 
 def test_commands_of_the_page_parse(project: configparser.ConfigParser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT)
+    monkeypatch.setattr("indexer.cli.options.holds_index", lambda _: True)
     page = (ROOT / "docs/how-to/docker.md").read_text()
     for line in re.findall(r"docker build .*", DOCKERFILE + page):
         words = shlex.split(line)

@@ -61,8 +61,9 @@ def in_fences(page: Path) -> str:
 
 @pytest.fixture
 def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read every path in a command as a file that exists."""
+    """Read every path in a command as a file that exists, and as an index."""
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT / "README.md")
+    monkeypatch.setattr("indexer.cli.options.holds_index", lambda _: True)
 
 
 COMMAND_PAGES = [page for page in PAGES if commands(in_fences(page))]

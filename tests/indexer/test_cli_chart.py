@@ -8,9 +8,10 @@ from pathlib import Path
 
 import docx
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from indexer.cli import main
+from tests.commands import run
 
 FOX = "# Traps\n\nOld foxes cross the wide river at night.\n\n## House\n\nA stone house by the wide river is red.\n"
 PATENT = "# Trap\n\n## Description\n\nIt catches foxes by the river.\n\n## Claims\n\n"
@@ -27,12 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def run(folder: Path, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["chart", str(folder / "x.lm"), *map(str, arguments)])
-
-
 def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> None:
-    result = run(folder, folder / "patent.md", "--by", "claim", "--format", "csv")
+    result = run("chart", folder / "x.lm", folder / "patent.md", "--by", "claim", "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["label"] for row in rows] == ["Claim 1", "Claim 2"]
@@ -42,22 +39,24 @@ def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> N
 
 def test_elements_of_claims_are_rows(folder: Path) -> None:
     (folder / "long.md").write_text("# Trap\n\n## Claims\n\n1. A trap comprising: a door; and a stone house.\n")
-    result = run(folder, folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
+    result = run("chart", folder / "x.lm", folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["text"] for row in rows] == ["1. A trap comprising:", "a door; and", "a stone house."]
 
 
 def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
-    by_id = run(folder, "--id", "fox.md", "--format", "csv", "--by", "sentence")
+    by_id = run("chart", folder / "x.lm", "--id", "fox.md", "--format", "csv", "--by", "sentence")
     assert by_id.exit_code == 0, by_id.output
-    assert by_id.stdout == run(folder, folder / "fox.md", "--format", "csv", "--by", "sentence").stdout
+    assert (
+        by_id.stdout == run("chart", folder / "x.lm", folder / "fox.md", "--format", "csv", "--by", "sentence").stdout
+    )
 
 
 def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> None:
-    assert run(folder, "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx").exit_code == 0
+    assert run("chart", folder / "x.lm", "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx").exit_code == 0
     assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
-    page = run(folder, "--id", "fox.md").stdout
+    page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
     assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
 
 
@@ -76,5 +75,5 @@ def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> Non
 def test_wrong_use_ends_with_a_message_and_a_status(
     folder: Path, arguments: list[str], status: int, message: str
 ) -> None:
-    result = run(folder, *arguments)
+    result = run("chart", folder / "x.lm", *arguments)
     assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output

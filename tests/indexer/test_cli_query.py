@@ -8,6 +8,7 @@ import os
 import stat
 from pathlib import Path
 
+import lxml.html
 import pytest
 
 from tests.commands import run
@@ -170,3 +171,19 @@ def test_weights_that_cannot_be_used_are_refused(built: Path) -> None:
     assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
     unknown = run("query", built, "--id", "fox.md", "--weight", "foxes=3")
     assert (unknown.exit_code, "is named 'foxes'; name a heading ('The fox')" in unknown.stderr) == (1, True)
+
+
+def test_a_report_has_the_numbers_of_the_json_for_every_query(built: Path, tmp_path: Path) -> None:
+    command = ["query", built, "--id", "fox.md", "--text", "an old house", "--sections", "2", "--format"]
+    results = json.loads(run(*command, "json").stdout)["results"]
+    assert run(*command, "html", "-o", tmp_path / "report.html").exit_code == 0
+    page = lxml.html.document_fromstring((tmp_path / "report.html").read_text())
+    for number, result in enumerate(results, start=1):
+        shown = page.xpath(f"//section[@id='q{number}']//table[@class='ranking']//data/@value")
+        assert [float(one) for one in shown] == [hit["score"] for hit in result["hits"]]
+    assert page.xpath("//footer//code")[0].text == (
+        f"longmatch query {built} --id fox.md --text 'an old house' --sections 2 --format html "
+        f"-o {tmp_path}/report.html"
+    )
+    refused = run("query", built, "--id", "fox.md", "--format", "html", "--matrix")
+    assert refused.exit_code == 2 and "leave --matrix out" in refused.stderr

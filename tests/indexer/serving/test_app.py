@@ -63,23 +63,26 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
     return str(response.json()["error"]["message"])
 
 
-def test_a_search_with_a_text_gives_the_result_of_python(client: TestClient, index: Index) -> None:
-    assert found(client, {"text": TEXT}) == of_python(index.search(Document.from_text(TEXT)))
+@pytest.mark.parametrize(
+    ("body", "query"), [({"text": TEXT}, Document.from_text(TEXT)), ({"document": RECORD}, query_document(RECORD))]
+)
+def test_a_search_gives_the_result_of_python(
+    client: TestClient, index: Index, body: dict[str, Any], query: Document
+) -> None:
+    assert found(client, body) == of_python(index.search(query))
 
 
 def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Index) -> None:
     folder = str(Path(index.snapshot.folder).parent)
     bodies = [
         ("/v1/search", {"text": TEXT}),
+        ("/v1/search", {"text": "one", "where": "colour = 1"}),
+        ("/v1/search", {"doc_id": "doc003", "also": [{"text": TEXT}]}),
         ("/v1/compare", {"query": {"doc_id": "doc003"}, "target": {"text": TEXT}}),
     ]
     answers = [client.post(path, json=body).text for path, body in bodies]
     answers += [client.get(path).text for path in ("/v1/documents", "/v1/documents/doc003", "/health")]
     assert [answer for answer in answers if folder in answer] == []
-
-
-def test_a_search_with_a_record_gives_the_result_of_python(client: TestClient, index: Index) -> None:
-    assert found(client, {"document": RECORD}) == of_python(index.search(query_document(RECORD)))
 
 
 def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, index: Index) -> None:
@@ -106,14 +109,10 @@ def test_a_search_with_a_file_gives_the_result_of_python(
     assert timeless(response.json()) == of_python(index.search(document, Request.of(**options)))
 
 
-def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> None:
-    answer = found(client, {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}}, "/v1/compare")
-    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None)
-
-
-def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
-    body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
-    compared = index.compare(Document.from_text(TEXT), "doc003", Request(weights={"1": 0.5}, skip=["appendix"]))
+@pytest.mark.parametrize("options", [{}, {"weights": {"1": 0.5}, "skip": ["appendix"]}])
+def test_comparisons_are_those_of_python(client: TestClient, index: Index, options: dict[str, Any]) -> None:
+    body = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, **options}
+    compared = index.compare(Document.from_text(TEXT), "doc003", Request(**options))
     assert found(client, body, "/v1/compare") == of_python(compared, n_pairs=None)
 
 
@@ -209,11 +208,6 @@ def test_a_file_that_cannot_be_read_is_refused(client: TestClient, name: str, da
     response = client.post("/v1/search/file", files={"file": (name or "\0", data)})
     message = refused(response, 422, "document_unreadable")
     assert tempfile.gettempdir() not in message and "longmatch-" not in message
-
-
-def test_an_error_names_no_folder_of_the_server(client: TestClient, built_folder: Path) -> None:
-    response = client.post("/v1/search", json={"text": "one", "where": "colour = 1"})
-    assert str(built_folder.parent) not in response.text
 
 
 def test_health_readiness_and_metrics(client: TestClient) -> None:

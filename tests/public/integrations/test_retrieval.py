@@ -16,14 +16,9 @@ from engine.text.spans import Span
 from engine.words.places import QueryText
 from engine.words.segmenter import segmenter_of
 from longmatch import integrations
-from longmatch.integrations import retrieval
 from longmatch.integrations.retrieval import MOST_CHARACTERS, Retrieval, passage
 from tests.fakes import FakeEncoder, make_document
 from tests.public.integrations.conftest import QUERY
-
-
-def test_hits_are_those_of_a_search(folder: Path, expected: list[tuple[str, float]]) -> None:
-    assert [(one.doc_id, one.score) for one in Retrieval(folder, k=3).find(QUERY)] == expected
 
 
 def test_the_text_is_the_passages_that_the_metadata_name(folder: Path, documents: list[Document]) -> None:
@@ -37,16 +32,12 @@ def test_metadata_are_plain_and_hold_the_parts(folder: Path) -> None:
     first = Retrieval(folder, k=1, n_pairs=1).find(QUERY)[0]
     assert json.loads(json.dumps(first.metadata)) == first.metadata
     assert first.metadata["doc_id"] == "fox" and first.metadata["year"] == 2000
+    assert (first.metadata["status"], first.metadata["document_status"]) == ("certified", "Final")
     (pair,) = first.metadata["pairs"]
     page = 1 if pair["target_section"] == "Beginning" else 2
     assert pair["target_pages"] == first.metadata["pages"] == [page]
     assert 0 < pair["contribution"] <= first.metadata["score"] == first.score
     assert "fox" in pair["words"]
-
-
-def test_metadata_of_a_document_with_a_reserved_name_are_kept(folder: Path) -> None:
-    metadata = Retrieval(folder, k=1).find(QUERY)[0].metadata
-    assert (metadata["status"], metadata["document_status"]) == ("certified", "Final")
 
 
 def test_pairs_of_an_index_with_vectors_are_passages(built_folder: Path) -> None:
@@ -138,7 +129,3 @@ def test_names_are_sorted_and_others_are_attribute_errors() -> None:
     assert set(integrations.__all__) <= set(dir(integrations))
     with pytest.raises(AttributeError, match=r"^module 'longmatch.integrations' has no attribute 'no_such_name'$"):
         integrations.no_such_name  # noqa: B018
-
-
-def test_bulky_fields_are_in_the_metadata(folder: Path) -> None:
-    assert set(retrieval.BULKY) <= set(Retrieval(folder, k=1).find(QUERY)[0].metadata)
