@@ -134,7 +134,7 @@ def test_no_module_of_engine_outside_training_imports_training() -> None:
 
 
 def test_importing_a_package_loads_neither_torch_nor_faiss() -> None:
-    heavy = "{'torch', 'faiss', 'transformers'}"
+    heavy = "{'torch', 'faiss', 'transformers', 'sqlalchemy'}"
     code = f"import sys, engine, indexer, longmatch; print(sorted({heavy} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"

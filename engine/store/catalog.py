@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,112 +24,47 @@ CATALOG_FILE = "catalog.sqlite"
 ANN_FOLDER = "ann"
 BUSY_SECONDS = 30  # limit on the time that a statement waits for another process
 _AT_ONCE = 500  # values in one statement; some builds of SQLite allow few
-_OF_DOCUMENT = "INTEGER NOT NULL PRIMARY KEY REFERENCES documents ON DELETE CASCADE"
-_FILE = """
-        file VARCHAR NOT NULL,  -- relative to the index folder
-        size_bytes INTEGER NOT NULL,
-        digest VARCHAR NOT NULL"""
-
-# One line for a column; the first is the key. Values of JSON are texts, but SQLite stores a bare number as a number.
-SCHEMA = {
+_FILE = "file size_bytes digest"  # a file relative to the index folder
+_LENGTHS = "n_chunks n_sections tokens_read tokens_total"
+# The columns of each table, in the order of its rows; the first is the key. `engine.store.tables` has their types.
+COLUMNS = {
     # Named values: format, encoder, counters, ...
-    "meta": """
-        key VARCHAR NOT NULL PRIMARY KEY,
-        value JSON NOT NULL""",
-    # Immutable files of vectors.
-    "shards": f"""
-        id INTEGER NOT NULL PRIMARY KEY,{_FILE},
-        n_documents INTEGER NOT NULL,
-        n_chunks INTEGER NOT NULL,
-        part_digests JSON NOT NULL  -- by tensor, and that of the header; see `engine.store.shards`""",
-    # Shards of another encoder, to which the index switches once all documents have such vectors.
-    "staged_shards": """
-        shard_id INTEGER NOT NULL PRIMARY KEY REFERENCES shards ON DELETE CASCADE,
-        fingerprint VARCHAR NOT NULL,  -- of the encoder
-        documents JSON NOT NULL  -- ids and places, see `engine.store.staging`""",
-    # Documents that can be found, the places of their vectors, and the tokens that were read. The chunks have the ids
-    # `first_chunk` to `first_chunk + n_chunks - 1`, which are also the ids of their vectors in FAISS.
-    "documents": """
-        id INTEGER NOT NULL PRIMARY KEY,
-        doc_id VARCHAR NOT NULL UNIQUE,
-        title VARCHAR NOT NULL,
-        source VARCHAR NOT NULL,
-        content_hash VARCHAR NOT NULL,
-        metadata JSON NOT NULL,
-        pages JSON NOT NULL,
-        pins JSON NOT NULL,
-        shard_id INTEGER NOT NULL REFERENCES shards,
-        document_row INTEGER NOT NULL,  -- in the shard's document vectors
-        section_row INTEGER NOT NULL,  -- the first in the shard's section vectors
-        chunk_row INTEGER NOT NULL,  -- the first in the shard's chunk vectors
-        first_chunk INTEGER NOT NULL UNIQUE,
-        n_chunks INTEGER NOT NULL,
-        n_sections INTEGER NOT NULL,
-        tokens_read INTEGER NOT NULL,
-        tokens_total INTEGER NOT NULL""",
+    "meta": "key value",
+    # Immutable files of vectors. `part_digests`: by tensor, and that of the header; see `engine.store.shards`.
+    "shards": f"id {_FILE} n_documents n_chunks part_digests",
+    # Shards of another encoder, to which the index switches once all documents have such vectors, with the fingerprint
+    # of the encoder, and the ids and places of documents, see `engine.store.staging`.
+    "staged_shards": "shard_id fingerprint documents",
+    # Documents that can be found, the places of their vectors (the first rows in the arrays of the shard), and the
+    # tokens that were read. The chunks have the ids `first_chunk` to `first_chunk + n_chunks - 1`, which are also the
+    # ids of their vectors in FAISS.
+    "documents": "id doc_id title source content_hash metadata pages pins "
+    f"shard_id document_row section_row chunk_row first_chunk {_LENGTHS}",
     # Texts of documents, deflated; apart, so that scans of documents do not read them.
-    "texts": f"""
-        document_id {_OF_DOCUMENT},
-        deflated BLOB NOT NULL""",
-    # Sections of documents; offsets count characters of the text.
-    "sections": """
-        document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        heading VARCHAR NOT NULL,
-        path JSON NOT NULL,
-        start INTEGER NOT NULL,
-        stop INTEGER NOT NULL,
-        n_merged INTEGER NOT NULL,
-        part INTEGER NOT NULL,
-        n_parts INTEGER NOT NULL,
-        PRIMARY KEY (document_id, position)""",
-    # Published FAISS indexes over all chunks with ids up to `through_chunk`.
-    "generations": f"""
-        id INTEGER NOT NULL PRIMARY KEY,
-        factory VARCHAR NOT NULL,
-        nprobe INTEGER NOT NULL,  -- 0 where the index type has none
-        through_chunk INTEGER NOT NULL,
-        n_vectors INTEGER NOT NULL,
-        is_exact BOOLEAN NOT NULL,
-        recall DOUBLE NOT NULL,  -- share of the exact top 10 documents that is found, in [0, 1]
-        recall_queries INTEGER NOT NULL,{_FILE}""",
+    "texts": "document_id deflated",
+    # Sections of documents, whose key is both first columns; offsets count characters of the text.
+    "sections": "document_id position heading path start stop n_merged part n_parts",
+    # Published FAISS indexes over all chunks with ids up to `through_chunk`. `nprobe`: 0 where the index type has none.
+    # `recall`: share of the exact top 10 documents that is found, in [0, 1].
+    "generations": f"id factory nprobe through_chunk n_vectors is_exact recall recall_queries {_FILE}",
     # The postings of words of a generation: the files by which words choose candidates.
-    "postings": f"""
-        generation_id INTEGER NOT NULL PRIMARY KEY REFERENCES generations ON DELETE CASCADE,{_FILE}""",
+    "postings": f"generation_id {_FILE}",
     # Postings of words over documents without vectors that no generation covers.
-    "word_postings": f"""
-        id INTEGER NOT NULL PRIMARY KEY,
-        n_documents INTEGER NOT NULL,{_FILE}""",
-    # The reference in force: the sample that thresholds are taken over, and the statistics of words.
-    "reference": f"""
-        version INTEGER NOT NULL PRIMARY KEY,
-        n_corpus INTEGER NOT NULL,  -- documents of the index when it was drawn
-        n_documents INTEGER NOT NULL,  -- of the sample
-        {_FILE.lstrip()}""",
+    "word_postings": f"id n_documents {_FILE}",
+    # The reference in force: the sample that thresholds are taken over, of `n_documents`, and the statistics of words;
+    # with the number of documents of the index when it was drawn.
+    "reference": f"version n_corpus n_documents {_FILE}",
     # How often a document without vectors was among the candidates of a query, and was not encoded for it.
-    "demand": f"""
-        document_id {_OF_DOCUMENT},
-        n_queries INTEGER NOT NULL""",
-    # Sources that the last run over them could not index, and why.
-    "failures": """
-        source VARCHAR NOT NULL PRIMARY KEY,
-        reason VARCHAR NOT NULL,
-        doc_id VARCHAR NOT NULL  -- that the document would have; empty if unknown""",
-    # The documents among the `engine.store.locations.BLOCK_IDS` ids of a block.
-    "location_blocks": """
-        block INTEGER NOT NULL PRIMARY KEY,
-        n_documents INTEGER NOT NULL,
-        arrays BLOB NOT NULL,  -- columns of 64 bits, least byte first, one after another
-        checksum INTEGER NOT NULL  -- of `arrays`""",
-    "document_checks": f"""
-        document_id {_OF_DOCUMENT},
-        row_check INTEGER NOT NULL,  -- of its row in `documents`
-        content_check INTEGER NOT NULL  -- see `engine.store.checks.content_check`""",
+    "demand": "document_id n_queries",
+    # Sources that the last run over them could not index, why, and the doc_id that the document would have, if known.
+    "failures": "source reason doc_id",
+    # The documents among the `engine.store.locations.BLOCK_IDS` ids of a block: columns of 64 bits, least byte first,
+    # one after another, with their checksum.
+    "location_blocks": "block n_documents arrays checksum",
+    # Checksums of the row of a document in `documents`, and of its content, see `engine.store.checks.content_check`.
+    "document_checks": "document_id row_check content_check",
     # The checksums of tables, and of the row checksums of all documents.
-    "table_checks": """
-        name VARCHAR NOT NULL PRIMARY KEY,
-        n_rows INTEGER NOT NULL,
-        checksum INTEGER NOT NULL""",
+    "table_checks": "name n_rows checksum",
 }
 # They grow only with the shards.
 OPENED_TABLES = ("meta", "shards", "generations", "postings", "word_postings", "reference")
@@ -142,14 +76,7 @@ NamedRow: TypeAlias = Any  # a tuple whose values have the names of their column
 @cache
 def columns(table: str) -> tuple[str, ...]:
     """The names of the columns of a table, in the order of its rows."""
-    return tuple(re.findall(r"^ +([a-z_]+) ", SCHEMA[table], re.MULTILINE))
-
-
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables that are missing."""
-    for table, definition in SCHEMA.items():
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({definition}\n)")
-    connection.execute("CREATE INDEX IF NOT EXISTS ix_documents_shard_id ON documents (shard_id)")
+    return tuple(COLUMNS[table].split())
 
 
 @contextmanager
@@ -185,18 +112,6 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the catalog as `open_reader` does, and close it at the end; errors of SQLite meanwhile name it."""
     with catalog_faults(path), closing(open_reader(path)) as connection:
         yield connection
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write in one transaction, all or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 def open_catalog(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -254,28 +169,6 @@ def check_file_names(names: Iterable[str], place: str) -> None:
                 f"{place} names the file {name!r}, which lies outside of the index; restore a backup, or index the "
                 "corpus again"
             )
-
-
-def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Insert rows, values by column; lists and dicts become JSON."""
-    for row in rows:
-        values = [as_json(value) if isinstance(value, dict | list) else value for value in row.values()]
-        names = ", ".join(f'"{name}"' for name in row)
-        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({_marks(values)})", values)
-
-
-def update_documents(connection: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Change columns of documents, values by column, `id` among them."""
-    for row in rows:
-        changes = ", ".join(f"{name} = :{name}" for name in row if name != "id")
-        values = {name: as_json(value) if isinstance(value, dict | list) else value for name, value in row.items()}
-        connection.execute(f"UPDATE documents SET {changes} WHERE id = :id", values)
-
-
-def write_meta(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
-    """Set named values, leaving the others."""
-    for key, value in values.items():
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, as_json(value)])
 
 
 def as_json(value: object) -> str:

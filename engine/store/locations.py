@@ -19,7 +19,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from engine.errors import IndexDamaged
-from engine.store.catalog import NamedRow, insert
+from engine.store.catalog import NamedRow
 from engine.store.reference import content_key
 
 
@@ -82,8 +82,8 @@ def write_blocks(connection: sqlite3.Connection, document_ids: Iterable[int] | N
         connection.execute("DELETE FROM location_blocks WHERE block = ?", [block])
         if table.shape[1]:
             arrays = table.astype("<i8").tobytes()
-            row = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "checksum": _checksum(arrays)}
-            insert(connection, "location_blocks", [row])
+            row = (block, table.shape[1], arrays, _checksum(arrays))
+            connection.execute("INSERT INTO location_blocks VALUES (?, ?, ?, ?)", row)
 
 
 def read_blocks(connection: sqlite3.Connection, place: str) -> Listed:

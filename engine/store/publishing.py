@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.store.catalog import ANN_FOLDER, execute_in, insert
+from engine.store.catalog import ANN_FOLDER, execute_in
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
 from engine.store.reference import Reference, write_reference
@@ -89,7 +89,7 @@ class Publisher(WritableIndex):
             for table in tables:
                 connection.execute(f"DELETE FROM {table}")
             for table, row in rows.items():
-                insert(connection, table, [row])
+                self._insert(table, [row])
         self._sweep()
 
     @property

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.encoders.encoder import EncodedDocument
-from engine.store.catalog import insert, update_documents
 from engine.store.checks import check_catalog, record_documents
 from engine.store.documents import places
 from engine.store.shards import shard_arrays
@@ -38,11 +37,11 @@ def stage(
     Raises:
         IndexMismatch: the folder was moved, removed, or replaced by another index.
     """
-    with writer._new_shard(shard_arrays(encoded, words)) as (connection, number):
+    with writer._new_shard(shard_arrays(encoded, words)) as (_, number):
         placed = zip(document_ids, places(encoded, number, 0), strict=True)
         staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
         row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
-        insert(connection, "staged_shards", [row])
+        writer._insert("staged_shards", [row])
     return len(staged)
 
 
@@ -93,7 +92,7 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
                     next_chunk += max(1, move["n_chunks"])
                     moves.append(move)
         assert {move["id"] for move in moves} == there and len(moves) == len(there)
-        update_documents(connection, moves)
+        writer._update_documents(moves)
         for table in ("staged_shards", "generations", "word_postings", "reference"):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM shards WHERE id NOT IN (SELECT shard_id FROM documents)")

@@ -23,12 +23,9 @@ from engine.store.catalog import (
     FORMAT,
     catalog_faults,
     check_file_names,
-    create_tables,
     has_table,
     open_catalog,
     reading,
-    transaction,
-    write_meta,
 )
 from engine.store.checks import (
     COMMITS,
@@ -48,6 +45,7 @@ from engine.store.durable import fsync_folder
 from engine.store.locations import BLOCK_IDS
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
+from engine.store.tables import Row, create_tables, engine_of, insert_rows, update_documents, write_meta
 
 MOUNTS = Path("/proc/self/mounts")
 _NETWORK = frozenset(
@@ -173,9 +171,10 @@ class WritableIndex:
                         read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
             # Open until `close`: closing the last connection moves the log into the catalog.
             self._connection = open_catalog(self.catalog, read_only=False)
+            self._engine = engine_of(self._connection)
             self._file = _file_id(self.catalog)
-            with transaction(self._connection):
-                create_tables(self._connection)
+            with self._engine.begin() as writing:
+                create_tables(writing)
             with self.read() as connection:
                 self.meta = read_meta(connection, str(self.catalog))
                 is_begun = bool(self.meta) or bool(committed_state(connection))
@@ -262,14 +261,22 @@ class WritableIndex:
         number = commits_of(self.meta)
         self._commits.report(number)  # which a writer may have been killed before
         with catalog_faults(self.catalog):
-            with transaction(self._connection):
+            with self._engine.begin() as self._writing:
                 yield self._connection
                 changed = {**(values or {}), **({COMMITS: number + 1} if is_counted else {})}
-                write_meta(self._connection, changed)
+                write_meta(self._writing, changed)
                 record_tables(self._connection)
             self.meta |= changed
             self._commits.report(commits_of(self.meta))
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Insert rows in the open transaction."""
+        insert_rows(self._writing, table, rows)
+
+    def _update_documents(self, rows: Iterable[Row]) -> None:
+        """Change columns of documents in the open transaction."""
+        update_documents(self._writing, rows)
 
     def vacuum(self) -> None:
         """Return unused pages of the catalog to the system."""

@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.store.catalog import execute_in, insert, update_documents
+from engine.store.catalog import execute_in
 from engine.store.checks import record_documents
 from engine.store.documents import (
     chunk_ids,
     delete_documents,
     document_rows,
-    insert_texts,
     places,
+    section_rows,
     stored_documents,
+    text_rows,
 )
 from engine.store.publishing import FORGET, Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
@@ -199,8 +200,9 @@ class Writer(Publisher):
             named = "SELECT id FROM documents WHERE doc_id IN ({marks})"
             replaced = execute_in(connection, named, [document.doc_id for document in documents])
             self._delete(connection, [one for (one,) in replaced])
-            insert(connection, "documents", document_rows(encoded, ids, number, counters["chunk"]))
-            insert_texts(connection, zip(ids, documents, strict=True))
+            self._insert("documents", document_rows(encoded, ids, number, counters["chunk"]))
+            self._insert("texts", text_rows(zip(ids, documents, strict=True)))
+            self._insert("sections", section_rows(zip(ids, documents, strict=True)))
             record_documents(connection, ids)
             execute_in(connection, FORGET, [document.source for document in documents])
         return ids
@@ -234,7 +236,7 @@ class Writer(Publisher):
             "chunk": counters["chunk"] + chunks,
         }
         with self._transaction({"counters": following}) as connection:
-            insert(connection, "shards", [row])
+            self._insert("shards", [row])
             yield connection, number
 
     def add_vectors(self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
@@ -259,7 +261,7 @@ class Writer(Publisher):
         with self._new_shard(shard, chunks=sum(map(chunk_ids, chosen))) as (connection, number):
             self._check_rows(connection, ids)
             placed = zip(ids, places(chosen, number, first_chunk), strict=True)
-            update_documents(connection, ({"id": one, **place} for one, place in placed))
+            self._update_documents(({"id": one, **place} for one, place in placed))
             record_documents(connection, ids)
             execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
         return len(ids)
@@ -276,7 +278,7 @@ class Writer(Publisher):
             return
         with self._new_shard(replacement.shard) as (connection, number):
             self._check_rows(connection, replacement.document_ids)
-            update_documents(connection, replacement.moves(number))
+            self._update_documents(replacement.moves(number))
             record_documents(connection, replacement.document_ids)
             execute_in(connection, _DROP, replacement.numbers)
         self._sweep()
@@ -318,7 +320,7 @@ class Writer(Publisher):
                 {"id": number, "metadata": dict(document.metadata), "source": document.source}
                 for number, document in documents
             )
-            update_documents(connection, changes)
+            self._update_documents(changes)
             record_documents(connection, ids)
 
     def remove(self, document_ids: Sequence[int]) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.readers import Unreadable
-from engine.store.catalog import CATALOG_FILE, open_catalog, transaction
+from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import record_documents, record_tables
 from engine.store.lookup import stored_sources
+from engine.store.tables import engine_of
 from indexer.building.builder import build
 from indexer.building.corpus import list_corpus, read_corpus
 from indexer.building.doc_ids import FileIds
@@ -130,7 +131,10 @@ def test_an_index_whose_paths_are_relative_finds_everything_unchanged(
 ) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     index(tmp_path, "corpus")
-    with closing(open_catalog(tmp_path / "x.lm" / CATALOG_FILE, read_only=False)) as catalog, transaction(catalog):
+    with (
+        closing(open_catalog(tmp_path / "x.lm" / CATALOG_FILE, read_only=False)) as catalog,
+        engine_of(catalog).begin(),
+    ):
         catalog.execute("UPDATE documents SET source = replace(source, ?, '')", [f"{tmp_path}/"])
         record_documents(catalog)
         record_tables(catalog)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 _CODE = """
 import ast, sys
 from indexer.cli import main
-watched = {"torch", "transformers", "scipy", "pandas", "engine.readers", "faiss", "ray", "asyncio",
+watched = {"torch", "transformers", "scipy", "pandas", "engine.readers", "sqlalchemy", "faiss", "ray", "asyncio",
            "engine.gpu", "numpy.ma", "openvino.tools.ovc.convert", "numpy", "openvino", "engine.search", "engine.index"}
 watched -= {name for name, module in sys.modules.items() if module is None}
 for arguments in map(ast.literal_eval, sys.argv[1:]):

@@ -17,7 +17,7 @@ from engine.index import Index as EngineIndex
 from engine.search.request import parameters
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("numpy", "torch", "faiss", "click", "engine")
+HEAVY = ("numpy", "torch", "faiss", "sqlalchemy", "click", "engine")
 
 
 def run(*arguments: str) -> str:

@@ -15,11 +15,12 @@ from safetensors.numpy import load_file, save_file
 
 from engine.errors import IndexDamaged
 from engine.store import documents
-from engine.store.catalog import CATALOG_FILE, open_catalog, transaction
+from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
 from engine.store.shards import part_digests
 from engine.store.snapshot import IndexSnapshot
+from engine.store.tables import engine_of
 from engine.store.writer import Writer
 from tests.fakes import make_corpus
 from tests.store.written import ENCODER, commit
@@ -35,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def forge(folder: Path, change: Callable[[sqlite3.Connection], object]) -> None:
     """Change a catalog, and make all of its checksums right again."""
-    with closing(open_catalog(folder / CATALOG_FILE, read_only=False)) as connection, transaction(connection):
+    with closing(open_catalog(folder / CATALOG_FILE, read_only=False)) as connection, engine_of(connection).begin():
         change(connection)
         record_documents(connection)
         record_tables(connection)

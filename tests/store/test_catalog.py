@@ -14,25 +14,23 @@ from engine.store.catalog import (
     CATALOG_FILE,
     FORMAT,
     OPENED_TABLES,
-    create_tables,
     named_rows,
     newest,
     open_catalog,
     read_opened,
     reading,
-    transaction,
-    write_meta,
 )
 from engine.store.checks import read_meta, record_tables
+from engine.store.tables import create_tables, engine_of, write_meta
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 
 def write(path: Path, values: dict[str, Any]) -> None:
     """Set named values of a catalog, which is made if it is missing."""
-    with closing(open_catalog(path, read_only=False)) as connection, transaction(connection):
-        create_tables(connection)
-        write_meta(connection, values)
+    with closing(open_catalog(path, read_only=False)) as connection, engine_of(connection).begin() as writing:
+        create_tables(writing)
+        write_meta(writing, values)
         record_tables(connection)
 
 
@@ -57,7 +55,7 @@ def test_another_format_is_refused(tmp_path: Path, values: dict[str, int]) -> No
 def test_a_reader_cannot_write(tmp_path: Path) -> None:
     write(tmp_path / CATALOG_FILE, {})
     with pytest.raises(StorageError, match="readonly"), reading(tmp_path / CATALOG_FILE) as connection:
-        write_meta(connection, {"a": 1})
+        connection.execute("INSERT INTO meta VALUES ('a', '1')")
 
 
 def test_a_reader_makes_no_catalog(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import os
 import signal
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from multiprocessing import get_context
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine, event
 
 from engine.errors import EngineError
 from engine.store import writable
@@ -129,15 +129,14 @@ def act(name: str, fault: str, at: int, folder: Path, told: Path) -> None:
 
     for change in CHANGES:
         setattr(os, change, watched(getattr(os, change)))
-    transaction = writable.transaction
+    engine_of = writable.engine_of
 
-    @contextmanager
-    def watched_transaction(connection: sqlite3.Connection) -> Iterator[None]:
-        with transaction(connection):
-            yield
-            changed()
+    def watched_engine(connection: sqlite3.Connection) -> Engine:
+        engine = engine_of(connection)
+        event.listen(engine, "commit", lambda _: changed())
+        return engine
 
-    writable.transaction = watched_transaction  # type: ignore[attr-defined]
+    writable.engine_of = watched_engine  # type: ignore[attr-defined]
     try:
         OPERATIONS[name][1](folder)
     except EngineError:
