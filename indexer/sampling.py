@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from engine.readers import Unreadable, is_readable
-from engine.readers.records import USUAL, Fields
+from engine.readers.fields import USUAL, Fields
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
 from indexer.building.corpus import CorpusFiles, list_corpus

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.errors import DocumentError
 from engine.readers import jsonl
-from engine.readers.records import Fields
+from engine.readers.fields import Fields
 from engine.text.document import Document, text_id, text_title
 from engine.text.segmentation import divide
 

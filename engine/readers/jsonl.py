@@ -31,12 +31,11 @@ from typing import Any, BinaryIO, cast
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.fields import USUAL, Fields
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
     IDS,
     TEXT_FIELDS,
-    USUAL,
-    Fields,
     count_unread,
     id_of,
     text_of,

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.errors import DocumentError
 from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
-from engine.readers.records import USUAL, Fields
+from engine.readers.fields import USUAL, Fields
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, Unreadable, without_gz
 

@@ -8,7 +8,6 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -54,35 +53,6 @@ _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summar
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # A part of an unarXive text that stands elsewhere in the record.
 _REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of a record that hold text, title and id; None is the usual name."""
-
-    text: str | None = None
-    title: str | None = None
-    id: str | None = None
-
-    def named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The record with these fields under the usual names.
-
-        Raises:
-            DocumentError: it has no such field.
-        """
-        names = {"text": self.text, "title": self.title, "id": self.id}
-        for usual, name in names.items():
-            if name is None:
-                continue
-            if name not in record:
-                found = ", ".join(map(str, [*record][:20])) or "none"
-                raise DocumentError(f'it has no field "{name}"; its fields are {found}')
-            others = ("sections",) if usual == "text" else ("_id",) if usual == "id" else ()
-            record = {key: value for key, value in record.items() if key not in (name, *others)} | {usual: record[name]}
-        return record
-
-
-USUAL = Fields()
 
 
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, holds_document, jsonl
+from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
-from engine.readers.records import USUAL, Fields
 from engine.text.document import Document
 from indexer.building.doc_ids import FileIds, absolute
 from indexer.reading.reader import DocumentReader

@@ -301,7 +301,7 @@ class _Corpus:
 
 def _named_corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
     """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
-    from engine.readers.records import Fields
+    from engine.readers.fields import Fields
     from indexer.building.corpus import list_corpus
     from indexer.building.doc_ids import FileIds
 

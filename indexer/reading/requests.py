@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias, cast
 
 from engine.readers import FORMATS, Unreadable, read_file
-from engine.readers.records import USUAL, Fields
+from engine.readers.fields import USUAL, Fields
 from engine.text.document import Document, without_gz
 from engine.text.spans import Section
 

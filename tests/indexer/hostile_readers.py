@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.readers import Unreadable, jsonl, reader, text
-from engine.readers.records import Fields
+from engine.readers.fields import Fields
 from engine.text.document import Document
 from indexer.reading import process as reading_process
 

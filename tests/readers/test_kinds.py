@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.readers import Unreadable, read_bytes, read_file
-from engine.readers.records import Fields
+from engine.readers.fields import Fields
 from engine.text.document import Document
 from indexer.reading.requests import Request, pack_requests, unpack_requests
 from tests.readers.made import Print, pdf_bytes
