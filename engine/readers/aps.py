@@ -97,7 +97,7 @@ def _fields(text: str) -> Iterator[_Field]:
 
 
 def _metadata(fields: Iterable[_Field], values: dict[tuple[str, str], str]) -> dict[str, MetadataValue]:
-    number = re.match(r"([A-Z]*)0*(\d+?)\d?$", values.get(("PATN", "WKU"), "").strip())
+    number = re.match(r"([A-Z]*)0*+(\d+?)\d?$", values.get(("PATN", "WKU"), "").strip())
     date = re.match(r"(\d{4})(\d\d)(\d\d)$", values.get(("PATN", "ISD"), "").strip())
 
     def all_of(group: str, code: str) -> list[str | int | float | bool | None]:

@@ -26,8 +26,8 @@ _JSON = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _TITLE_BLOCK = re.compile(
-    r"\A%[ \t]+(?P<title>[^\n]+(?:\n[ \t]+[^\n]+)*)\n"
-    r"(?:%[ \t]*(?P<authors>[^\n]*(?:\n[ \t]+[^\n]+)*)\n(?:%[ \t]*(?P<date>[^\n]*)\n)?)?(?=[ \t]*\n)"
+    r"\A%[ \t]++(?P<title>[^\n]++(?:\n[ \t]++[^\n]++)*+)\n"
+    r"(?:%[ \t]*+(?P<authors>[^\n]*+(?:\n[ \t]++[^\n]++)*+)\n(?:%[ \t]*+(?P<date>[^\n]*+)\n)?)?(?=[ \t]*\n)"
 )  # of pandoc
 _NOTE = re.compile(r"\^?\[\^?[^\[\]]*\]$")  # behind a name
 _LINE = re.compile(r"[A-Za-z_][\w .-]{0,100}:(?:\s|$)|[ \t#]|-\s|$")  # of fields that a parser of YAML may refuse

@@ -20,7 +20,7 @@ from engine.readers.scalars import names_of, split_names, typed_scalar
 from engine.text.cleaning import without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
-_CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
@@ -75,7 +75,7 @@ _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b(" + "|".join(_LIST_FOR
 _AT_RULE = re.compile(
     r"@media(?![^{@]*\bprint\b)[^{@]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;@]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
 )
-_RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,2000})\}")
+_RULE = re.compile(r"(?<![^{}])([^{}]{1,20000}+)\{([^{}]{0,20000}+)\}")
 _SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1", "↩", "↩\ufe0e", "↑", "^"])
 _META_FIELDS = {

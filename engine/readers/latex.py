@@ -61,7 +61,7 @@ _FRONT = re.compile(
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
 _LEADING_AND = re.compile(r"^(?:and|&)\s+")
-_ADDRESS = re.compile(r"\S+@\S+.*")  # of mail
+_ADDRESS = re.compile(r"(?<!\S)\S+@\S+.*")  # of mail
 _THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
 _AUTHOR_NOTE = re.compile(
     r"\\(?:[A-Za-z]{0,9}[tT]hanks|footnote|footnotetext|IEEEmembership|orcid|orcidID|orcidlink|authornote|note|equalcont)(?=\{)"
@@ -149,7 +149,8 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     body = (body if begin else text).partition(r"\end{document}")[0]
     if begin:
         abstracts = (rf"\abstract{{{abstract}}}" for abstract in _front_matter(preamble)["abstract"])
-        body = "".join([*(match.group() for match in _ABSTRACT.finditer(preamble)), *abstracts, body])
+        end = preamble.rfind(r"\end{abstract}") + len(r"\end{abstract}")
+        body = "".join([*(match.group() for match in _ABSTRACT.finditer(preamble, 0, end)), *abstracts, body])
     blocks = Blocks()
     blocks.add(title)
     for subtitle in front["subtitle"][:1]:
@@ -194,7 +195,7 @@ def _words(latex: str) -> str:
     )
 
 
-_WITH_DIGITS = re.compile(r"\w*\d\w*")
+_WITH_DIGITS = re.compile(r"\b[^\W\d]*+\d\w*+")
 _ACCENT = re.compile(r"\\[\"'^`~=.]\s{0,3}\{?\\?[A-Za-z]?\}?|(?<=[^\W\d_])\{\}|\\-|\\/|\$")
 _NO_WORDS = re.compile(
     r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?|\\\\\*?\[[^\]\n]{0,30}\]"

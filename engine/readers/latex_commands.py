@@ -315,7 +315,7 @@ def with_item_numbers(text: str) -> str:
 _TABS = re.compile(
     r"(\\halign[^{}]{0,40}\{)(?:[^{}]|\{[^{}]{0,80}\}){0,300}?\\cr(?![A-Za-z])|\\settabs\s?\d+\s?\\columns"
 )
-_ROW = re.compile(r"\\\+([^\n]{0,2000}?)\\cr(?![A-Za-z])")
+_ROW = re.compile(r"\\\+((?:[^\n\\]|\\(?!\+|cr(?![A-Za-z])))*+)\\cr(?![A-Za-z])")
 
 
 def without_tabs(text: str) -> str:

@@ -33,7 +33,7 @@ _REASONS = {
     "number": "",
 }
 _SPACES = frozenset(["s", "tab"])
-_DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # alternative text of a picture
+_DRAWING_WORDS = re.compile(r"\{(?=[^}]*svg)[^}]*+\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
 _SHAPES = frozenset(["text-box", "custom-shape", "rect", "circle", "ellipse", "polygon", "polyline", "path", "line"])
 _OWN = "longmatch"  # an attribute: what the style of an element means

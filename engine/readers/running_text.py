@@ -49,8 +49,8 @@ class RunningText:
 
 _STARRED = re.compile(r"\*\d")  # much faster than the whole pattern
 _STAR = re.compile(
-    r"(?P<cut>-?[ \t\n]*)(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
-    r"(?P<after>[ \t\n]*)"
+    r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)"
+    r"(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))(?P<after>[ \t\n]*)"
 )
 
 

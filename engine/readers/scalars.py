@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-_BORDER = re.compile(r"\s*(?:;|\n|\s(?:and|und|et|y|&)\s)\s*|\s*,\s*(?:and|&)\s+")
+_BORDER = re.compile(r"(?<!\s)\s++(?:and|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|&)\s+")
 _MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>")
-_COMMA = re.compile(r"\s*,\s*")
+_COMMA = re.compile(r"(?:(?<!\s)\s*+)?,\s*")
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
 _ORGANISATION = re.compile(
     r"\b(?:of|the|for|agency|alliance|association|authority|bank|board|bureau|cent(?:er|re)|collaboration|college"

@@ -36,7 +36,7 @@ _MADE_UP_TITLE = re.compile(
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )
-_PARAGRAPH = re.compile(r"^[ \t]*(?:(\[0\d{3}\])|[{\[]?[ \t]*(¶[ \t]?\d{1,4}))", re.MULTILINE)
+_PARAGRAPH = re.compile(r"^[ \t]*+(?:(\[0\d{3}\])|[{\[]?[ \t]*+(¶[ \t]?\d{1,4}))", re.MULTILINE)
 _STAR_PAGE = re.compile(r"\[(\*\d{1,5})\]")
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
 

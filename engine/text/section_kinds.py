@@ -113,9 +113,7 @@ _APPENDIX = re.compile(
     r"|supplementary (?:material|information|data)|supporting information|online appendix"
 )
 _LETTERED = re.compile(r"[A-Z](?:\.\d{1,2})*\.?\s+\S")
-_NUMBER = re.compile(
-    r"(?:(?:\d{1,3}(?:\.\d{1,3})*[.):]?|[ivxlc]{1,6}[.):]|[a-z](?:\.\d{1,3})*[.):])\s+)?(.*?)[\s.:]*$", re.S
-)
+_NUMBER = re.compile(r"^(?:\d{1,3}(?:\.\d{1,3})*[.):]?|[ivxlc]{1,6}[.):]|[a-z](?:\.\d{1,3})*[.):]) ")
 _YEAR = r"(?<![\w./-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/]|-\d)"
 _LABEL = r"\[\d{1,3}\]|\[[A-Z][\w+-]{1,20}\]"
 _LINK = r"https?://|\bdoi\b|\barxiv\b"
@@ -211,8 +209,7 @@ def _is_at_edge(text: str, section: Section) -> bool:
 @lru_cache(maxsize=1 << 14)
 def heading_name(heading: str) -> str:
     """The words of a heading without its number, case and final punctuation; "" where nothing is left."""
-    match = _NUMBER.match(" ".join(heading.casefold().replace("\u2019", "'").split()))
-    return match.group(1) if match else ""
+    return _NUMBER.sub("", " ".join(heading.casefold().replace("\u2019", "'").split())).rstrip(" .:")
 
 
 def _share_cited(text: str, section: Section, *, is_headed: bool) -> float:

@@ -9,10 +9,14 @@ from time import process_time
 
 import pytest
 
-from engine.readers import FORMATS, Unreadable
+from engine.readers import FORMATS, Unreadable, aps
 from engine.readers.detection import detected_suffix
+from engine.readers.front_matter import front_matter
+from engine.readers.running_text import running_text
+from engine.readers.scalars import split_names
 from engine.text.document import Document
-from engine.text.section_kinds import section_kinds
+from engine.text.numbering import is_contents_line
+from engine.text.section_kinds import heading_name, section_kinds
 from engine.text.segmentation import sentence_starts
 
 SIZES = (3_000, 48_000)  # characters
@@ -85,3 +89,29 @@ def test_the_format_is_detected_in_time_linear_in_the_source(tmp_path: Path, uni
 
     smaller, larger = seconds_of(act)
     assert larger < 0.5 + 60 * smaller  # once, thirty comments took hours
+
+
+def tex(text: str) -> object:
+    read = FORMATS[".tex"].read
+    assert read is not None
+    return read(text.encode(), "a", "a.tex")
+
+
+@pytest.mark.parametrize(
+    ("act", "frame", "unit"),
+    [
+        (running_text, "water *1 flows *2 down%spipe", " "),
+        (front_matter, "%%%s", " "),
+        (split_names, "Ann%sVane", " "),
+        (is_contents_line, "water%s a 1", " "),
+        (is_contents_line, "water%s a 1", "."),
+        (heading_name, "1. water%s a", "."),
+        (lambda text: aps.read_text(text, "a", "a"), "PATN\nWKU  %sA\nABST\nPAL  water\n", "0"),
+        (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "a"),
+        (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "\\begin{abstract}"),
+        (tex, "\\documentclass{article}\\author{%s}\\begin{document}water\\end{document}", "a"),
+    ],
+)
+def test_a_pattern_takes_time_linear_in_the_text(act: Callable[[str], object], frame: str, unit: str) -> None:
+    smaller, larger = seconds_of(lambda size: act(frame % (unit * (size // len(unit)))))
+    assert larger < 0.5 + 60 * smaller
