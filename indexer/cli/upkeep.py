@@ -111,7 +111,8 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     if report.lost:
         echo("index the lost documents again: longmatch index INDEX PATH...")
         sys.exit(PARTLY)
-    echo("no damage found")
+    if not (report.mended or report.reencoded):
+        echo("no damage found")
 
 
 @upkeep.command()
