@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import unquote
 
 from engine.errors import DocumentError
@@ -19,6 +20,7 @@ from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _CONTAINER = "META-INF/container.xml"
+_EPUB = "http://www.idpf.org/2007/ops"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = frozenset(["application/xhtml+xml", "text/html", "application/x-dtbook+xml"])
 
@@ -37,14 +39,19 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     folder = posixpath.dirname(package_name)
     guides = package.iterfind("{*}guide/{*}reference[@type='toc']")
     contents = {member_name(unquote(guide.get("href") or ""), folder) for guide in guides}
+    contents.update(_contents_pages(package, folder, archive))
     for name in _chapters(package, folder):
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
             continue
         page = Blocks() if name in contents else blocks
         try:  # one chapter that cannot be read is counted, and the others are read
-            html.add_page(archive.read(name), page, is_of_book=True)
-            blocks.left_out[reasons.CONTENTS] += 0 if page is blocks else len(page.text.split())
+            chapter = archive.read(name)
+            if b"<" not in chapter:
+                raise DocumentError(f"its chapter {name} is not a page; save it again")
+            html.add_page(chapter, page, is_of_book=True)
+            if page is not blocks:
+                blocks.left_out.update({**page.left_out, reasons.CONTENTS: len(page.text.split())})
         except DocumentError as error:
             failure = error
             blocks.left_out[reasons.PARTS] += 1
@@ -75,12 +82,25 @@ def _chapters(package: Element, folder: str) -> Iterator[str]:
     seen = set[str]()
     for reference in package.iterfind("{*}spine/{*}itemref"):
         item = items.get(reference.get("idref"))
-        if item is None or item.get("media-type") not in _PAGES or "nav" in (item.get("properties") or "").split():
+        if item is None or item.get("media-type") not in _PAGES:
             continue
         name = member_name(unquote(item.get("href") or ""), folder)
         if name not in seen:
             seen.add(name)
             yield name
+
+
+def _contents_pages(package: Element, folder: str, archive: Archive) -> Iterator[str]:
+    """The navigation page of EPUB 3, and the pages that it names as the contents; part of a page is none."""
+    for item in package.iterfind("{*}manifest/{*}item[@properties]"):
+        name = member_name(unquote(item.get("href") or ""), folder)
+        if "nav" not in item.get("properties").split():
+            continue
+        yield name
+        with suppress(DocumentError):
+            for link in parse_safely(archive.read(name)).iterfind(f".//{{*}}a[@{{{_EPUB}}}type='toc']"):
+                href = unquote(link.get("href") or "")
+                yield from [] if "#" in href else [member_name(href, posixpath.dirname(name))]
 
 
 def _protected(archive: Archive) -> frozenset[str]:

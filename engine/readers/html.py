@@ -6,6 +6,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
 
 from lxml import etree
 
@@ -23,6 +24,8 @@ from engine.text.document import Document, MetadataValue, is_made_up_title
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
+# An opening without an end in its script matches too: linear time.
+_CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
@@ -155,6 +158,7 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
+    text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)

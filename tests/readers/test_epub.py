@@ -30,7 +30,7 @@ def test_metadata_is_that_of_the_package() -> None:
     assert document.title == "On Pumps"
     assert document.metadata == {
         "authors": ["Ann Lee", "Ben Roy"], "date": "2015-03-03", "year": 2015, "identifier": "urn:isbn:1",
-        "language": "en",
+        "language": "en", "left_out_contents_words": 1,
     }  # fmt: skip
 
 

@@ -417,6 +417,7 @@ _BEGIN, _END = r"\documentclass{article}\begin{document}", r"\end{document}"
          "Herons. Otters."),
         ("a.html", f'<article><p>{"Held. " * 9}</p></article><div id="footnotes"><p>A note.</p></div>',
          "Held. " * 9 + "A note."),
+        ("a.html", "<p>Oak <![CDATA[a < b & c]]></p><script>'<![CDATA['</script><p>Elm</p>", "Oak a < b & c Elm"),
         ("a.html", '<p>The jud<span role="doc-pagebreak">4</span>gment', "The judgment"),
         ("a.html", '<p><img src="o.png" alt="O">nce upon a time', "Once upon a time"),
         ("a.html", '<ol start="3"><li>Oak<ol><li>old</li></ol></li><li>Elm</li></ol>', "3. Oak 1. old 4. Elm"),
