@@ -20,35 +20,37 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.generation.generations import (
-    GenerationState,
-    refresh_generation,
-)
+from indexer.generation.generations import GenerationState, refresh_generation
 from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
 DOCUMENTS = make_corpus(160)
+Start: TypeAlias = Callable[[str], Path]  # the folder of a generation of this factory
 
 
 @pytest.fixture(autouse=True)
-def _few_fresh_chunks_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_fresh_chunks_and_queries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
-
-
-Start: TypeAlias = Callable[[Path, str], Path]
+    monkeypatch.setattr(generation_module, "RECALL_QUERIES", 12)  # each is searched with for every nprobe
+    monkeypatch.setattr(generation_module, "_EXTENSION_QUERIES", 12)
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Makes a folder of sixty documents under a generation of their own, a copy of one that is built once."""
+def template(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """A folder of sixty documents under a generation of their own, built once and only to be copied."""
 
     @cache
-    def template(factory: str) -> Path:
+    def built(factory: str) -> Path:
         folder = tmp_path_factory.mktemp("started") / "x.lm"
         build(folder, DOCUMENTS[:60], encoder=FakeEncoder(), factory=factory, recall_floor=0.5)
         return folder
 
-    return lambda folder, factory: Path(shutil.copytree(template(factory), folder))
+    return built
+
+
+@pytest.fixture
+def start(template: Start, tmp_path: Path) -> Start:
+    return lambda factory: Path(shutil.copytree(template(factory), tmp_path / "x.lm"))
 
 
 def add(folder: Path, documents: list[Document]) -> None:
@@ -77,9 +79,8 @@ def assert_covers_all(folder: Path, number: int, factory: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF4,Flat", "IVF4,PQ16x4fs"])
-def test_new_documents_join_the_existing_generation(start: Start, tmp_path: Path, factory: str) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, factory)
+def test_new_documents_join_the_existing_generation(start: Start, factory: str) -> None:
+    folder = start(factory)
     add(folder, DOCUMENTS[60:90])
     n_fresh = sum(len(one.chunks) for one in FakeEncoder().encode(DOCUMENTS[60:90]))
     logged = refresh(folder, factory, recall_floor=0.5)
@@ -89,9 +90,8 @@ def test_new_documents_join_the_existing_generation(start: Start, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_vectors_in_the_generation_stay_as_they_were(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,PQ16x4fs")
+def test_vectors_in_the_generation_stay_as_they_were(start: Start) -> None:
+    folder = start("IVF4,PQ16x4fs")
     query = FakeEncoder().encode(DOCUMENTS[150:151])[0].chunks
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
@@ -107,31 +107,26 @@ def test_vectors_in_the_generation_stay_as_they_were(start: Start, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_generation_of_a_doubled_corpus_is_rebuilt(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
-    for first, word in ((60, "adding"), (85, "adding"), (110, "building"), (135, "adding")):
-        add(folder, DOCUMENTS[first : first + 25])
+def test_the_generation_of_a_doubled_corpus_is_rebuilt(start: Start) -> None:
+    folder = start("IVF4,Flat")
+    for first, stop, word in ((60, 110, "adding"), (110, 130, "building"), (130, 140, "adding")):
+        add(folder, DOCUMENTS[first:stop])
         assert refresh(folder, "IVF4,Flat")[0].startswith(word)
-    assert_covers_all(folder, 5, "IVF4,Flat")
+    assert_covers_all(folder, 4, "IVF4,Flat")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("requested", "built"), [("IVF8,Flat", "IVF8,Flat"), ("auto", "Flat")], ids=["lists", "type"])
-def test_another_number_of_lists_or_type_rebuilds_the_generation(
-    start: Start, tmp_path: Path, requested: str, built: str
-) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
+def test_another_number_of_lists_or_type_rebuilds_the_generation(start: Start, requested: str, built: str) -> None:
+    folder = start("IVF4,Flat")
     add(folder, DOCUMENTS[60:70])
     assert refresh(folder, requested)[0].startswith(f"building {built}")
     assert_covers_all(folder, 2, built)
 
 
 @pytest.mark.slow
-def test_removed_documents_are_not_found_after_an_extension(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
+def test_removed_documents_are_not_found_after_an_extension(start: Start) -> None:
+    folder = start("IVF4,Flat")
     with Writer(folder) as writer:
         writer.remove(range(1, 11))
     add(folder, DOCUMENTS[60:80])
@@ -143,9 +138,8 @@ def test_removed_documents_are_not_found_after_an_extension(start: Start, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_damaged_generation_is_rebuilt(start: Start, tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
+def test_a_damaged_generation_is_rebuilt(start: Start, flip_byte: Callable[[Path, int], None]) -> None:
+    folder = start("IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
     flip_byte(folder / "ann" / "000001" / "chunks.faiss", 100)
     logged = refresh(folder, "IVF4,Flat")
@@ -155,11 +149,8 @@ def test_a_damaged_generation_is_rebuilt(start: Start, tmp_path: Path, flip_byte
 
 
 @pytest.mark.slow
-def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generation_stays(
-    start: Start, tmp_path: Path
-) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
+def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generation_stays(start: Start) -> None:
+    folder = start("IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
     logged: list[str] = []
     with pytest.raises(RecallTooLow), Writer(folder) as writer:
@@ -172,9 +163,8 @@ def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generat
 
 
 @pytest.mark.slow
-def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    start(folder, "IVF4,Flat")
+def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start) -> None:
+    folder = start("IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
     with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
         refresh(folder, "IVF4,Flat", disk=DiskGuard(folder, 10))

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-import indexer.generation.reference as reference_module
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
@@ -22,7 +21,7 @@ from engine.store.manifest import index_folders, partition_of, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.views import Result
-from indexer.building.builder import build
+from indexer.building.builder import EncodeNow, build
 from indexer.building.splitting import partition
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
@@ -31,6 +30,7 @@ from indexer.upkeep.removal import remove
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage, verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.search.test_on_demand import few_first_vectors
 
 P = 3
 
@@ -75,79 +75,99 @@ def test_a_partition_by_itself_scores_by_the_shared_reference(both: tuple[Path, 
     assert {name: of_one[name] for name, _ in of_part} == dict(of_part)
 
 
-@pytest.mark.slow
-def test_a_run_adds_replaces_and_prunes_as_in_one_index(both: tuple[Path, Path]) -> None:
-    changed: list[Document | Unreadable] = [
+def changed(folder: Path) -> object:
+    """Add, replace, prune and fail."""
+    documents: list[Document | Unreadable] = [
         *make_corpus(8)[1:],
         make_document("doc000", "topic0word1 topic0word2 is new here"),
         *make_corpus(20, seed=1)[14:],
         Unreadable("broken.pdf", "no text", "broken.pdf"),
         make_document("empty", "..."),
     ]
-    reports = [build(folder, changed, encode="none", prune=True) for folder in both]
-    for report in reports:
-        report.seconds = report.generation_seconds = report.peak_memory_bytes = report.disk_bytes = 0
-        report.failures.sort(key=lambda failure: failure.source)
-    assert asdict(reports[1]) == asdict(reports[0])
-    assert (reports[1].n_added, reports[1].n_replaced, reports[1].n_removed) == (6, 1, 4)
-    with Index.open(both[0]) as one, Index.open(both[1]) as parts:
-        assert parts.snapshot.failures() == one.snapshot.failures()
-        assert parts.snapshot.content_hashes() == one.snapshot.content_hashes()
-    assert ranks(both[1]) == ranks(both[0])
+    report = build(folder, documents, encode="none", prune=True)
+    assert (report.n_added, report.n_replaced, report.n_removed) == (6, 1, 4)
+    report.seconds = report.generation_seconds = report.peak_memory_bytes = report.disk_bytes = 0
+    report.failures.sort(key=lambda failure: failure.source)
+    with Index.open(folder) as index:
+        return asdict(report), index.snapshot.failures(), index.snapshot.content_hashes()
 
 
-def test_a_doc_id_that_comes_twice_fails_once(both: tuple[Path, Path]) -> None:
-    twice = make_document("new", "topic1word1 and more"), make_document("new", "topic1word2 and other")
-    report = build(both[1], twice, encode="none")
-    assert [failure.doc_id for failure in report.failures] == ["new"]
-    assert report.n_added == 1
+def drawn_again(folder: Path, n_documents: int) -> None:
+    """Draw another reference, which a corpus of fifty documents calls for."""
+    build(folder, make_corpus(n_documents), encode="none")
+    if n_documents < 50:
+        rebase(folder)
+    with Index.open(folder) as index:
+        assert index.snapshot.reference.version == 2
 
 
-def test_the_manifest_counts_documents_after_a_run(both: tuple[Path, Path]) -> None:
-    build(both[1], make_corpus(20), encode="none")
-    manifest = read_manifest(both[1])
-    assert sum(entry.n_documents for entry in manifest.partitions) == 20
+def removed(folder: Path) -> None:
+    assert remove(folder, ["doc002", "doc003", "doc002", "doc005"]) == 3
+    report = compact(folder)
+    assert report.bytes_after < report.bytes_before
+    with pytest.raises(QueryError, match=rf"no document 'doc002' in {folder}; nothing was removed"):
+        remove(folder, ["doc004", "doc002"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encode", ["all", "later"])
-def test_vectors_that_are_added_later_give_the_scores_of_one_index(
-    both: tuple[Path, Path], encode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
-    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 4)
-    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
-    for folder in both:
-        build(folder, make_corpus(12), encode=encode, encoder=FakeEncoder(), factory="Flat")  # type: ignore[arg-type]
-        n_encoded = 12 if encode == "all" else 4
-        with Index.open(folder) as index:
-            assert np.count_nonzero(index.snapshot.has_vectors) == n_encoded
-    encoder = read_manifest(both[1]).encoder
-    assert encoder is not None
-    assert encoder["name"] == "fake"
-    assert ranks(both[1], FakeEncoder()) == ranks(both[0], FakeEncoder())
+def encoded(folder: Path, encode: EncodeNow, n_encoded: int) -> None:
+    build(folder, make_corpus(12), encode=encode, encoder=FakeEncoder(), factory="Flat")
+    with Index.open(folder) as index:
+        assert np.count_nonzero(index.snapshot.has_vectors) == n_encoded
 
 
-@pytest.mark.slow
-def test_a_query_encodes_its_candidates_in_their_partitions(
-    both: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
-    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 4)
-    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+def encoded_by_a_query(folder: Path) -> object:
+    """The second query finds the vectors of its candidates."""
+    build(folder, make_corpus(12), encode="later", encoder=FakeEncoder())
     answers: list[Result] = []
-    for folder in both:
-        build(folder, make_corpus(12), encode="later", encoder=FakeEncoder())
+    for _ in range(2):
         with Index.open(folder, encoder=FakeEncoder()) as index:
             answers.append(index.search("doc001", Request(k=20, candidates=5)))
-        with Index.open(folder, encoder=FakeEncoder()) as again:
-            answers.append(again.search("doc001", Request(k=20, candidates=5)))
-    shown = [[(hit.doc_id, hit.score, hit.has_vectors) for hit in answer] for answer in answers]
-    assert shown[0] == shown[1] == shown[2] == shown[3]
+    first, second = ([(hit.doc_id, hit.score, hit.has_vectors) for hit in answer] for answer in answers)
     encodings = [replace(answer.encoding, seconds_now=0, seconds_missing=None) for answer in answers if answer.encoding]
-    assert encodings[2:] == encodings[:2]
-    assert [one.n_encoded_now > 0 for one in encodings] == [True, False, True, False]
-    assert {answer.status for answer in answers} == {answers[0].status}
+    assert [encoding.n_encoded_now > 0 for encoding in encodings] == [True, False]
+    assert (first, answers[0].status) == (second, answers[1].status)
+    return first, answers[0].status, encodings
+
+
+def novelty(folder: Path) -> object:
+    with Index.open(folder) as index:
+        sections = index.search("doc001", Request(mode=Mode.NOVELTY)).sections
+        assert sections
+        return [(one.section, one.hit and (one.hit.doc_id, one.hit.score)) for one in sections]
+
+
+USES: dict[str, Callable[[Path], object]] = {
+    "changed": changed,
+    "rebased": lambda folder: drawn_again(folder, 30),
+    "outgrown": lambda folder: drawn_again(folder, 50),
+    "removed": removed,
+    "novelty": novelty,
+    "encoded": lambda folder: encoded(folder, "all", 12),
+    "encoded later": lambda folder: encoded(folder, "later", 4),
+    "encoded by a query": encoded_by_a_query,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", USES)
+def test_partitions_are_used_as_one_index(both: tuple[Path, Path], use: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_first_vectors(monkeypatch)
+    monkeypatch.setattr("indexer.generation.reference.FIRST_DOCUMENTS", 4)
+    of_one, of_parts = (USES[use](folder) for folder in both)
+    assert of_parts == of_one
+    encoder = FakeEncoder() if use.startswith("encoded") else None
+    assert ranks(both[1], encoder) == ranks(both[0], encoder)
+    manifest = read_manifest(both[1])
+    assert (manifest.encoder or {}).get("name") == (encoder and encoder.name)
+    references = [file.name for file in (both[1] / "reference").iterdir()]
+    assert references == [f"{manifest.last_reference:06}.safetensors"]
+
+
+def test_a_doc_id_that_comes_twice_fails_once_and_is_counted(both: tuple[Path, Path]) -> None:
+    twice = make_document("new", "topic1word1 and more"), make_document("new", "topic1word2 and other")
+    report = build(both[1], twice, encode="none")
+    assert ([failure.doc_id for failure in report.failures], report.n_added) == (["new"], 1)
+    assert sum(entry.n_documents for entry in read_manifest(both[1]).partitions) == 13
 
 
 @pytest.mark.slow
@@ -183,47 +203,12 @@ def test_an_encoder_that_only_some_partitions_have_is_claimed_by_all(both: tuple
     assert ranks(both[1], encoder) == ranks(both[0], encoder)
 
 
-def test_novelty_is_that_of_one_index(both: tuple[Path, Path]) -> None:
-    found = []
-    for folder in both:
-        with Index.open(folder) as index:
-            novelty = index.search("doc001", Request(mode=Mode.NOVELTY)).sections or ()
-            found.append([(one.section, one.hit and (one.hit.doc_id, one.hit.score)) for one in novelty])
-    assert found[1] == found[0] != []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_documents", "is_rebased"), [(30, True), (50, False)], ids=["rebased", "outgrown"])
-def test_one_reference_is_drawn_again_for_all(both: tuple[Path, Path], n_documents: int, is_rebased: bool) -> None:
-    for folder in both:
-        build(folder, make_corpus(n_documents), encode="none")
-        if is_rebased:
-            rebase(folder)
-        with Index.open(folder) as index:
-            assert index.snapshot.reference.version == 2
-    assert ranks(both[1]) == ranks(both[0])
-    assert [file.name for file in (both[1] / "reference").iterdir()] == ["000002.safetensors"]
-
-
 def test_partitions_do_not_draw_a_reference_themselves(both: tuple[Path, Path]) -> None:
     part = both[1] / "0000.lm"
     with pytest.raises(IndexMismatch, match=r"longmatch upkeep rebase .*x\.parts"):
         rebase(part)
     with pytest.raises(IndexMismatch, match=r"longmatch index .*x\.parts$"):
         build(part, make_corpus(1), encode="none")
-
-
-@pytest.mark.slow
-def test_removed_documents_are_gone_and_their_space_comes_back(both: tuple[Path, Path]) -> None:
-    for folder in both:
-        assert remove(folder, ["doc002", "doc003", "doc002", "doc005"]) == 3
-    assert ranks(both[1]) == ranks(both[0])
-    report = compact(both[1])
-    assert report.bytes_after < report.bytes_before
-    assert ranks(both[1]) == ranks(both[0])
-    with pytest.raises(QueryError, match=r"no document 'doc002' in .*x\.parts; nothing was removed"):
-        remove(both[1], ["doc004", "doc002"])
-    assert len(ranks(both[1])) == len(ranks(both[0]))
 
 
 def test_another_writer_of_one_partition_keeps_all_locked(both: tuple[Path, Path]) -> None:
