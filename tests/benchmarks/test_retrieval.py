@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
-from benchmarks.runs import Run, read_run, run_files
+from benchmarks.runs import read_runs
 from benchmarks.systems import BuildCost, Evidence
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial
 from engine.index import Index
@@ -17,10 +17,6 @@ from indexer.origin import Origin
 def trial(dataset: Dataset, origin: Origin) -> Trial:
     qrels = read_qrels(dataset, "test")
     return Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
-
-
-def runs_in(folder: Path) -> list[Run]:
-    return list(map(read_run, run_files(folder)))
 
 
 def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None:
@@ -43,7 +39,7 @@ def test_cases_hold_the_words_of_queries_and_of_relevant_targets(dataset: Datase
 def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--out", str(tmp_path / "out"), "--run-out", str(tmp_path / "runs")]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    (run,) = runs_in(tmp_path / "out")
+    (run,) = read_runs(tmp_path / "out")
     assert "| pets (2) | bm25 |  | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
     assert run.origin.command == "python -m benchmarks run retrieval pets --systems bm25 --run-out runs"
     lines = (tmp_path / "runs" / "pets-bm25-test.trec").read_text().splitlines()
@@ -75,7 +71,7 @@ def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
 ) -> None:
     options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
     CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)
-    written = runs_in(tmp_path / "out")
+    written = read_runs(tmp_path / "out")
     assert [run.name for run in written] == [
         f"pets_quick-{name}-test" for name in ("bm25", "chunks-bert", "document-bert", "evidence-bert", "words")
     ]
@@ -85,7 +81,7 @@ def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
 def test_words_alone_need_no_encoder(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "words", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    (run,) = runs_in(tmp_path / "out")
+    (run,) = read_runs(tmp_path / "out")
     assert (run.name, run.encoder, run.n_tokens) == ("pets-words-test", "", 0)
     (made,) = (tmp_path / "work").glob("*-words.lm")
     with Index.open(made) as index:

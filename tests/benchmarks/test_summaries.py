@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.lexical import BM25
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import read_run, read_runs
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.systems import BuildCost
 from benchmarks.tables.quality import SummaryDetails
@@ -108,7 +108,7 @@ def test_training_on_the_dataset_is_recorded_and_marked(
     options = ["--split", "small", "--systems", "document,bm25", "--encoder", str(trained), "--data", str(data)]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["citing", *options, *places], catch_exceptions=False)
-    runs = map(read_run, run_files(tmp_path / "out"))
+    runs = read_runs(tmp_path / "out")
     marked = {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs}
     assert marked == {"document": pairs > 0, "bm25": False}
     assert ("| document, trained† | " in done.stdout) == (pairs > 0)

@@ -101,12 +101,14 @@ def drawn_again(folder: Path, n_documents: int) -> None:
         assert index.snapshot.reference.version == 2
 
 
-def removed(folder: Path) -> None:
+def removed(folder: Path) -> object:
     assert remove(folder, ["doc002", "doc003", "doc002", "doc005"]) == 3
+    uncompacted = ranks(folder)
     report = compact(folder)
     assert report.bytes_after < report.bytes_before
     with pytest.raises(QueryError, match=rf"no document 'doc002' in {folder}; nothing was removed"):
         remove(folder, ["doc004", "doc002"])
+    return uncompacted
 
 
 def encoded(folder: Path, encode: EncodeNow, n_encoded: int) -> None:

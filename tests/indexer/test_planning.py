@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.errors import BudgetExceeded, DocumentError, IndexMismatch
+from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexMismatch
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
@@ -93,8 +93,9 @@ def test_a_sample_estimates_a_corpus_of_many_lengths(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_stays_within_the_memory(tmp_path: Path, papers: Path) -> None:
+def test_a_plan_stays_within_memory_and_disk(tmp_path: Path, papers: Path) -> None:
     usual = plan(tmp_path, papers)
+    plan(tmp_path, papers, Settings(disk_bytes=usual.disk_bytes + 1))
     held = Footprint().own_bytes()
     planned = None
     for limit in range(held, held + 60_000_000, 8_000_000):
@@ -106,22 +107,21 @@ def test_a_plan_stays_within_the_memory(tmp_path: Path, papers: Path) -> None:
     assert planned is not None and planned.factory == usual.factory
 
 
-def test_an_impossible_memory_is_refused_before_the_corpus_is_read(tmp_path: Path, papers: Path) -> None:
-    with pytest.raises(BudgetExceeded, match=r"--memory allows 5 MB: allow at least \d+M"):
-        plan(tmp_path, papers, Settings(memory_bytes=5_000_000))
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_too_small_is_refused(tmp_path: Path, papers: Path) -> None:
-    plan(tmp_path, papers, Settings(disk_bytes=plan(tmp_path, papers).disk_bytes + 1))
-    with pytest.raises(BudgetExceeded, match="would grow by"):
-        plan(tmp_path, papers, Settings(disk_bytes=1000))
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (Settings(memory_bytes=5_000_000), BudgetExceeded, r"--memory allows 5 MB: allow at least \d+M"),
+        (Settings(disk_bytes=1000), BudgetExceeded, "would grow by"),
+        (Settings(factory="Nonsense"), IndexMismatch, "FAISS cannot build factory 'Nonsense'"),
+    ],
+    ids=["memory", "disk", "factory"],
+)
+def test_settings_that_cannot_be_kept_are_refused(
+    tmp_path: Path, papers: Path, settings: Settings, error: type[EngineError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        plan(tmp_path, papers, settings)
     assert not (tmp_path / "x.lm").exists()
-
-
-def test_a_factory_that_faiss_does_not_know_is_refused(tmp_path: Path, papers: Path) -> None:
-    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
-        plan(tmp_path, papers, Settings(factory="Nonsense"))
 
 
 def sampled(
@@ -158,42 +158,38 @@ def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
     assert (ten.n_new, ten.n_tokens, ten.is_all) == (120, 10 * one.n_tokens, False)
 
 
-def unit(number: int, size: int, suffix: str = ".txt") -> Unit:
+def unit(number: int, size: int = 1_000, suffix: str = ".txt") -> Unit:
     return Unit(f"{number}{suffix}", f"{number}{suffix}", size)
 
 
-def test_of_few_units_all_are_drawn_and_stand_for_themselves() -> None:
-    units = [unit(number, 10 + number) for number in range(12)]
-    drawn = draw(units)
-    assert sorted(one.unit.doc_id for one in drawn) == sorted(one.doc_id for one in units)
-    assert {(one.n_units, one.share) for one in drawn} == {(1.0, 1.0)}
+def number_of(drawn: Drawn) -> int:
+    return int(drawn.unit.doc_id.partition(".")[0])
 
 
-def test_a_sample_adds_up_to_the_counts_and_bytes_of_the_corpus() -> None:
-    units = [unit(number, 100 + 7 * number) for number in range(5_000)]
-    drawn = draw(units)
+@pytest.mark.parametrize(
+    ("units", "n_known", "alone"),
+    [
+        ([unit(number, 10 + number) for number in range(12)], 0, set(range(12))),
+        ([unit(number, 100 + 7 * number) for number in range(5_000)], 0, set()),
+        ([*(unit(number) for number in range(3_000)), unit(3_000, 5_000_000)], 0, {3_000}),
+        ([*(unit(number) for number in range(500)), unit(500, suffix=".pdf"), unit(501)], 500, {500, 501}),
+    ],
+    ids=["few units", "many lengths", "a long document at the end", "another format and a file outside of the index"],
+)
+def test_a_sample_adds_up_to_the_corpus_and_rare_units_stand_alone(
+    units: list[Unit], n_known: int, alone: set[int]
+) -> None:
+    drawn = draw(units, known={f"{number}.txt" for number in range(n_known)})
     assert len(drawn) < 150
-    assert sum(one.n_units for one in drawn) == pytest.approx(5_000)
+    assert {number_of(one) for one in drawn if (one.n_units, one.share) == (1, 1)} == alone
+    assert sum(one.n_units for one in drawn) == pytest.approx(len(units))
     assert sum(one.share * one.unit.size_bytes for one in drawn) == pytest.approx(sum(one.size_bytes for one in units))
 
 
-def test_a_long_document_at_the_end_is_drawn() -> None:
-    units = [*(unit(number, 1_000) for number in range(3_000)), unit(3_000, 5_000_000)]
-    (long,) = [one for one in draw(units) if one.unit.size_bytes == 5_000_000]
-    assert (long.n_units, long.share) == (1.0, 1.0)
-
-
-def test_other_formats_and_files_outside_of_the_index_are_sampled_separately() -> None:
-    units = [*(unit(number, 1_000) for number in range(500)), unit(500, 1_000, ".pdf"), unit(501, 1_000)]
-    drawn = draw(units, known={f"{number}.txt" for number in range(500)})
-    alone = [one.unit.doc_id for one in drawn if one.n_units == 1]
-    assert sorted(alone) == ["500.pdf", "501.txt"]
-
-
 def test_a_draw_depends_on_its_seed_alone_and_covers_the_corpus() -> None:
-    units = [unit(number, 1_000) for number in range(1_000)]
+    units = [unit(number) for number in range(1_000)]
     assert draw(units, seed=3) == draw(units, seed=3) != draw(units, seed=4)
-    numbers = [int(one.unit.doc_id.removesuffix(".txt")) for one in draw(units)]
+    numbers = [number_of(one) for one in draw(units)]
     assert 300 < sum(numbers) / len(numbers) < 700
 
 
@@ -202,8 +198,17 @@ def test_every_unit_is_drawn_as_likely_as_the_others() -> None:
     times = [0] * 48
     for seed in range(600):
         for one in draw(units, seed=seed):
-            times[int(one.unit.doc_id.removesuffix(".txt"))] += 1
+            times[number_of(one)] += 1
     assert all(140 < count < 260 for count in times)  # 600 * 16 / 48 = 200
+
+
+def sampled_documents(folder: Path) -> list[Document | Unreadable]:
+    with DocumentReader() as reader:
+        return [one.unit.read(reader) for one in draw(units_of([str(folder)]))]
+
+
+def texts_of(documents: Iterable[Document | Unreadable]) -> dict[str, str]:
+    return {document.doc_id: document.text for document in documents if isinstance(document, Document)}
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -214,21 +219,15 @@ def test_lines_and_files_are_read_as_a_run_reads_them(tmp_path: Path, packed: bo
     else:
         (tmp_path / "many.jsonl").write_text(lines + "\n\n")
     (tmp_path / "one.md").write_text("# A heading\n\nA text.\n")
-    with DocumentReader() as reader:
-        read = [one.unit.read(reader) for one in draw(units_of([str(tmp_path)]))]
-    expected = [one for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
-    assert {one.doc_id: one.text for one in read if isinstance(one, Document)} == {
-        one.doc_id: one.text for one in expected
-    }
+    assert texts_of(sampled_documents(tmp_path)) == texts_of(read_corpus([str(tmp_path)]))
 
 
 def test_an_unreadable_line_is_reported_and_a_torn_file_does_not_end_the_draw(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('no json\n{"_id": "a", "text": "words"}\n')
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "b", "text": "words"}\n' * 3)[:-12])
-    with DocumentReader() as reader:
-        read = [one.unit.read(reader) for one in draw(units_of([str(tmp_path)]))]
-    assert sum(isinstance(one, Unreadable) for one in read) == 1
-    assert {one.doc_id for one in read if isinstance(one, Document)} >= {"a"}
+    sample = sampled_documents(tmp_path)
+    assert sum(isinstance(document, Unreadable) for document in sample) == 1
+    assert "a" in texts_of(sample)
 
 
 def test_a_missing_path_raises_an_error(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from benchmarks.runs import Run, read_run, run_files
+from benchmarks.runs import Run, read_runs
 from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.architectures import encoder_facts, main
 from engine.encoders.loading import load_trainable
@@ -48,7 +48,7 @@ def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Pa
     places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
     done = CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False)
     assert done.exit_code == 0
-    runs = list(map(read_run, run_files(tmp_path / "out")))
+    runs = read_runs(tmp_path / "out")
     assert [(run.system, run.corpus, run.details["facts"]) for run in runs] == [
         ("bm25", "pets_20documents_50words", None),
         ("words", "pets_20documents_50words", None),

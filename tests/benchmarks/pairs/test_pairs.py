@@ -10,7 +10,7 @@ from benchmarks.datasets import Dataset, DatasetError
 from benchmarks.pairs.building import Split
 from benchmarks.pairs.scorers import SCORERS, ScorerOptions, make_scorer
 from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, PairScorer, judge
-from benchmarks.runs import Run, read_run, run_files
+from benchmarks.runs import Run, read_runs
 from benchmarks.tables.pairs import PairsDetails
 from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
@@ -32,11 +32,7 @@ def run(dataset: Dataset, *options: str) -> Result:
 def records_of(dataset: Dataset, out: Path, *options: str) -> dict[str, Run]:
     done = run(dataset, "--out", str(out), *options)
     assert done.exit_code == 0, done.stderr
-    return {run.system: run for run in written(out)}
-
-
-def written(folder: Path) -> list[Run]:
-    return list(map(read_run, run_files(folder)))
+    return {run.system: run for run in read_runs(out)}
 
 
 def details(run: Run) -> PairsDetails:
@@ -49,14 +45,8 @@ def auc(run: Run) -> float:
 
 @pytest.mark.slow
 def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
-    options = [
-        "--systems",
-        "tfidf,bm25,maxsim,cosine-infonce",
-        "--encoder",
-        str(bert_folder),
-        "--training-tokens",
-        "96",
-    ]
+    systems = ["--systems", "tfidf,bm25,maxsim,cosine-infonce"]
+    options = [*systems, "--encoder", str(bert_folder), "--training-tokens", "96"]
     records = records_of(linked, tmp_path / "out", *options)
     assert list(records) == ["bm25", "cosine-infonce", "maxsim", "tfidf"]
     assert len({(details(run).pairs, *run.case_ids) for run in records.values()}) == 1
@@ -86,19 +76,11 @@ def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Pa
 def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
     linked: Dataset, bert_folder: Path, tmp_path: Path
 ) -> None:
-    options = [
-        "--systems",
-        "bm25,cosine-infonce",
-        "--encoder",
-        str(bert_folder),
-        "--training-tokens",
-        "48",
-        "--words",
-        "9",
-    ]
+    options = ["--systems", "bm25,cosine-infonce", "--encoder", str(bert_folder)]
+    options += ["--training-tokens", "48", "--words", "9"]
     places = ["--steps", "2", "--save", str(tmp_path / "encoders"), "--out", str(tmp_path / "out")]
     run(linked, *options, *places, "--device", "cpu")
-    assert {record.corpus for record in written(tmp_path / "out")} == {"linked_9words"}
+    assert {record.corpus for record in read_runs(tmp_path / "out")} == {"linked_9words"}
     assert [path.name for path in (tmp_path / "encoders").iterdir()] == ["cosine-infonce"]  # bm25 is no encoder
     facts = encoder_facts(str(tmp_path / "encoders" / "cosine-infonce"))
     assert facts.steps == 2
@@ -110,7 +92,7 @@ def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path:
     empty = tmp_path / "empty"
     empty.mkdir()
     done = run(linked, "--systems", "cosine,bm25", "--encoder", str(empty), "--out", str(tmp_path / "out"))
-    assert [run.system for run in written(tmp_path / "out")] == ["bm25"]
+    assert [run.system for run in read_runs(tmp_path / "out")] == ["bm25"]
     assert (done.exit_code, done.stderr.splitlines()[-1].split("; ")[0]) == (1, "Error: 1 of 2 scorers failed")
 
 

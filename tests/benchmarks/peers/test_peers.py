@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers import peer
 from benchmarks.peers.peer import PEERS, Entry, check_packages, peer_config, versions
-from benchmarks.runs import Run, read_run, run_files
+from benchmarks.runs import Run, read_runs
 from benchmarks.tables.peers import PeerDetails
 from benchmarks.tasks.peers import main
 from engine.encoders.backbone.tokenizer import Tokenizer
@@ -25,7 +25,7 @@ def run(*arguments: object) -> Result:
 
 
 def read(folder: Path) -> dict[str, Run]:
-    return {run.system: run for run in map(read_run, run_files(folder))}
+    return {run.system: run for run in read_runs(folder)}
 
 
 def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[str, dict[str, Run]]:

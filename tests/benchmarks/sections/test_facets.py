@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from benchmarks.datasets import DATA, DatasetError
 from benchmarks.metrics import evaluate
 from benchmarks.prepare import index_documents
-from benchmarks.runs import Case, Run, read_run, run_files
+from benchmarks.runs import Case, Run, read_runs
 from benchmarks.sections.faceted import (
     Ranking,
     average_precision,
@@ -258,7 +258,7 @@ def test_the_command_writes_a_run_of_each_ranking(
     ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
     given = [str(faceted_folder), "--encoder", str(tmp_path / "encoder"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
-    runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
+    runs = {run.system: run for run in read_runs(tmp_path / "out")}
     assert runs.keys() == {ranking.value for ranking in Ranking}
     run = runs["facet to facet"]
     assert (run.name, run.details["n_documents"]) == ("facets-facet-to-facet-encoder-test", 5)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import read_runs
 from benchmarks.tasks.faithfulness import main
 from tests.encoders.tiny import ENCODERS
 
@@ -18,7 +18,7 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
     given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--queries", "1", "--encoded", "1"]
     given += ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
-    runs = [read_run(path) for path in run_files(tmp_path / "out")]
+    runs = read_runs(tmp_path / "out")
     assert len(runs) == 16  # four orders of two sides, rescored in two ways
     for run in (run for run in runs if run.system == "model"):
         assert (run.details["curves"]["deletion"][0], run.details["curves"]["deletion"][-1]) == (1, 0)
@@ -32,7 +32,7 @@ def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folde
     folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), *options, *folders]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
-    runs = {run.name: run for run in map(read_run, run_files(tmp_path / "out"))}
+    runs = {run.name: run for run in read_runs(tmp_path / "out")}
     assert len(runs) == 12  # three orders of two sides, rescored in two ways
     run = runs["long-breakdown-bert-chunk-stored-query-test"]
     assert (run.details["n_documents"], run.details["n_hits"], sorted(run.case_ids)) == (24, 2, ["d0", "d2"])

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError, open_dataset, read_documents
 from benchmarks.prepare import index_documents
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import read_runs
 from benchmarks.sections.planting import (
     LENGTHS,
     NOT_NAMED,
@@ -227,7 +227,7 @@ def test_the_command_writes_a_run_of_each_system(long_folder: Path, bert_folder:
     given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--hosts", "1", *out]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     assert "| long (3) | bert | position: middle |" in done.output and "IoU, model" in done.output
-    document, evidence, model = map(read_run, run_files(tmp_path / "out"))
+    document, evidence, model = read_runs(tmp_path / "out")
     assert evidence.name == "long-evidence-bert-section-24documents"
     assert document.case_ids == evidence.case_ids == model.case_ids and evidence.settings["hosts"] == 1
     assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.runs import RESULTS, read_run, run_files
+from benchmarks.runs import RESULTS, read_runs, run_files
 from benchmarks.speed import gpu
 from benchmarks.speed.gpu import SMALL, Collection, Rates, Way, main, measure, search, timed, token_cost
 from benchmarks.synthetic import save_tiny_bert, vocabulary
@@ -65,7 +65,7 @@ def test_a_dry_run_says_so_and_is_kept_only_where_a_folder_is_named(
     done = CliRunner().invoke(main, call)
     assert done.exit_code == 0 and sorted(run_files(RESULTS)) == before, done.output
     done = CliRunner().invoke(main, [*call, "--out", str(tmp_path)])
-    (run,) = map(read_run, run_files(tmp_path))
+    (run,) = read_runs(tmp_path)
     assert run.task == "gpu_dry_run" and run.details["note"].startswith("A dry run on a CPU: nothing here")
     assert {"copy", "products", "encoder"} <= set(run.case_ids)
     assert len(run.case_ids) + len(run.details["not begun"]) == 10

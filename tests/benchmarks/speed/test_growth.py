@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.isolation import Memory
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import read_runs
 from benchmarks.speed import growth
 from benchmarks.speed.growth import (
     COPY_MARK,
@@ -120,7 +120,7 @@ def test_an_index_is_grown_published_and_searched(
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(real_folder), *options, *places])
     assert done.exit_code == 0, done.output
-    (run,) = map(read_run, run_files(tmp_path / "out"))
+    (run,) = read_runs(tmp_path / "out")
     assert [case.id.rpartition(", ")[2] for case in run.cases] == ["real queries", "synthetic queries"]
     for case in run.cases:
         assert (case.values["queries"], case.values["recall"]) == (3, 1)

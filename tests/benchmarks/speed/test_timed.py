@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.isolation import ProcessFailed
-from benchmarks.runs import read_run, run_files
+from benchmarks.runs import read_runs
 from benchmarks.speed.timed import CPU, PEAK, READ, WALL, Command, main, run, time_commands
 
 
@@ -49,6 +49,6 @@ def test_the_quick_part_writes_a_run_for_each_group(
     monkeypatch.setattr("benchmarks.speed.timed.run", run_here)
     done = CliRunner().invoke(main, [str(real_folder), "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    runs = {one.system: one for one in map(read_run, run_files(tmp_path))}
+    runs = {one.system: one for one in read_runs(tmp_path)}
     assert set(runs) == {"start-up", "indexing", "planning", "first answer"}
     assert "| papers, 240 documents, " in done.output
