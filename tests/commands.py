@@ -36,3 +36,10 @@ def parse(words: Sequence[str]) -> None:
 def run(*words: object, stdin: str | bytes | None = None) -> Result:
     """Run a command line, without its first word `longmatch`."""
     return CliRunner().invoke(main, list(map(str, words)), input=stdin)
+
+
+def succeed(*words: object, stdin: str | bytes | None = None) -> Result:
+    """Run a command line that must end with status 0."""
+    result = run(*words, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result

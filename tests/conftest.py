@@ -127,6 +127,16 @@ def built_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document
     return folder
 
 
+@pytest.fixture(scope="session")
+def words_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    """An index over the words of `corpus` alone, only to be read."""
+    from indexer.building.builder import build
+
+    folder = tmp_path_factory.mktemp("words") / "words.lm"
+    build(folder, corpus, encode="none")
+    return folder
+
+
 @pytest.fixture
 def index(built_folder: Path) -> Iterator[Index]:
     from engine.index import Index

@@ -110,9 +110,7 @@ def test_the_entry_point_is_the_command_and_no_root_runs_it(project: configparse
     assert steps("USER") == ["1000"]
 
 
-def test_services_run_a_command_that_parses(
-    services: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_services_run_commands_that_parse(services: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT)
     monkeypatch.setattr("indexer.cli.options.holds_index", lambda _: True)
     port = steps("EXPOSE")[0]

@@ -83,9 +83,7 @@ def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:
         (errno.EBUSY, StorageError, "run the command again"),
     ],
 )
-def test_an_error_of_the_system_names_file_reason_and_next_step(
-    code: int, kind: type[EngineError], next_step: str
-) -> None:
+def test_a_system_error_names_file_reason_and_next_step(code: int, kind: type[EngineError], next_step: str) -> None:
     named = fault(OSError(code, os.strerror(code), "x.lm/file"))
     assert type(named) is kind
     assert str(named).startswith(f"x.lm/file: {os.strerror(code)}; ") and next_step in str(named)
@@ -171,9 +169,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EMFILE])
-def test_a_failing_write_ends_a_run_with_the_file_and_a_next_step(
-    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_write_names_the_file_and_next_step(folder: Path, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
@@ -186,9 +182,7 @@ def test_a_failing_write_ends_a_run_with_the_file_and_a_next_step(
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EMFILE])
-def test_a_shard_that_cannot_be_opened_is_not_reported_as_missing(
-    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_that_cannot_be_opened_is_not_missing(folder: Path, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Path.open
 
     def opened(path: Path, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
@@ -221,9 +215,7 @@ def test_a_locked_catalog_is_busy(folder: Path, monkeypatch: pytest.MonkeyPatch)
         *(f"upkeep {name} {{x}}" for name in ("verify", "repair", "compact", "rebase")),
     ],
 )
-def test_no_command_ends_with_a_traceback_when_files_cannot_be_opened(
-    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_files_cause_no_traceback(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(f"{folder}.txt").write_text("some words of a new document")
 
     def refuse(path: Path, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401

@@ -118,9 +118,7 @@ def test_the_recorded_encoder_is_loaded_when_first_needed(tmp_path: Path, bert_f
         assert index.encoder.name == str(bert_folder)
 
 
-def test_an_encoder_whose_weights_changed_is_refused_when_it_is_needed(
-    tmp_path: Path, bert_folder: Path, other_bert_folder: Path
-) -> None:
+def test_an_encoder_of_changed_weights_is_refused(tmp_path: Path, bert_folder: Path, other_bert_folder: Path) -> None:
     moving = tmp_path / "encoder"
     moving.symlink_to(bert_folder)
     document = make_document("a", "the quick brown fox.")

@@ -109,9 +109,7 @@ def test_the_shared_corpora_are_those_that_were_measured() -> None:
         ("rfc", "rfc20", 243, 2901),
     ],
 )
-def test_the_shared_corpora_have_the_known_first_documents_and_judgments(
-    name: str, doc_id: str, n_queries: int, n_judged: int
-) -> None:
+def test_the_shared_corpora_have_the_known_judgments(name: str, doc_id: str, n_queries: int, n_judged: int) -> None:
     dataset = open_dataset(name)
     qrels = read_qrels(dataset, "test")
     assert [document.doc_id for document in islice(read_documents(dataset), 1)] == [doc_id]

@@ -51,9 +51,7 @@ def test_metrics_equal_those_of_trec_eval_with_ties_and_graded_judgments(tmp_pat
     check_against_trec_eval(qrels, {query: list(ranking) for query, ranking in scores.items()}, scores)
 
 
-def test_trec_eval_judges_a_written_run_as_we_judge_its_rankings(
-    judged: tuple[Qrels, Rankings], tmp_path: Path
-) -> None:
+def test_trec_eval_judges_a_written_run_as_we_judge_rankings(judged: tuple[Qrels, Rankings], tmp_path: Path) -> None:
     qrels, rankings = judged
     tied = {query: [(doc, float(-(rank // 7))) for rank, doc in enumerate(docs)] for query, docs in rankings.items()}
     write_run(tied, tmp_path / "run", "tied")

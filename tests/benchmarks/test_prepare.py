@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError
 from benchmarks.prepare import index_documents, label_of
 from benchmarks.speed import growth
 from engine.index import Index
 from indexer import build
+from tests.benchmarks.made_runs import error_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
@@ -19,9 +19,8 @@ def test_an_encoder_is_named_with_its_fingerprint() -> None:
 
 def test_growth_refuses_an_index_of_words_alone(tmp_path: Path) -> None:
     build(tmp_path / "words.lm", make_corpus(3), encode="none")
-    done = CliRunner().invoke(growth.main, [str(tmp_path / "words.lm"), "--out", str(tmp_path)])
-    assert done.exit_code == 1
-    assert "holds words alone and no vectors; add them: longmatch index" in done.stderr
+    error = error_of(growth.main, tmp_path / "words.lm", "--out", tmp_path)
+    assert "holds words alone and no vectors; add them: longmatch index" in error
 
 
 def test_documents_of_the_same_name_are_replaced(tmp_path: Path) -> None:

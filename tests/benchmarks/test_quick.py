@@ -84,9 +84,7 @@ def test_the_same_seed_gives_the_same_part(large: Dataset, tmp_path: Path) -> No
     assert list(read_qrels(first, "test")) != list(read_qrels(other, "test"))
 
 
-def test_a_part_is_whole_while_another_process_writes_it_again(
-    large: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_is_whole_while_it_is_rewritten(large: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = quick_part(large, "test", tmp_path, seed=0, size=SIZE)
     read = []
 

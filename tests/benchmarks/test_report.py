@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
-from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
+from benchmarks.report import ReportError, drawn, is_partial, main, not_shown, pictures_of
 from benchmarks.runs import Case, Run, write_run
+from benchmarks.tables.pictures import PICTURES, THEMES, Picture, drawn_picture, panels
 from indexer.origin import Origin
-from tests.benchmarks.made_runs import made_run
+from tests.benchmarks.made_runs import error_of, made_run, run_program
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 ROWS = """
@@ -68,14 +70,12 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Run
     readme.write_text(README)
     for each in records:
         write_run(each, tmp_path / "results")
-    options = ["--page", str(readme), "--results", str(tmp_path / "results")]
-    stale = CliRunner().invoke(main, [*options, "--check"])
-    assert (stale.exit_code, stale.stderr) == (
-        1,
-        "Error: these files differ from what the runs give: README.md; draw them: python -m benchmarks report\n",
+    options = ["--page", readme, "--results", tmp_path / "results"]
+    assert error_of(main, *options, "--check") == (
+        "Error: these files differ from what the runs give: README.md; draw them: python -m benchmarks report"
     )
-    assert CliRunner().invoke(main, options).exit_code == 0
-    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
+    run_program(main, *options)
+    run_program(main, *options, "--check")
     assert readme.read_text() == drawn(README, records)
 
 
@@ -83,12 +83,65 @@ def test_check_fails_for_a_task_that_no_table_shows(tmp_path: Path, records: lis
     (tmp_path / "README.md").write_text(drawn(README, records))
     for each in [*records, search]:
         write_run(each, tmp_path / "results")
-    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
-    done = CliRunner().invoke(main, [*options, "--check"])
-    assert (done.exit_code, done.stderr) == (
-        1,
+    options = ["--page", tmp_path / "README.md", "--results", tmp_path / "results"]
+    assert error_of(main, *options, "--check") == (
         "Error: there are runs that no table of README.md shows; add <!-- results:search -->, each with "
-        "<!-- /results --> below it\n",
+        "<!-- /results --> below it"
     )
     assert not_shown([README], [*records, search]) == ["search"]
     assert not_shown([README], records) == []
+
+
+TABLE = """
+| System | pets (2) | cars (2) | p |
+| --- | --- | --- | --- |
+| words | 0.500 [0.400, 0.600] | 0.300 [0.200, 0.400] ± 0.01 | 0.1 |
+| a < b | 0.250 [0.200, 0.300] | - |  |
+
+| Other | pets (2) |
+| --- | --- |
+| words | 0.1 [0.0, 0.2] |
+"""
+PICTURE = Picture("retrieval", ("System",), title="nDCG")
+
+
+def test_a_picture_has_the_intervals_of_a_table_and_of_no_other() -> None:
+    assert panels(PICTURE, TABLE) == {
+        "pets (2)": {"words": (0.5, 0.4, 0.6), "a < b": (0.25, 0.2, 0.3)},
+        "cars (2)": {"words": (0.3, 0.2, 0.4)},
+    }
+    by_system = Picture("retrieval", ("p",), "pets (2)", ("System",))
+    assert panels(by_system, TABLE) == {"words": {"0.1": (0.5, 0.4, 0.6)}, "a < b": {"": (0.25, 0.2, 0.3)}}
+    with pytest.raises(ValueError, match="'words' is twice in a panel of retrieval"):
+        panels(PICTURE, TABLE + TABLE)
+    assert drawn_picture(PICTURE, "no table", "light") == ""
+
+
+def test_dots_and_intervals_stand_at_their_values_in_both_themes() -> None:
+    light, dark = (drawn_picture(PICTURE, TABLE, theme) for theme in THEMES)
+    shapes = [re.sub(r'(fill|stroke)="#\w+"', "", picture) for picture in (light, dark)]
+    assert shapes[0] == shapes[1] and light != dark
+    root = ElementTree.fromstring(light)
+    words = {text.text: text for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"words", "a < b", "pets (2)", "cars (2)", "nDCG", "0.2", "0.6"} <= words.keys()
+    first = next(iter(root.iter("{http://www.w3.org/2000/svg}circle")))
+    line = next(one for one in root.iter("{http://www.w3.org/2000/svg}line") if one.get("stroke-width") == "2")
+    place = {name: float(line.attrib[name]) for name in ("x1", "x2")}
+    assert float(first.attrib["cx"]) == pytest.approx((place["x1"] + place["x2"]) / 2, abs=0.1)
+    assert (first.get("fill"), line.get("stroke")) == (THEMES["light"][3],) * 2
+
+
+def test_check_fails_until_the_pictures_of_a_page_are_drawn(tmp_path: Path, origin: Origin) -> None:
+    page = tmp_path / "page.md"
+    page.write_text('<source srcset="pictures/retrieval-dark.svg">\n<!-- results:retrieval -->\n<!-- /results -->\n')
+    write_run(made_run("bm25", [0.25, 0.75], origin, "proposals"), tmp_path / "results")
+    options = ["--page", page, "--results", tmp_path / "results"]
+    run_program(main, *options)
+    run_program(main, *options, "--check")
+    picture = tmp_path / "pictures" / "retrieval-light.svg"
+    picture.write_text(picture.read_text().replace("bm25", "bm24"))
+    stale = "these files differ from what the runs give: retrieval-light.svg"
+    assert stale in error_of(main, *options, "--check")
+    with pytest.raises(ReportError, match="there is no picture 'cats'; name one of retrieval, peers"):
+        pictures_of(page, 'srcset="pictures/cats-dark.svg"', [])
+    assert all(len(one.labels) for one in PICTURES.values())

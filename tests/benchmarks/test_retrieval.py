@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
 from benchmarks.runs import read_runs
@@ -11,6 +10,7 @@ from benchmarks.systems import BuildCost, Evidence
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial
 from engine.index import Index
 from indexer.origin import Origin
+from tests.benchmarks.made_runs import error_of, run_program
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def test_cases_hold_the_words_of_queries_and_of_relevant_targets(dataset: Datase
 
 
 def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "bm25", "--out", str(tmp_path / "out"), "--run-out", str(tmp_path / "runs")]
-    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    places = ["--out", tmp_path / "out", "--run-out", tmp_path / "runs"]
+    done = run_program(main, folder, "--systems", "bm25", *places)
     (run,) = read_runs(tmp_path / "out")
     assert "| pets (2) | bm25 |  | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
     assert run.origin.command == "python -m benchmarks run retrieval pets --systems bm25 --run-out runs"
@@ -50,27 +50,22 @@ def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tm
 
 
 def test_mistakes_are_reported_in_one_line(folder: Path) -> None:
-    def error_of(*arguments: str) -> str:
-        return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
-
-    assert error_of(str(folder), "--systems", "bm24").endswith(f"'bm24' is not one of {', '.join(ALL_SYSTEMS)}")
-    assert error_of(str(folder), "--systems", "bm25", "--split", "dev").startswith(
-        "Error: dataset pets has no split 'dev'"
-    )
+    unknown = error_of(main, folder, "--systems", "bm24")
+    assert unknown.endswith(f"'bm24' is not one of {', '.join(ALL_SYSTEMS)}")
+    absent = error_of(main, folder, "--systems", "bm25", "--split", "dev")
+    assert absent.startswith("Error: dataset pets has no split 'dev'")
 
 
 def test_judged_targets_that_are_not_in_the_corpus_are_reported(folder: Path) -> None:
     with (folder / "qrels.tsv").open("a") as file:
         file.write("cat\tlion\t1\n")
-    done = CliRunner().invoke(main, [str(folder), "--systems", "bm25", "--out", str(folder)])
+    done = run_program(main, folder, "--systems", "bm25", "--out", folder)
     assert "pets: 1 relevant targets are not in corpus.jsonl.gz, the first is 'lion'" in done.stderr
 
 
-def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
-    folder: Path, bert_folder: Path, tmp_path: Path
-) -> None:
-    options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
-    CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)
+def test_a_quick_run_measures_every_system(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
+    run_program(main, folder, "--quick", "--encoder", bert_folder, *places)
     written = read_runs(tmp_path / "out")
     assert [run.name for run in written] == [
         f"pets_quick-{name}-test" for name in ("bm25", "chunks-bert", "document-bert", "evidence-bert", "words")
@@ -79,8 +74,7 @@ def test_a_quick_run_measures_every_system_and_writes_to_the_given_folder(
 
 
 def test_words_alone_need_no_encoder(folder: Path, tmp_path: Path) -> None:
-    options = ["--systems", "words", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    run_program(main, folder, "--systems", "words", "--work", tmp_path / "work", "--out", tmp_path / "out")
     (run,) = read_runs(tmp_path / "out")
     assert (run.name, run.encoder, run.n_tokens) == ("pets-words-test", "", 0)
     (made,) = (tmp_path / "work").glob("*-words.lm")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.lexical import BM25
 from benchmarks.runs import read_run, read_runs
@@ -15,6 +14,7 @@ from benchmarks.systems import BuildCost
 from benchmarks.tables.quality import SummaryDetails
 from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
 from indexer.origin import Origin
+from tests.benchmarks.made_runs import error_of, run_program
 from tests.benchmarks.scisumm_folder import write_scisumm
 
 
@@ -53,8 +53,8 @@ def test_values_are_means_over_draws(data: Path, origin: Origin) -> None:
 
 def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    options = ["--split", "small", "--systems", "bm25,tfidf", "--data", str(data), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, ["reference-topic", *options], catch_exceptions=False)
+    options = ["--split", "small", "--systems", "bm25,tfidf", "--data", data, "--out", tmp_path / "out"]
+    done = run_program(main, "reference-topic", *options)
     assert "| bm25 | 1.000 [1.000, 1.000] | 1.000 | 1.000 |  |" in done.output
     assert "| tfidf | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |" in done.output
     run = read_run(tmp_path / "out/runs/summaries/clscisumm-tfidf-reference-topic-small.jsonl.gz")
@@ -65,10 +65,9 @@ def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("task", ["citing", "citances"])
 def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = ["--split", "cl2018train", "--systems", "evidence,document", "--encoder", str(bert_folder)]
+    options = ["--split", "cl2018train", "--systems", "evidence,document", "--encoder", bert_folder]
     write_citations(data)
-    given = [task, *options, "--data", str(data), "--work", str(tmp_path), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    done = run_program(main, task, *options, "--data", data, "--work", tmp_path, "--out", tmp_path / "out")
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| System", "| ---", "| document, bert", "| evidence, bert"]
     assert f"CL-SciSumm, {task} (cl2018train): 4 summaries" in done.stdout
@@ -76,17 +75,14 @@ def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: P
 
 def test_the_papers_index_is_that_of_the_retrieval_task(data: Path, tmp_path: Path, bert_folder: Path) -> None:
     write_citations(data)
-    options = ["--split", "small", "--systems", "document", "--encoder", str(bert_folder), "--data", str(data)]
-    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, ["reference", *options, *places], catch_exceptions=False)
+    options = ["--split", "small", "--systems", "document", "--encoder", bert_folder, "--data", data]
+    done = run_program(main, "reference", *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     (index,) = (tmp_path / "work").iterdir()
     assert index.name.startswith("clscisumm@")
     assert "28 candidates each" in done.output
 
 
-def test_few_candidates_are_ranked_by_an_exact_search(
-    data: Path, tmp_path: Path, origin: Origin, bert_folder: Path
-) -> None:
+def test_few_candidates_are_ranked_exactly(data: Path, tmp_path: Path, origin: Origin, bert_folder: Path) -> None:
     write_citations(data)
     scisumm = open_scisumm("cl2018train", data)
     trial = make_trial("citing-drawn", scisumm, 1, origin)
@@ -97,17 +93,14 @@ def test_few_candidates_are_ranked_by_an_exact_search(
 
 
 @pytest.mark.parametrize("pairs", [0, 1950])
-def test_training_on_the_dataset_is_recorded_and_marked(
-    pairs: int, data: Path, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_training_on_the_data_is_recorded_and_marked(pairs: int, data: Path, tmp_path: Path, bert_folder: Path) -> None:
     trained = shutil.copytree(bert_folder, tmp_path / "trained")
     row = f"| clscisumm | 1,653 | {pairs:,} | 4c0d61519ba3 | CC BY 4.0 |"
     head = "| corpus | documents | pairs | checksum | licence |\n| --- | --- | --- | --- | --- |"
     (trained / "README.md").write_text(f"# trained\n\n## Training data\n\n{head}\n{row}\n\n## Objective\n")
     write_citations(data)
-    options = ["--split", "small", "--systems", "document,bm25", "--encoder", str(trained), "--data", str(data)]
-    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, ["citing", *options, *places], catch_exceptions=False)
+    options = ["--split", "small", "--systems", "document,bm25", "--encoder", trained, "--data", data]
+    done = run_program(main, "citing", *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     runs = read_runs(tmp_path / "out")
     marked = {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs}
     assert marked == {"document": pairs > 0, "bm25": False}
@@ -117,10 +110,8 @@ def test_training_on_the_dataset_is_recorded_and_marked(
 
 
 def test_mistakes_are_reported_in_one_line(data: Path) -> None:
-    def error_of(task: str) -> str:
-        return CliRunner().invoke(main, [task, "--systems", "bm25", "--data", str(data)]).stderr
-
-    assert "Error: dataset clscisumm has no split 'test'" in error_of("reference")
+    options = ["--systems", "bm25", "--data", data]
+    assert "Error: dataset clscisumm has no split 'test'" in error_of(main, "reference", *options)
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
     expected = "Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one"
-    assert expected in error_of("citing-drawn")
+    assert expected in error_of(main, "citing-drawn", *options)

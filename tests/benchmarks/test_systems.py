@@ -19,9 +19,7 @@ def built(built_folder: Path) -> Iterator[Index]:
         yield opened
 
 
-def test_the_document_vector_ranks_by_cosine_and_leaves_the_query_out(
-    index: Index, documents: dict[str, Document]
-) -> None:
+def test_document_vectors_rank_by_cosine_without_the_query(index: Index, documents: dict[str, Document]) -> None:
     ranking = DocumentCosine(index, "mean").search(documents["cat"], k=2)
     assert [doc_id for doc_id, _ in ranking] == ["kitten", "dog"]
     assert [score for _, score in ranking] == pytest.approx([0.8, 0.6])

@@ -55,7 +55,7 @@ def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
         ([3], 4, [[0]]),
     ],
 )
-def test_buckets_rise_and_equal_lengths_stay_together(
+def test_buckets_rise_and_keep_equal_lengths_together(
     lengths: list[float], n_buckets: int, cut: list[list[int]]
 ) -> None:
     assert [places.tolist() for places in buckets(np.array(lengths, np.float64), n_buckets)] == cut
@@ -92,9 +92,7 @@ def test_queries_without_a_length_are_left_out_and_counted(origin: Origin) -> No
         ("", "rfc", ""),
     ],
 )
-def test_a_row_says_whether_its_encoder_saw_the_corpus(
-    encoder: str, corpus: str, expected: str, origin: Origin
-) -> None:
+def test_a_row_says_whether_its_encoder_saw_a_corpus(encoder: str, corpus: str, expected: str, origin: Origin) -> None:
     assert saw_corpus(made_run("evidence", [1.0], origin, corpus, encoder=encoder)) == expected
 
 

@@ -86,9 +86,7 @@ def test_fifty_backups_beside_a_writer_are_the_index_at_a_commit(tmp_path: Path)
     assert doc_ids(folder) == {document.doc_id for document in corpus} and len(found) > 10
 
 
-def test_the_copy_starts_again_when_a_compaction_deletes_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_copy_starts_again_when_a_compaction_deletes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "x.lm"
     build(folder, make_corpus(12), encoder=FakeEncoder())
     with Writer(folder) as writer:

@@ -45,9 +45,7 @@ def test_batches_leave_half_of_the_memory_to_the_index_and_shrink_with_it() -> N
         (True, "allow at least 502M, or take a smaller --encoder"),
     ],
 )
-def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_that_does(
-    has_encoded: bool, advice: str
-) -> None:
+def test_too_little_memory_for_the_encoder_is_refused(has_encoded: bool, advice: str) -> None:
     with pytest.raises(BudgetExceeded) as raised:
         refuse_memory(300_000_000, 500_000_000, 384, has_encoded=has_encoded)
     smallest = 500_000_000 + batch_bytes(SMALLEST_CHARS, 384)

@@ -10,50 +10,34 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from engine.gpu.acceleration import Acceleration, scan_on
 from indexer.building.builder import Settings
 from indexer.building.report import BuildReport
-from indexer.cli import main
-from tests.commands import run
+from tests.commands import run, succeed
+from tests.indexer.conftest import text_on
 from tests.strict_schema import check
 
 GERMAN = Path(__file__).parents[1] / "words" / "texts" / "german.jsonl"
-TOPICS = ("fox", "dog", "river", "house")
-
-
-def _text(topic: str, number: int) -> str:
-    body = " ".join(f"the {topic} runs over the old {topic} and jumps through the dark light" for _ in range(9))
-    return f"# The {topic} {number}\n\n{body}.\n\n## More on the {topic}\n\n{body} number {number}.\n"
-
-
-@pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("papers")
-    for topic in TOPICS:
-        (folder / topic).mkdir()
-        for number in range(4):
-            front = f"---\ntopic: {topic}\nnumber: {number}\n---\n"
-            (folder / topic / f"{number}.md").write_text(front + _text(topic, number))
-    return folder
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: Path) -> Path:
+    """An index of the papers, only to be read."""
     path = tmp_path_factory.mktemp("cli") / "papers.lm"
-    result = CliRunner().invoke(main, ["index", str(path), str(papers), "--encoder", str(bert_folder)])
-    assert result.exit_code == 0, result.output
+    assert succeed("index", path, papers, "--encoder", bert_folder).stdout.startswith(
+        "16 added, 0 replaced, 0 unchanged, 0 removed, 0 failed; "
+    )
     return path
 
 
-@pytest.mark.slow
-def test_index_prints_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
-    path = tmp_path / "p.lm"
-    first = run("index", path, papers, "--encoder", bert_folder)
-    assert first.exit_code == 0
-    assert first.stdout.startswith("16 added, 0 replaced, 0 unchanged, 0 removed, 0 failed; ")
-    again = run("index", path, papers)
+@pytest.fixture
+def copy(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "p.lm"))
+
+
+def test_the_same_run_again_changes_nothing(copy: Path, papers: Path) -> None:
+    again = run("index", copy, papers)
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
 
 
@@ -61,7 +45,7 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) 
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name in ("a.txt", "b.png", "c.png", "d.doc"):
-        (folder / name).write_text(_text("fox", 1))
+        (folder / name).write_text(text_on("fox", 1))
     shown = run("index", tmp_path / "p.lm", folder, "--encode", "none")
     assert "\nnot indexed, no supported format: .png (2), .doc (1)\n" in shown.stdout
     found = json.loads(run("index", tmp_path / "q.lm", folder, "--encode", "none", "--json").stdout)
@@ -70,7 +54,7 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) 
 
 def test_a_document_that_is_perhaps_not_whole_is_a_warning_of_the_run(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
-    whole.write_text(json.dumps({"id": "1", "text": _text("fox", 3), "url": "x" * 90}))
+    whole.write_text(json.dumps({"id": "1", "text": text_on("fox", 3), "url": "x" * 90}))
     part.write_text(json.dumps({"id": "2", "title": "Pump", "text": "A pump.", "verse": "a long verse " * 99}))
     lost = tmp_path / "lost.xml"  # JATS without words of its own, beside words that are no part of it
     lost.write_text("<article><body><p>The eels hide.</p></body><aside>Otters swim by.</aside></article>")
@@ -110,8 +94,7 @@ def test_a_corpus_that_the_bundled_encoder_does_not_read_gets_words_alone(
 
 def test_an_index_of_german_words_says_what_adds_vectors(tmp_path: Path) -> None:
     path = tmp_path / "x.lm"
-    result = run("index", path, GERMAN)
-    assert result.exit_code == 0
+    result = succeed("index", path, GERMAN)
     assert f"this adds vectors: longmatch index {path} --encoder NAME\n" in result.stdout
     assert "does not read" not in run("index", path, GERMAN).stderr
 
@@ -126,9 +109,9 @@ def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, p
 @pytest.mark.slow
 def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path) -> None:
     path, file = tmp_path / "p.lm", tmp_path / "a.md"
-    file.write_text(_text("fox", 1))
-    assert run("index", path, file, "--encoder", bert_folder).exit_code == 0
-    file.write_text(_text("fox", 1).replace("number 1", "number 2"))  # in the second of two sections
+    file.write_text(text_on("fox", 1))
+    succeed("index", path, file, "--encoder", bert_folder)
+    file.write_text(text_on("fox", 1).replace("number 1", "number 2"))  # in the second of two sections
     again = run("index", path, file)
     assert again.stdout.startswith("0 added, 1 replaced, 0 unchanged, 0 removed, 0 failed; 1 encoded")
     assert " unchanged chunks of changed documents kept their vectors\n" in again.stdout
@@ -136,41 +119,30 @@ def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path) 
 
 
 @pytest.mark.slow
-def test_an_index_of_words_stays_without_vectors_when_documents_are_added(
-    tmp_path: Path, papers: Path, bert_folder: Path
+@pytest.mark.parametrize("encode", [[], ["--encode", "later"]])
+def test_an_index_of_words_gets_vectors_from_a_named_encoder_alone(
+    tmp_path: Path, papers: Path, bert_folder: Path, encode: list[str]
 ) -> None:
     path = tmp_path / "p.lm"
-    assert run("index", path, papers, "--encode", "none").exit_code == 0
+    succeed("index", path, papers, "--encode", "none")
     (tmp_path / "more.txt").write_text("A few more words about foxes and rivers.")
     again = run("index", path, tmp_path / "more.txt")
     assert again.stdout.startswith("1 added, ") and "words alone" in again.stderr
     assert "holds words alone" in run("show", path).stdout
-    later = run("index", path, papers, "--encode", "later", "--encoder", bert_folder)
-    assert "words now" in later.stderr
+    assert "words now" in run("index", path, papers, *encode, "--encoder", bert_folder).stderr
     assert json.loads(run("show", path, "--json").stdout)["encoded"] > 0
 
 
 @pytest.mark.slow
-def test_an_index_of_words_gets_vectors_from_a_named_encoder(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
+def test_an_index_of_words_is_searched_and_gets_vectors_later(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     path = tmp_path / "p.lm"
-    assert run("index", path, papers, "--encode", "none").exit_code == 0
-    assert "words now" in run("index", path, papers, "--encoder", bert_folder).stderr
-
-
-@pytest.mark.slow
-def test_an_index_of_words_can_be_searched_and_gets_vectors_later(
-    tmp_path: Path, papers: Path, bert_folder: Path
-) -> None:
-    path = tmp_path / "p.lm"
-    words = run("index", path, papers, "--encode", "none")
-    assert words.exit_code == 0
+    words = succeed("index", path, papers, "--encode", "none")
     assert "words alone" in words.stderr
     assert "16 documents have no vectors yet" in words.stdout
     answer = run("query", path, papers / "fox" / "0.md", "-k", "2")
     assert "searched by words alone; 15 searched, certified" in answer.stdout
     assert "holds words alone" in run("show", path).stdout
-    rest = run("index", path, "--encoder", bert_folder)
-    assert rest.exit_code == 0
+    rest = succeed("index", path, "--encoder", bert_folder)
     assert "16 encoded" in rest.stdout
     assert json.loads(run("show", path, "--json").stdout)["encoded"] == 16
 
@@ -239,11 +211,8 @@ def test_an_impossible_budget_is_refused_with_both_numbers(tmp_path: Path, paper
 
 
 @pytest.mark.slow
-def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
-    tmp_path: Path, papers: Path, bert_folder: Path
-) -> None:
-    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "8G", "--disk", "1G")
-    assert result.exit_code == 0
+def test_a_run_under_a_budget_is_compared_with_its_plan(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
+    result = succeed("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "8G", "--disk", "1G")
     assert "FAISS index      Flat" in result.stderr
     assert result.stdout.startswith("16 added")
     outcome = [line.split() for line in result.stdout.splitlines()[-3:]]
@@ -257,9 +226,8 @@ def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
 
 
 @pytest.mark.slow
-def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
-    run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder)
-    result = run("index", tmp_path / "p.lm", papers / "fox", papers / "dog", "--prune")
+def test_prune_removes_what_is_gone(copy: Path, papers: Path) -> None:
+    result = run("index", copy, papers / "fox", papers / "dog", "--prune")
     assert ", 8 unchanged, 8 removed, 0 failed; " in result.stdout  # the files keep the doc_ids that they have
 
 
@@ -290,7 +258,7 @@ def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, monkeypatch:
 
 
 def test_query_by_text_is_a_document_of_that_text(built: Path) -> None:
-    body = _text("river", 2).split("\n\n")[1]  # without a title, which a file has and a text has not
+    body = text_on("river", 2).split("\n\n")[1]  # without a title, which a file has and a text has not
     by_text = run("query", built, "--text", body, "-k", "3", "--format", "jsonl")
     by_stdin = run("query", built, "-", "-k", "3", "--format", "jsonl", stdin=body)
     found, expected = (check(json.loads(one.stdout))["hits"] for one in (by_text, by_stdin))
@@ -298,14 +266,13 @@ def test_query_by_text_is_a_document_of_that_text(built: Path) -> None:
     assert run("query", built, "--text", " ").stderr.endswith("--text is empty; give it some words\n")
 
 
-def test_rebase_draws_the_reference_again(built: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(built, tmp_path / "copy.lm")
+def test_rebase_draws_the_reference_again(copy: Path, tmp_path: Path) -> None:
     assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")
     assert "holds no index" in run("upkeep", "rebase", tmp_path / "none.lm").stderr
 
 
 def test_query_reads_stdin(built: Path) -> None:
-    result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=_text("river", 2))
+    result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=text_on("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
     assert (query_id, rank, tag) == ("stdin.txt", "1", "longmatch") and doc_id.startswith("river/")
 
@@ -368,32 +335,23 @@ def test_info_counts_documents_failures_and_tokens(built: Path) -> None:
 
 
 @pytest.mark.slow
-def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(
-    tmp_path: Path, papers: Path, bert_folder: Path
-) -> None:
-    path = tmp_path / "p.lm"
-    run("index", path, papers, "--encoder", bert_folder)
-    assert run("remove", path, "fox/0.md", "dog/0.md").stdout == "2 removed\n"
-    before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
-    assert run("upkeep", "compact", path).exit_code == 0
-    assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
-    assert run("upkeep", "verify", path).stdout == "no damage found\n"
+def test_compact_after_remove_keeps_the_hits_and_verify_finds_no_damage(copy: Path) -> None:
+    assert run("remove", copy, "fox/0.md", "dog/0.md").stdout == "2 removed\n"
+    before = run("query", copy, "--id", "fox/1.md", "--format", "csv").stdout
+    succeed("upkeep", "compact", copy)
+    assert run("query", copy, "--id", "fox/1.md", "--format", "csv").stdout == before
+    assert run("upkeep", "verify", copy).stdout == "no damage found\n"
 
 
 @pytest.mark.slow
-def test_repair_rebuilds_faiss_and_names_lost_documents(
-    tmp_path: Path, papers: Path, bert_folder: Path, flip_byte: Callable[[Path, int], None]
-) -> None:
-    path = tmp_path / "p.lm"
-    run("index", path, papers, "--encoder", bert_folder)
-    before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
-    flip_byte(next(path.glob("ann/*/chunks.faiss")), 50)
-    assert run("upkeep", "verify", path).exit_code == 1
-    repaired = run("upkeep", "repair", path)
-    assert repaired.exit_code == 0 and "no damage" not in repaired.stdout
-    flip_byte(path / "shards" / "000001.safetensors", 400)
-    assert run("upkeep", "repair", path, "--encode").exit_code == 0
-    assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
-    flip_byte(next(path.glob("shards/*.safetensors")), 400)
-    lost = run("upkeep", "repair", path)
+def test_repair_rebuilds_faiss_and_names_lost_documents(copy: Path, flip_byte: Callable[[Path, int], None]) -> None:
+    before = run("query", copy, "--id", "fox/1.md", "--format", "csv").stdout
+    flip_byte(next(copy.glob("ann/*/chunks.faiss")), 50)
+    assert run("upkeep", "verify", copy).exit_code == 1
+    assert "no damage" not in succeed("upkeep", "repair", copy).stdout
+    flip_byte(copy / "shards" / "000001.safetensors", 400)
+    succeed("upkeep", "repair", copy, "--encode")
+    assert run("query", copy, "--id", "fox/1.md", "--format", "csv").stdout == before
+    flip_byte(next(copy.glob("shards/*.safetensors")), 400)
+    lost = run("upkeep", "repair", copy)
     assert lost.exit_code == 3 and lost.stdout.count("lost: ") == 16

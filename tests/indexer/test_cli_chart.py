@@ -8,10 +8,8 @@ from pathlib import Path
 
 import docx
 import pytest
-from click.testing import CliRunner
 
-from indexer.cli import main
-from tests.commands import run
+from tests.commands import run, succeed
 
 FOX = "# Traps\n\nOld foxes cross the wide river at night.\n\n## House\n\nA stone house by the wide river is red.\n"
 PATENT = "# Trap\n\n## Description\n\nIt catches foxes by the river.\n\n## Claims\n\n"
@@ -23,14 +21,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("charts")
     (made / "fox.md").write_text(FOX)
     (made / "patent.md").write_text(PATENT)
-    names = [str(made / "fox.md"), str(made / "patent.md")]
-    assert CliRunner().invoke(main, ["index", str(made / "x.lm"), *names, "--encode", "none"]).exit_code == 0
+    succeed("index", made / "x.lm", made / "fox.md", made / "patent.md", "--encode", "none")
     return made
 
 
 def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> None:
-    result = run("chart", folder / "x.lm", folder / "patent.md", "--by", "claim", "--format", "csv")
-    assert result.exit_code == 0, result.output
+    result = succeed("chart", folder / "x.lm", folder / "patent.md", "--by", "claim", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["label"] for row in rows] == ["Claim 1", "Claim 2"]
     assert rows[0]["fox.md passage"] == "Old foxes cross the wide river at night."
@@ -39,22 +35,20 @@ def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> N
 
 def test_elements_of_claims_are_rows(folder: Path) -> None:
     (folder / "long.md").write_text("# Trap\n\n## Claims\n\n1. A trap comprising: a door; and a stone house.\n")
-    result = run("chart", folder / "x.lm", folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
-    assert result.exit_code == 0, result.output
+    result = succeed("chart", folder / "x.lm", folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["text"] for row in rows] == ["1. A trap comprising:", "a door; and", "a stone house."]
 
 
 def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
-    by_id = run("chart", folder / "x.lm", "--id", "fox.md", "--format", "csv", "--by", "sentence")
-    assert by_id.exit_code == 0, by_id.output
+    by_id = succeed("chart", folder / "x.lm", "--id", "fox.md", "--format", "csv", "--by", "sentence")
     assert (
         by_id.stdout == run("chart", folder / "x.lm", folder / "fox.md", "--format", "csv", "--by", "sentence").stdout
     )
 
 
 def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> None:
-    assert run("chart", folder / "x.lm", "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx").exit_code == 0
+    succeed("chart", folder / "x.lm", "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx")
     assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
     page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
     assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page

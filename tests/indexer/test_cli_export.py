@@ -7,73 +7,64 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.text.document import Document
-from tests.commands import run
+from tests.commands import run, succeed
 
 pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
 
 
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    path = tmp_path_factory.mktemp("export") / "words.lm"
-    longmatch.build(path, corpus, encode="none", progress=False)
-    return path
-
-
 @pytest.mark.parametrize("what", ["documents", "sections"])
-def test_the_file_is_the_table_of_the_index(words: Path, tmp_path: Path, what: str) -> None:
+def test_the_file_is_the_table_of_the_index(words_folder: Path, tmp_path: Path, what: str) -> None:
     for name, read in (
         ("x.parquet", pq.read_table),
         ("x.arrow", feather.read_table),
         ("x.feather", feather.read_table),
     ):
-        result = run("export", words, "--what", what, "-o", tmp_path / name)
-        assert result.exit_code == 0, result.output
-        with longmatch.open(words) as index:
+        succeed("export", words_folder, "--what", what, "-o", tmp_path / name)
+        with longmatch.open(words_folder) as index:
             assert read(tmp_path / name).equals(index.to_arrow(what))  # type: ignore[arg-type]
 
 
 def test_vectors_of_filtered_documents_are_exported(built_folder: Path, tmp_path: Path) -> None:
-    result = run("export", built_folder, "--what", "vectors", "--where", "year = 2003", "-o", tmp_path / "x.parquet")
-    assert result.exit_code == 0, result.output
+    result = succeed(
+        "export", built_folder, "--what", "vectors", "--where", "year = 2003", "-o", tmp_path / "x.parquet"
+    )
     table = pq.read_table(tmp_path / "x.parquet")
     assert set(table.column("doc_id").to_pylist()) == {"doc003", "doc028", "doc053"}
     assert result.stderr == f"{table.num_rows:,} rows, 3 documents\n"
 
 
-def test_vectors_of_an_index_of_words_alone_are_an_error_and_leave_no_file(words: Path, tmp_path: Path) -> None:
-    result = run("export", words, "--what", "vectors", "-o", tmp_path / "x.parquet")
-    assert result.exit_code == 1 and f"add them: longmatch index {words}" in result.stderr
+def test_vectors_of_an_index_of_words_alone_are_an_error_and_leave_no_file(words_folder: Path, tmp_path: Path) -> None:
+    result = run("export", words_folder, "--what", "vectors", "-o", tmp_path / "x.parquet")
+    assert result.exit_code == 1 and f"add them: longmatch index {words_folder}" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [[], ["-o", "x.csv"], ["-o", "parquet"]])
 def test_a_file_name_without_a_known_suffix_is_refused(
-    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+    words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("export", words, *options)
+    result = run("export", words_folder, *options)
     assert result.exit_code == 2 and "name a file that ends in .parquet or .arrow" in result.stderr
 
 
-def test_a_failing_export_leaves_the_old_file(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_exports_keep_the_old_file(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_text("old")
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("engine.report.arrow.Export.write", full)
-    result = run("export", words, "-o", tmp_path / "x.parquet")
+    result = run("export", words_folder, "-o", tmp_path / "x.parquet")
     assert result.exit_code == 1 and "could not be written (No space left on device)" in result.stderr
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
-def test_parts_of_results_are_columns(words: Path, tmp_path: Path) -> None:
-    query = ["query", words, "--id", "doc003", "--id", "doc004", "-k", "2", "--sections", "1"]
+def test_parts_of_results_are_columns(words_folder: Path, tmp_path: Path) -> None:
+    query = ["query", words_folder, "--id", "doc003", "--id", "doc004", "-k", "2", "--sections", "1"]
     for form, read in (("parquet", pq.read_table), ("arrow", feather.read_table)):
-        result = run(*query, "--format", form, "-o", tmp_path / "x")
-        assert result.exit_code == 0, result.output
+        succeed(*query, "--format", form, "-o", tmp_path / "x")
         rows = read(tmp_path / "x").to_pylist()
         assert {row["query_id"] for row in rows} == {"doc003", "doc004"}
         assert {row["kind"] for row in rows} == {"section_pair", "rest"}
@@ -81,18 +72,16 @@ def test_parts_of_results_are_columns(words: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "is binary; name a file: -o parts.parquet" in refused.stderr
 
 
-def test_hits_are_printed_as_bibtex_and_ris(words: Path) -> None:
-    query = ["query", words, "--id", "doc003", "-k", "2", "--format"]
+def test_hits_are_printed_as_bibtex_and_ris(words_folder: Path) -> None:
+    query = ["query", words_folder, "--id", "doc003", "-k", "2", "--format"]
     text = run(*query, "bibtex").stdout
     assert text.count("@misc{doc") == 2 and "  year = {" in text
     assert run(*query, "ris").stdout_bytes.count(b"ER  - \r\n") == 2
 
 
-def test_a_missing_package_is_an_error_of_one_line(
-    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_names_a_missing_package(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = run("export", words, "-o", tmp_path / "x.parquet")
+    result = run("export", words_folder, "-o", tmp_path / "x.parquet")
     assert result.stderr == "Error: longmatch export needs pyarrow; install it: pip install 'pyarrow>=21'\n"
-    result = run("query", words, "--id", "doc003", "--format", "arrow", "-o", tmp_path / "x")
+    result = run("query", words_folder, "--id", "doc003", "--format", "arrow", "-o", tmp_path / "x")
     assert result.stderr == "Error: the format arrow needs pyarrow; install it: pip install 'pyarrow>=21'\n"

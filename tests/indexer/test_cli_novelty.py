@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from indexer.cli import main
+from tests.commands import run, succeed
 from tests.strict_schema import check
 
 NEW = "Keel, mast and harbour: the wind fills a sail, and a rope holds the anchor against the tide. " * 4
@@ -24,44 +24,41 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"# Foxes\n\n{OLD}\n\n# Bread\n\nFlour, water and salt make a dough. " + "It rises. " * 30
     )
     (made / "draft.md").write_text(f"# Seen before\n\n{OLD}\n\n# Ships\n\n{NEW}\n")
-    result = CliRunner().invoke(main, ["index", str(made / "x.lm"), str(made / "fox.md"), "--encode", "none"])
-    assert result.exit_code == 0, result.output
+    succeed("index", made / "x.lm", made / "fox.md", "--encode", "none")
     return made
 
 
-def run(folder: Path, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["query", str(folder / "x.lm"), *map(str, arguments), "--mode", "novelty"])
+def novelty(folder: Path, *arguments: str | Path) -> Result:
+    return succeed("query", folder / "x.lm", *arguments, "--mode", "novelty")
 
 
 def test_the_table_lists_sections_from_the_most_novel(folder: Path) -> None:
-    result = run(folder, folder / "draft.md")
-    assert result.exit_code == 0, result.output
+    result = novelty(folder, folder / "draft.md")
     assert "2 sections, most novel first" in result.stdout
     ships, seen = result.stdout.index("  Ships\n"), result.stdout.index("  Seen before\n", 20)
     assert ships < seen < result.stdout.rindex("fox.md")
 
 
 def test_json_holds_the_schema_of_novelty(folder: Path) -> None:
-    values = json.loads(run(folder, folder / "draft.md", "--format", "json").stdout)
+    values = json.loads(novelty(folder, folder / "draft.md", "--format", "json").stdout)
     (found,) = check(values)["results"]
     assert found["schema"] == "longmatch-novelty/1"
     assert [one["section"]["heading"] for one in found["sections"]] == ["Ships", "Seen before"]
     assert found["sections"][1]["novelty"] < 0.2 and found["sections"][1]["hit"]["id"] == "fox.md"
-    (line,) = run(folder, folder / "draft.md", "--format", "jsonl").stdout.splitlines()
+    (line,) = novelty(folder, folder / "draft.md", "--format", "jsonl").stdout.splitlines()
     assert json.loads(line)["sections"] == found["sections"]
     assert found["provenance"]["parameters"]["mode"] == "novelty"
 
 
 def test_html_is_a_report_with_the_command(folder: Path, tmp_path: Path) -> None:
-    result = run(folder, folder / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
-    assert result.exit_code == 0, result.output
+    novelty(folder, folder / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
     page = (tmp_path / "novelty.html").read_text(encoding="utf-8")
     assert "longmatch novelty report" in page and "Made by <code>longmatch query" in page
     assert page.index(">Ships</a>") < page.index(">Seen before</a>")
 
 
 def test_csv_has_a_row_for_each_section(folder: Path, tmp_path: Path) -> None:
-    run(folder, folder / "draft.md", "--format", "csv", "-o", tmp_path / "novelty.csv")
+    novelty(folder, folder / "draft.md", "--format", "csv", "-o", tmp_path / "novelty.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "novelty.csv").read_text())))
     assert [(row["rank"], row["heading"], row["doc_id"]) for row in rows][1] == ("2", "Seen before", "fox.md")
     assert float(rows[0]["novelty"]) > 0.8 > 0.2 > float(rows[1]["novelty"])
@@ -69,9 +66,9 @@ def test_csv_has_a_row_for_each_section(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) -> None:
-    by_id = run(folder, "--id", "fox.md", "--format", "json")
+    by_id = novelty(folder, "--id", "fox.md", "--format", "json")
     assert [one["hit"] for one in json.loads(by_id.stdout)["results"][0]["sections"]] == [None, None]
-    by_file = run(folder, folder / "fox.md", "--format", "json")
+    by_file = novelty(folder, folder / "fox.md", "--format", "json")
     assert "left out: fox.md; same content as the query" in by_file.stderr
     assert [one["hit"] for one in json.loads(by_file.stdout)["results"][0]["sections"]] == [None, None]
 
@@ -85,5 +82,5 @@ def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) ->
     ],
 )
 def test_options_of_rankings_are_refused(folder: Path, arguments: list[str], message: str) -> None:
-    result = run(folder, folder / "draft.md", *arguments)
+    result = run("query", folder / "x.lm", folder / "draft.md", *arguments, "--mode", "novelty")
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run
+from tests.commands import run, succeed
 
 CLI = Path(__file__).parents[2] / "indexer" / "cli"
 NAME = "fox\nError: forged\x1b]0;title\x07.md"
@@ -80,8 +80,7 @@ def test_the_exact_text_reaches_a_file_but_not_a_terminal(folder: Path, monkeypa
 def test_a_chart_as_a_word_file_takes_any_text(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("docx")
     out = tmp_path / "chart.docx"
-    done = run("chart", folder / "x.lm", folder / "papers" / NAME, "--format", "docx", "-o", out)
-    assert done.exit_code == 0, done.output
+    succeed("chart", folder / "x.lm", folder / "papers" / NAME, "--format", "docx", "-o", out)
     assert out.stat().st_size > 1000
 
 

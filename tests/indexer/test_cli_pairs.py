@@ -13,7 +13,7 @@ import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra
 from engine.store.snapshot import Positions
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.fakes import make_corpus, make_document
 
 CORPUS = make_corpus(30)
@@ -28,8 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
-    result = run("pairs", folder, "--least", "0.8", "--clusters", tmp_path / "clusters.csv")
-    assert result.exit_code == 0, result.output
+    result = succeed("pairs", folder, "--least", "0.8", "--clusters", tmp_path / "clusters.csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["first"], row["second"], row["first_title"]) for row in rows] == [
         ("copy 21", "doc021", "'=copy of 21"),
@@ -49,18 +48,15 @@ def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
 def test_clusters_are_drawn_on_the_map(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name, start in (("clusters.svg", b"<?xml"), ("clusters.PNG", b"\x89PNG")):
-        result = run("pairs", folder, "--least", "0.8", "--map", tmp_path / name)
-        assert result.exit_code == 0, result.output
+        succeed("pairs", folder, "--least", "0.8", "--map", tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
     picture = (tmp_path / "clusters.svg").read_text()
     assert "32 documents, 4 in 2 clusters" in picture and "1: 2 documents, =copy of 21" in picture
-    named = run("pairs", folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
-    assert named.exit_code == 0 and (tmp_path / "same.svg").read_text() == picture
+    succeed("pairs", folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
+    assert (tmp_path / "same.svg").read_text() == picture
 
 
-def test_a_killed_run_continues_with_the_same_command(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_continues_by_its_command(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
     expected = run("pairs", folder, "--least", "0.3").stdout
     plain, calls = run_module._Run.best, []
@@ -77,16 +73,15 @@ def test_a_killed_run_continues_with_the_same_command(
     assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
     assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
     monkeypatch.setattr(run_module._Run, "best", plain)
-    again = run("pairs", folder, "--least", "0.3", "-o", output)
-    assert again.exit_code == 0 and "continuing after 2 blocks" in again.stderr
+    again = succeed("pairs", folder, "--least", "0.3", "-o", output)
+    assert "continuing after 2 blocks" in again.stderr
     assert output.read_text() == expected
     assert not (tmp_path / "pairs.csv.part").exists()
 
 
 def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    result = run("pairs", folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
-    assert result.exit_code == 0, result.output
+    succeed("pairs", folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
     table = parquet.read_table(tmp_path / "pairs.parquet")
     with longmatch.open(folder) as index:
         pairs = index.pairs(least=0.3, mode="containment")
@@ -101,9 +96,7 @@ def test_parquet_of_no_pairs_has_the_columns(folder: Path, tmp_path: Path) -> No
     assert table.num_rows == 0 and table.column_names[:3] == ["first", "second", "score"]
 
 
-def test_parquet_without_its_package_is_refused_at_once(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_without_its_package_is_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: str) -> None:
         raise MissingExtra("Parquet", "pyarrow", "arrow")
 

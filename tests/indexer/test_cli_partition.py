@@ -7,38 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from indexer.cli import main
-from tests.commands import run
-
-TOPICS = ("fox", "dog", "river", "house")
-
-
-@pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("papers")
-    for topic in TOPICS:
-        (folder / topic).mkdir()
-        for number in range(4):
-            body = f"the {topic} runs over the old {topic} and jumps through the dark light number {number}. " * 9
-            front = f"---\ntopic: {topic}\nnumber: {number}\n---\n"
-            (folder / topic / f"{number}.md").write_text(
-                f"{front}# The {topic} {number}\n\n{body}\n\n## More\n\n{body}"
-            )
-    return folder
+from tests.commands import run, succeed
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, papers: Path) -> Path:
     """`one.lm`, and the same in three partitions; only to be copied."""
     folder = tmp_path_factory.mktemp("cli-partitions")
-    for command in (
-        ["index", folder / "one.lm", papers, "--encode", "none"],
-        ["upkeep", "partition", folder / "one.lm", folder / "x.parts", "-p", "3"],
-    ):
-        result = CliRunner().invoke(main, [str(word) for word in command])
-        assert result.exit_code == 0, result.output
+    succeed("index", folder / "one.lm", papers, "--encode", "none")
+    succeed("upkeep", "partition", folder / "one.lm", folder / "x.parts", "-p", "3")
     return folder
 
 
@@ -57,8 +35,7 @@ def plain(printed: str) -> object:
 
 
 def test_partition_prints_the_counts_of_each_partition(made: Path, tmp_path: Path) -> None:
-    result = run("upkeep", "partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
-    assert result.exit_code == 0
+    result = succeed("upkeep", "partition", made / "one.lm", tmp_path / "y.parts", "-p", "2")
     counts = [int(line.split()[2]) for line in result.stdout.splitlines()]
     assert sum(counts) == 16
     assert result.stdout.startswith(f"partition 0: {counts[0]} documents, 0 chunks\n")
@@ -92,8 +69,7 @@ def test_show_has_a_line_for_each_partition(made: Path) -> None:
 
 
 def test_a_query_file_that_is_indexed_is_left_out(made: Path, papers: Path) -> None:
-    result = run("query", made / "x.parts", papers / "fox" / "0.md", "-k", "1")
-    assert result.exit_code == 0
+    result = succeed("query", made / "x.parts", papers / "fox" / "0.md", "-k", "1")
     assert "left out: fox/0.md" in result.stderr
     assert "15 searched, certified" in result.stdout
 
@@ -113,6 +89,5 @@ def test_upkeep_commands_work_on_partitions(parts: Path) -> None:
 
 
 def test_a_dry_run_plans_for_partitions(made: Path, papers: Path, bert_folder: Path) -> None:
-    result = run("index", made / "x.parts", papers, "--dry-run", "--encoder", bert_folder, "--json")
-    assert result.exit_code == 0, result.output
+    result = succeed("index", made / "x.parts", papers, "--dry-run", "--encoder", bert_folder, "--json")
     assert json.loads(result.stdout)["n_unchanged"] == 16

@@ -8,40 +8,30 @@ import pytest
 
 import longmatch
 from engine.text.document import Document
-from tests.commands import run
+from tests.commands import run, succeed
 
 pytest.importorskip("matplotlib")
 
 
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    path = tmp_path_factory.mktemp("plot") / "words.lm"
-    longmatch.build(path, corpus, encode="none", progress=False)
-    return path
-
-
 @pytest.mark.slow
-def test_the_name_of_the_file_gives_the_format(words: Path, tmp_path: Path) -> None:
+def test_the_name_of_the_file_gives_the_format(words_folder: Path, tmp_path: Path) -> None:
     for name, start in (("x.png", b"\x89PNG"), ("x.SVG", b"<?xml")):
-        result = run("plot", words, "-o", tmp_path / name)
-        assert result.exit_code == 0, result.output
+        succeed("plot", words_folder, "-o", tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_the_query_and_its_hits_are_on_the_map(words: Path, corpus: list[Document], tmp_path: Path) -> None:
+def test_the_query_and_its_hits_are_on_the_map(words_folder: Path, corpus: list[Document], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text(f"# My draft\n\n{corpus[3].text}")
-    result = run("plot", words, tmp_path / "draft.md", "-k", "2", "--by", "family", "-o", tmp_path / "x.svg")
-    assert result.exit_code == 0, result.output
+    succeed("plot", words_folder, tmp_path / "draft.md", "-k", "2", "--by", "family", "-o", tmp_path / "x.svg")
     svg = (tmp_path / "x.svg").read_text()
     assert "query: My draft" in svg and "family: even" in svg
-    with longmatch.open(words) as index:
+    with longmatch.open(words_folder) as index:
         hits = index.search(tmp_path / "draft.md", k=2)
     assert all(f"{hit.rank}: {hit.score:.4f} {hit.title}" in svg for hit in hits)
 
 
-def test_a_document_of_the_index_is_the_query(words: Path, tmp_path: Path) -> None:
-    result = run("plot", words, "--id", "doc003", "--where", "topic = 3", "-o", tmp_path / "x.svg")
-    assert result.exit_code == 0, result.output
+def test_a_document_of_the_index_is_the_query(words_folder: Path, tmp_path: Path) -> None:
+    succeed("plot", words_folder, "--id", "doc003", "--where", "topic = 3", "-o", tmp_path / "x.svg")
     svg = (tmp_path / "x.svg").read_text()
     assert "query: Title 3" in svg and "6 of 60 documents" in svg
 
@@ -59,18 +49,16 @@ def test_a_document_of_the_index_is_the_query(words: Path, tmp_path: Path) -> No
     ],
 )
 def test_the_error_names_what_does_not_fit(
-    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("two.jsonl").write_text('{"text": "fox"}\n{"text": "dog"}\n')
-    result = run("plot", words, *arguments)
+    result = run("plot", words_folder, *arguments)
     assert result.exit_code in (1, 2) and message in result.stderr
     assert not Path("x.png").exists()
 
 
-def test_a_missing_package_is_an_error_of_one_line(
-    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_names_a_missing_package(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = run("plot", words, "-o", tmp_path / "x.png")
+    result = run("plot", words_folder, "-o", tmp_path / "x.png")
     assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'matplotlib>=3.9'\n"

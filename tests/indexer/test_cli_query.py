@@ -11,7 +11,7 @@ from pathlib import Path
 import lxml.html
 import pytest
 
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
 
@@ -27,8 +27,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
     for number, topic in enumerate(TOPICS):
         (folder / f"{topic}.md").write_text(f"---\nyear: {2019 + number}\n---\n# The {topic}\n\n{_text(topic)}\n")
-    result = run("index", str(folder / "x.lm"), *map(str, folder.glob("*.md")), "--encode", "none")
-    assert result.exit_code == 0, result.output
+    succeed("index", folder / "x.lm", *folder.glob("*.md"), "--encode", "none")
     return folder / "x.lm"
 
 
@@ -43,8 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_standard_input_is_read_in_its_format(built: Path, content: bytes, name: str) -> None:
-    found = run("query", built, "-", "-k", "1", "--format", "json", stdin=content)
-    assert found.exit_code == 0, found.output
+    found = succeed("query", built, "-", "-k", "1", "--format", "json", stdin=content)
     (answer,) = json.loads(found.stdout)["results"]
     assert (answer["query"]["id"], answer["query"]["source"]) == (name, "stdin")
     assert answer["hits"][0]["id"] == "river.md"
@@ -105,18 +103,18 @@ def test_an_output_is_written_whole_or_not_at_all(built: Path, tmp_path: Path, m
         found = run("query", built, "--id", "dog.md", "--format", "json", "-o", output)
     assert found.exit_code == 1 and "No space left on device); it is as it was before" in found.stderr
     assert output.read_text() == "before" and len(list(tmp_path.iterdir())) == 2
-    assert run("query", built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "link.json").exit_code == 0
+    succeed("query", built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "link.json")
     assert json.loads(output.read_text())["results"][0]["query"]["id"] == "dog.md"
     assert stat.S_IMODE(output.stat().st_mode) == 0o640 and (tmp_path / "link.json").is_symlink()
 
 
 def test_an_output_may_be_a_device(built: Path) -> None:
-    assert run("query", built, "--id", "dog.md", "-o", "/dev/null").exit_code == 0
+    succeed("query", built, "--id", "dog.md", "-o", "/dev/null")
 
 
 def test_an_offset_past_the_end_is_reported(built: Path) -> None:
-    table = run("query", built, "--id", "dog.md", "--offset", "1000")
-    assert table.exit_code == 0 and "past the end: 3 documents match; take a smaller offset" in table.stdout
+    table = succeed("query", built, "--id", "dog.md", "--offset", "1000")
+    assert "past the end: 3 documents match; take a smaller offset" in table.stdout
     values = run("query", built, "--id", "dog.md", "--offset", "1000", "--format", "csv")
     assert "past the end" in values.stderr and "past the end" not in values.stdout
 
@@ -176,7 +174,7 @@ def test_weights_that_cannot_be_used_are_refused(built: Path) -> None:
 def test_a_report_has_the_numbers_of_the_json_for_every_query(built: Path, tmp_path: Path) -> None:
     command = ["query", built, "--id", "fox.md", "--text", "an old house", "--sections", "2", "--format"]
     results = json.loads(run(*command, "json").stdout)["results"]
-    assert run(*command, "html", "-o", tmp_path / "report.html").exit_code == 0
+    succeed(*command, "html", "-o", tmp_path / "report.html")
     page = lxml.html.document_fromstring((tmp_path / "report.html").read_text())
     for number, result in enumerate(results, start=1):
         shown = page.xpath(f"//section[@id='q{number}']//table[@class='ranking']//data/@value")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.fakes import make_corpus
 
 TOPICS = {"fox": "river", "house": "stone", "ship": "sea", "bank": "money"}
@@ -26,19 +26,19 @@ def folder(tmp_path: Path) -> Path:
     for topic, other in TOPICS.items():
         (tmp_path / "corpus" / f"{topic}.md").write_text(text(topic, other))
     (tmp_path / "draft.md").write_text(text("fox", "stone"))
-    assert run("index", tmp_path / "x.lm", tmp_path / "corpus", "--encode", "none").exit_code == 0
+    succeed("index", tmp_path / "x.lm", tmp_path / "corpus", "--encode", "none")
     return tmp_path
 
 
 def stored(folder: Path, *arguments: str | Path, form: str = "json") -> Path:
     path = folder / f"result.{form}"
-    assert run("query", folder / "x.lm", *arguments, "--format", form, "-o", path).exit_code == 0
+    succeed("query", folder / "x.lm", *arguments, "--format", form, "-o", path)
     return path
 
 
 def replace_document(folder: Path, name: str) -> None:
     (folder / "corpus" / name).write_text(text("house", "river"))
-    assert run("index", folder / "x.lm", folder / "corpus", "--encode", "none").exit_code == 0
+    succeed("index", folder / "x.lm", folder / "corpus", "--encode", "none")
 
 
 @pytest.mark.slow
@@ -47,8 +47,7 @@ def replace_document(folder: Path, name: str) -> None:
 def test_results_of_files_texts_and_ids_are_repeated(folder: Path, form: str, sections: str) -> None:
     options = ["-k", "2", "--without", "bank.md", "--sections", sections]
     path = stored(folder, folder / "draft.md", "--text", "an old stone", "--id", "fox.md", *options, form=form)
-    result = run("replay", path)
-    assert result.exit_code == 0, result.output
+    result = succeed("replay", path)
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 3
 
 
@@ -67,7 +66,7 @@ def test_a_replaced_document_is_named_with_its_sections(folder: Path) -> None:
 
 def test_a_removed_document_and_a_changed_query_are_named(folder: Path) -> None:
     path = stored(folder, folder / "draft.md")
-    assert run("remove", folder / "x.lm", "fox.md").exit_code == 0
+    succeed("remove", folder / "x.lm", "fox.md")
     (folder / "draft.md").write_text(text("fox", "stone") + "\nAnd a ship.\n")
     result = run("replay", path)
     assert result.exit_code == 1 and result.stdout.startswith("different: On the fox: ")
@@ -112,8 +111,7 @@ def test_a_result_of_an_earlier_version_is_refused(folder: Path) -> None:
 @pytest.mark.slow
 def test_diff_names_the_documents_that_were_replaced(folder: Path) -> None:
     shutil.copytree(folder / "x.lm", folder / "old.lm")
-    same = run("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--id", "fox.md")
-    assert same.exit_code == 0, same.output
+    same = succeed("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--id", "fox.md")
     assert [line.partition(":")[0] for line in same.stdout.splitlines()] == ["equal", "equal"]
     replace_document(folder, "house.md")
     found = run("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--json")
@@ -129,7 +127,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "corpus").mkdir()
     for document in make_corpus(60):
         (folder / "corpus" / f"{document.doc_id}.md").write_text(f"# {document.title}\n\n{document.text}")
-    assert run("index", folder / "x.lm", folder / "corpus", "--encode", "none").exit_code == 0
+    succeed("index", folder / "x.lm", folder / "corpus", "--encode", "none")
     return folder
 
 
@@ -137,9 +135,8 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fifty_stored_results_are_equal(sixty: Path) -> None:
     queries = [word for number in range(50) for word in ("--id", f"doc{number:03}.md")]
     path = sixty / "results.json"
-    assert run("query", sixty / "x.lm", *queries, "--format", "json", "-o", path).exit_code == 0
-    result = run("replay", path)
-    assert result.exit_code == 0, result.output
+    succeed("query", sixty / "x.lm", *queries, "--format", "json", "-o", path)
+    result = succeed("replay", path)
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 50
 
 
@@ -151,8 +148,8 @@ def test_diff_names_five_replaced_documents(sixty: Path) -> None:
     (sixty / "replacements").mkdir()
     for number, name in enumerate(sorted(replaced)):
         (sixty / "replacements" / name).write_text(f"# Another {number}\n\n{make_corpus(5, seed=9)[number].text}")
-    indexed = run("index", sixty / "new.lm", sixty / "replacements", "--encode", "none", "--replace")
-    assert indexed.exit_code == 0 and "5 replaced" in indexed.output, indexed.output
+    indexed = succeed("index", sixty / "new.lm", sixty / "replacements", "--encode", "none", "--replace")
+    assert "5 replaced" in indexed.output, indexed.output
     queries = [word for number in range(40, 50) for word in ("--id", f"doc{number:03}.md")]
     result = run("diff", sixty / "x.lm", sixty / "new.lm", *queries, "-k", "60", "--json")
     changes = [change for one in json.loads(result.stdout) for change in one["changes"]]

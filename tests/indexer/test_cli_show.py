@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.readers.made_pdf import pdf_of_contents
 
 BODY = "the old fox runs over the lazy dog and jumps through the dark light of the house. " * 8
@@ -24,9 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     lines = [b"BT /F1 10 Tf 72 700 Td (Page %d has a fox.) Tj ET" % number for number in (1, 2, 3)]
     (folder / "pages.pdf").write_bytes(pdf_of_contents(lines))
-    files = [str(folder / name) for name in ("fox.md", "pages.pdf")]
-    result = run("index", str(folder / "x.lm"), *files, "--encode", "none")
-    assert result.exit_code == 0, result.output
+    succeed("index", folder / "x.lm", folder / "fox.md", folder / "pages.pdf", "--encode", "none")
     return folder / "x.lm"
 
 
@@ -45,8 +43,7 @@ def test_the_list_of_sections_has_their_numbers(built: Path) -> None:
     [("2", "The Aim"), ("the aim", "The Aim"), ("AIM", "The Aim"), ("of work", "Way of work"), ("2020", "2020")],
 )
 def test_a_section_is_found_by_number_and_heading(built: Path, wanted: str, heading: str) -> None:
-    shown = run("show", built, "fox.md", "--section", wanted)
-    assert shown.exit_code == 0
+    shown = succeed("show", built, "fox.md", "--section", wanted)
     assert shown.stdout.startswith(f"## {heading}\n") and shown.stdout.endswith(f"{heading}.\n")
     (passage,) = json.loads(run("show", built, "fox.md", "--section", wanted, "--json").stdout)
     text = (built.parent / "fox.md").read_text().split("---\n", 2)[2]

@@ -54,9 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.slow
-def test_train_prints_the_folder_its_gain_and_the_next_command_which_works(
-    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
-) -> None:
+def test_train_prints_its_gain_and_the_next_command(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     out = tmp_path / "out"
     words = ("train", out, f"{papers}:", f"--encoder={bert_folder}", *FEW, *OF_PAIRS, "--set", "licence=apache-2.0")
     result = run(*words)

@@ -133,9 +133,7 @@ def test_dead_writers_change_no_bit(
 
 
 @pytest.mark.ray
-def test_an_index_without_partitions_is_encoded_on_a_cluster(
-    tmp_path: Path, bert_folder: Path, cluster: Cluster
-) -> None:
+def test_a_cluster_encodes_an_index_without_partitions(tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
     from indexer.cluster.job import build_on_cluster
 
     empty = make_document("empty.txt", "one two three")

@@ -71,9 +71,7 @@ def test_many_small_shards_become_one_and_hits_stay(folder: Path, corpus: list[D
     assert len(list((folder / "shards").iterdir())) == 1
 
 
-def test_joined_shards_keep_the_limit_of_chunks_and_large_shards_stay(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_joined_shards_keep_the_limit_and_large_shards_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = list(shards(folder).values())
     most = 2 * max(sizes)
     monkeypatch.setattr(compaction, "SHARD_CHUNKS", most)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner, Result
 
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable
@@ -28,7 +27,7 @@ from indexer.building.corpus import (
     read_corpus,
     without_included,
 )
-from indexer.cli import main
+from tests.commands import run
 from tests.fakes import FakeEncoder
 from tests.readers.zipped import tar_of
 
@@ -57,9 +56,7 @@ def names(paths: list[str]) -> list[str]:
     ],
     ids=["folder", "hidden folder", "file", "pattern", "pattern of folders", "file named twice"],
 )
-def test_paths_give_readable_files_in_order_without_hidden_ones(
-    folder: Path, paths: list[str], expected: list[str]
-) -> None:
+def test_paths_give_visible_readable_files_in_order(folder: Path, paths: list[str], expected: list[str]) -> None:
     assert names([str(folder / path) for path in paths]) == expected
 
 
@@ -224,10 +221,6 @@ def test_a_packed_file_is_a_document_if_it_holds_a_source(tmp_path: Path) -> Non
 def test_other_formats_are_left_as_they_are(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("b.txt", "a.pdf", "c.md")]
     assert without_included(files) == files
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
@@ -25,11 +25,8 @@ from indexer.building.builder import build
 from indexer.building.splitting import partition
 from indexer.cli import main
 from indexer.upkeep.verify import verify
+from tests.commands import run
 from tests.fakes import FakeEncoder, make_corpus, make_document
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -43,9 +40,7 @@ def papers(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "wrong", [["--device", "cuda:99"], ["--factory", "Foo12"], ["--language", "klingon"], ["--encoder", "/no/such"]]
 )
-def test_a_refused_first_run_leaves_no_folder(
-    tmp_path: Path, papers: Path, bert_folder: Path, wrong: list[str]
-) -> None:
+def test_a_refused_first_run_makes_no_folder(tmp_path: Path, papers: Path, bert_folder: Path, wrong: list[str]) -> None:
     refused = run("index", tmp_path / "x.lm", papers, "--encoder", bert_folder, *wrong)
     assert refused.exit_code == 1 and not (tmp_path / "x.lm").exists()
 
@@ -169,6 +164,7 @@ import os, signal, sys
 from pathlib import Path
 from engine.store.writer import Writer
 from indexer.building.builder import build
+from tests.commands import run
 from tests.fakes import make_corpus
 
 name, left = sys.argv[2], [int(sys.argv[3])]

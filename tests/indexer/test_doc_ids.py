@@ -126,9 +126,7 @@ def test_a_corpus_that_was_moved_is_still_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_index_whose_paths_are_relative_finds_everything_unchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_relative_paths_finds_everything_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     index(tmp_path, "corpus")
     with (

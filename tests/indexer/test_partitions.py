@@ -36,7 +36,7 @@ P = 3
 
 
 @pytest.fixture(scope="session")
-def words_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def words_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve documents in three partitions, words alone, beside the index that they come from; only to be copied."""
     folder = tmp_path_factory.mktemp("partitions")
     build(folder / "one.lm", make_corpus(12), encode="none")
@@ -45,8 +45,8 @@ def words_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(words_folder: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(words_folder, tmp_path / "home"))
+def home(words_parts: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(words_parts, tmp_path / "home"))
 
 
 @pytest.fixture
@@ -219,9 +219,7 @@ def test_another_writer_of_one_partition_keeps_all_locked(both: tuple[Path, Path
 
 
 @pytest.mark.slow
-def test_damage_of_a_partition_is_found_and_mended(
-    both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]
-) -> None:
+def test_partition_damage_is_found_and_mended(both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]) -> None:
     (shard,) = (both[1] / "0001.lm" / "shards").iterdir()
     flip_byte(shard, shard.stat().st_size // 2)
     (found,) = verify(both[1])
@@ -231,9 +229,7 @@ def test_damage_of_a_partition_is_found_and_mended(
     assert ranks(both[1]) == ranks(both[0])
 
 
-def test_a_damaged_reference_is_drawn_again_over_all(
-    both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]
-) -> None:
+def test_a_damaged_reference_is_drawn_for_all(both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]) -> None:
     (file,) = (both[1] / "reference").iterdir()
     flip_byte(file, file.stat().st_size // 2)
     (found,) = verify(both[1])
@@ -327,7 +323,7 @@ def test_a_split_starts_over_after_a_killed_one(both: tuple[Path, Path], tmp_pat
     assert [path.name for path in tmp_path.glob("y.*")] == ["y.parts"]
 
 
-def test_a_split_that_fails_leaves_nothing(
+def test_a_failed_split_leaves_nothing(
     both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

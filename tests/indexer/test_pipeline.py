@@ -184,9 +184,7 @@ def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, en
     ],
     ids=["doc_id", "text", "title", "source", "heading", "metadata", "nan", "set"],
 )
-def test_a_document_that_cannot_be_stored_does_not_end_the_run(
-    folder: Path, encoder: FakeEncoder, broken: Document
-) -> None:
+def test_a_document_that_cannot_be_stored_ends_no_run(folder: Path, encoder: FakeEncoder, broken: Document) -> None:
     report = indexed(folder, [CORPUS[0], broken, CORPUS[1]], encoder)
     assert contents(folder) == texts(CORPUS[:2])
     (failure,) = report.failures
@@ -197,9 +195,7 @@ def test_a_document_that_cannot_be_stored_does_not_end_the_run(
 @pytest.mark.slow
 @pytest.mark.parametrize("well", ["changed", "as before"])
 @pytest.mark.parametrize("source", ["doc000.txt", ""])
-def test_a_failure_is_forgotten_when_the_document_can_be_read_again(
-    folder: Path, encoder: FakeEncoder, well: str, source: str
-) -> None:
+def test_a_failure_is_forgotten_when_it_can_be_read(folder: Path, encoder: FakeEncoder, well: str, source: str) -> None:
     document = replace(CORPUS[0], source=source)
     indexed(folder, [document], encoder)
     indexed(folder, [replace(document, text=" " * len(document.text))], encoder)

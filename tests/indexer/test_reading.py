@@ -103,7 +103,7 @@ def test_a_hostile_document_fails_alone_with_its_reason(tmp_path: Path, reader: 
 
 
 @pytest.mark.slow
-def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
+def test_a_document_may_be_slow_on_busy_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: None
 ) -> None:
     monkeypatch.setattr("indexer.reading.reader._WALL_FACTOR", 2)
@@ -283,9 +283,7 @@ def test_the_process_imports_neither_torch_nor_faiss() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_without_processes_documents_are_read_in_the_same_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_processes_documents_are_read_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.reading.reader._has_processes", lambda: False)
     with DocumentReader() as reader:
         assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]

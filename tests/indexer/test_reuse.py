@@ -160,9 +160,7 @@ def test_a_document_without_vectors_is_encoded(folder: Path) -> None:
     assert (len(texts), report.n_encoded, report.n_chunks_reused) == (5, 2, 0)
 
 
-def test_encoding_later_keeps_vectors_of_documents_that_changed_little(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encoding_later_reuses_vectors_of_small_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.building.builder.sample_documents", lambda _: np.empty(0, np.int64))
     indexed(folder, [BEFORE, OTHER], ChunkEncoder())
     rewritten = make_document("b", [("one", words("u", 7))])

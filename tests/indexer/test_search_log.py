@@ -12,7 +12,7 @@ import longmatch
 from engine.errors import DocumentError, StorageError
 from indexer.building.builder import build
 from indexer.search_log import SearchLog, line_of, read_log
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.fakes import FakeEncoder, make_corpus
 
 TEXT = "topic1word1 topic1word2 common1"
@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_each_search_of_each_front_is_a_line(folder: Path) -> None:
     log, index = folder / "log.jsonl", folder / "x.lm"
-    assert run("query", index, "--id", "doc001", "--text", TEXT, "--log", log, "-k", 3).exit_code == 0
-    assert run("query", index, "--text", TEXT, "--mode", "novelty", "--log", log).exit_code == 0
+    succeed("query", index, "--id", "doc001", "--text", TEXT, "--log", log, "-k", 3)
+    succeed("query", index, "--text", TEXT, "--mode", "novelty", "--log", log)
     with longmatch.open(index, search_log=log) as opened:
         joint = opened.search_together([TEXT], unlike_ids=["doc003"], k=2)
         opened.add({"id": "doc999", "text": TEXT})

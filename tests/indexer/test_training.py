@@ -145,9 +145,7 @@ def test_every_objective_trains(objective: str, run: Run, notes: Path, unsplit: 
 @pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
 @pytest.mark.parametrize("objective", ["pairs", "docsplit"])
-def test_every_new_encoder_learns_and_can_be_trained_further(
-    new: Kind, objective: str, run: Run, unsplit: Path
-) -> None:
+def test_every_new_encoder_learns_and_can_be_trained_again(new: Kind, objective: str, run: Run, unsplit: Path) -> None:
     first = run(objective, new=new, given={"steps": 2})
     assert f"began with the weights of bert{TAKEN[new]}." in card(first)
     assert ("| mixed precision | no |" in card(first)) == (new is Kind.BIGBIRD)  # on any processor
@@ -203,9 +201,7 @@ def test_hard_negatives_come_from_a_miner(miner: str, run: Run, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_run_waits_for_another_process_that_writes_its_index(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_waits_for_another_writer_of_its_index(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_SECONDS_BETWEEN_TRIES", 0.01)
     mined = {"miner": "model", "steps": 1}
     run(out="first", given=mined, indexes=tmp_path / "lm")

@@ -48,9 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_reached_step_is_that_of_the_last_checkpoint(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_reached_step_is_of_the_last_checkpoint(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert reached_step(folder) == 75
     assert reached_step(tmp_path_factory.mktemp("empty")) is None
 
@@ -298,9 +296,7 @@ def test_validations_are_compared_before_training_and_at_the_best_step() -> None
     )
 
 
-def test_the_card_of_a_run_resumed_with_other_settings_warns_that_its_command_does_not_reproduce_it(
-    tmp_path: Path,
-) -> None:
+def test_a_card_warns_when_its_command_does_not_reproduce_the_run(tmp_path: Path) -> None:
     lines = section(card_of(RUN, tmp_path), "How it was trained")
     assert lines[:3] == ["```sh", RUN.command, "```"]
     assert lines[3].startswith("|")

@@ -21,13 +21,6 @@ from engine.text.document import Document
 from tests.fakes import make_document
 
 
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    path = tmp_path_factory.mktemp("map") / "words.lm"
-    longmatch.build(path, corpus, encode="none", progress=False)
-    return path
-
-
 def labels(figure: Plot) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
@@ -38,18 +31,18 @@ def test_documents_stand_where_their_vectors_are_projected(index: Index) -> None
     assert (made.source, made.n_documents, made.query) == ("document vectors", 60, None)
 
 
-def test_an_indexed_query_stands_on_its_own_point(index: Index, words: Path) -> None:
+def test_an_indexed_query_stands_on_its_own_point(index: Index, words_folder: Path) -> None:
     made = corpus_map(index, "doc007")
     assert made.query is not None
     np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
-    with Index.open(words) as opened:
+    with Index.open(words_folder) as opened:
         made = corpus_map(opened, "doc007")
         assert made.source == "weighted words" and made.query is not None
         np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
 
 
-def test_a_document_stands_near_those_of_its_topic(words: Path, corpus: list[Document]) -> None:
-    with Index.open(words) as opened:
+def test_a_document_stands_near_those_of_its_topic(words_folder: Path, corpus: list[Document]) -> None:
+    with Index.open(words_folder) as opened:
         made = corpus_map(opened, make_document("q", corpus[12].text + corpus[22].text))
     assert made.query is not None
     distances = np.linalg.norm(made.points - made.query, axis=1)

@@ -115,9 +115,7 @@ def cyclic() -> dict[str, Any]:
         ({"text": "x", "metadata": cyclic()}, {}, "the record cannot be stored"),
     ],
 )
-def test_a_record_that_cannot_be_read_raises_an_error_with_the_reason(
-    record: dict[str, Any], columns: dict[str, str], message: str
-) -> None:
+def test_a_record_that_cannot_be_read_is_refused(record: dict[str, Any], columns: dict[str, str], message: str) -> None:
     with pytest.raises(DocumentError) as raised:
         read(record, **columns)
     assert str(raised.value).startswith(message)

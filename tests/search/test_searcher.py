@@ -148,13 +148,6 @@ QUERY = make_document("query", [("mine", "topic3word1 topic3word2 common7 topic3
 
 
 @pytest.fixture(scope="module")
-def flat_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    folder = tmp_path_factory.mktemp("flat") / "x.lm"
-    build(folder, corpus, encoder=FakeEncoder(), factory="Flat")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def ivf_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
     folder = tmp_path_factory.mktemp("ivf") / "x.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,Flat")  # measuring starts at nprobe 4: all lists
@@ -190,7 +183,7 @@ def mixed_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document
     return folder
 
 
-FOLDERS = ["flat_folder", "ivf_folder", "bare_folder", "mixed_folder"]
+FOLDERS = ["built_folder", "ivf_folder", "bare_folder", "mixed_folder"]
 
 
 @pytest.fixture(params=FOLDERS)
@@ -281,8 +274,8 @@ def test_a_query_of_many_blocks_scores_the_same(
     assert_is(any_index.search(QUERY, Request(scoring=SMALL, exact=True)), expected)
 
 
-def test_a_scan_of_few_chunks_at_once_finds_the_same(flat_folder: Path, corpus: list[Document]) -> None:
-    with IndexSnapshot(flat_folder) as snapshot:
+def test_a_scan_of_few_chunks_at_once_finds_the_same(built_folder: Path, corpus: list[Document]) -> None:
+    with IndexSnapshot(built_folder) as snapshot:
         query = Query(corpus[7], as_stored(FakeEncoder().encode([corpus[7]])[0]))
         whole, small = (Searcher(snapshot, scan_chunks=one).search(query, Request(exact=True)) for one in (None, 20))
     assert_same(small.hits, whole.hits)
@@ -450,7 +443,7 @@ def test_the_similarity_of_a_part_is_that_of_its_spans(any_index: Index) -> None
 @pytest.mark.parametrize(
     ("fixture", "status"),
     [
-        ("flat_folder", "certified"),
+        ("built_folder", "certified"),
         ("ivf_folder", "estimated"),
         ("bare_folder", "certified"),
         ("mixed_folder", "certified"),

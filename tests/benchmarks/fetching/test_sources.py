@@ -179,9 +179,7 @@ def test_archives_and_folders_are_read(tmp_path: Path, name: str) -> None:
     ],
     ids=["a cut tar", "a cut zip", "a deb without data", "no deb", "a rar"],  # packed data has the time in it
 )
-def test_a_file_that_is_no_archive_is_refused_with_the_next_step(
-    tmp_path: Path, name: str, data: bytes, said: str
-) -> None:
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(FetchError, match=said):
         list(read_members(tmp_path / name, is_text))

@@ -117,9 +117,7 @@ def test_an_id_of_ir_datasets_is_opened_as_a_dataset(
     assert open_dataset("irds:pets/test") == dataset  # written once, then read from the folder
 
 
-def test_ids_that_cannot_be_used_are_refused_and_no_corpus_is_written(
-    installed: dict[str, SimpleNamespace], tmp_path: Path
-) -> None:
+def test_refused_ids_leave_no_corpus(installed: dict[str, SimpleNamespace], tmp_path: Path) -> None:
     def broken() -> None:
         raise OSError("no route to host")
 

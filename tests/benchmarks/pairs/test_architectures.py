@@ -3,14 +3,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from benchmarks.runs import Run, read_runs
 from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.architectures import encoder_facts, main
 from engine.encoders.loading import load_trainable
 from indexer.origin import Origin
-from tests.benchmarks.made_runs import made_run
+from tests.benchmarks.made_runs import made_run, run_program
 
 FACTS = EncoderFacts(22_700_000, "all-MiniLM-L6-v2@0", 60, 180_000)
 
@@ -45,9 +43,7 @@ def test_an_encoder_is_compared_with_its_backbone_over_the_queries_of_all_corpor
 
 def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25,words", "--documents", "20", "--words", "50"]
-    places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
-    done = CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False)
-    assert done.exit_code == 0
+    run_program(main, folder, *options, "--out", tmp_path / "out", "--work", tmp_path / "work")
     runs = read_runs(tmp_path / "out")
     assert [(run.system, run.corpus, run.details["facts"]) for run in runs] == [
         ("bm25", "pets_20documents_50words", None),
@@ -56,14 +52,11 @@ def test_the_command_ranks_a_part_by_systems_and_names_it_by_its_size(folder: Pa
 
 
 def test_a_quick_run_takes_a_small_part_and_writes_nothing(folder: Path, tmp_path: Path) -> None:
-    options = ["--quick", "--systems", "words", "--work", str(tmp_path)]
-    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    done = run_program(main, folder, "--quick", "--systems", "words", "--work", tmp_path)
     assert "| words |" in done.output
 
 
-def test_the_facts_of_an_encoder_are_its_size_and_what_its_card_says_of_training(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_facts_of_an_encoder_are_its_size_and_those_of_its_card(bert_folder: Path, tmp_path: Path) -> None:
     encoder = load_trainable(str(bert_folder), device="cpu")
     encoder.save_pretrained(tmp_path)
     untrained = encoder_facts(str(tmp_path))

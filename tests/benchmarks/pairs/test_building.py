@@ -143,9 +143,7 @@ def test_only_documents_of_pairs_are_kept(tmp_path: Path) -> None:
         ("rfc", (1968, 2150, 31428), "14768eff493c"),
     ],
 )
-def test_the_pairs_of_the_shared_corpora_are_those_that_were_measured(
-    name: str, n_pairs: tuple[int, ...], digest: str
-) -> None:
+def test_pairs_of_the_shared_corpora_are_the_measured_ones(name: str, n_pairs: tuple[int, ...], digest: str) -> None:
     splits = prepared_pairs(name, DATA).splits
     assert tuple(len(splits[split]) for split in Split) == n_pairs
     assert pairs_checksum(splits) == digest

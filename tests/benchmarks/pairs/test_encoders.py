@@ -237,9 +237,7 @@ def pairs_with_a_label() -> dict[frozenset[str], bool]:
 
 
 @pytest.mark.parametrize("losses", [{Loss.BCE: 1.0}, {Loss.BCE: 0.5, Loss.DOCUMENT: 0.0}])
-def test_by_cross_entropy_no_pair_without_a_label_is_a_mismatch(
-    mean_encoder: MeanEncoder, losses: dict[Loss, float]
-) -> None:
+def test_by_bce_no_pair_without_a_label_is_a_mismatch(mean_encoder: MeanEncoder, losses: dict[Loss, float]) -> None:
     learned = FineTuningSettings(losses=losses)
     made, known = task(mean_encoder, learned), pairs_with_a_label()
     assert isinstance(made, FineTuning)

@@ -73,9 +73,7 @@ def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Pa
     assert first.name.endswith("-test-seed3")
 
 
-def test_a_trained_encoder_is_saved_with_what_it_read_of_the_first_words(
-    linked: Dataset, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_trained_encoder_is_saved_with_its_facts(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25,cosine-infonce", "--encoder", str(bert_folder)]
     options += ["--training-tokens", "48", "--words", "9"]
     places = ["--steps", "2", "--save", str(tmp_path / "encoders"), "--out", str(tmp_path / "out")]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers import peer
@@ -17,11 +16,8 @@ from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError, MissingExtra
 from tests.benchmarks.conftest import run_here
+from tests.benchmarks.made_runs import error_of, run_program
 from tests.encoders.tiny import tiny_smith
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def read(folder: Path) -> dict[str, Run]:
@@ -32,8 +28,7 @@ def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[st
     """The output and the runs of peers of sentence-transformers, on a quick part."""
     pytest.importorskip("sentence_transformers")
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", out]
-    done = run(folder, "--peers", peers, "--quick", *common)
-    assert done.exit_code == 0, done.output
+    done = run_program(main, folder, "--peers", peers, "--quick", *common)
     return done.output, read(out)
 
 
@@ -41,8 +36,7 @@ def measured(peers: str, folder: Path, bert_folder: Path, out: Path) -> tuple[st
 def test_ours_is_measured_alone_in_processes_of_its_own(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     """A part of the corpus, without the packages of other peers."""
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
-    done = run(folder, "--peers", "longmatch", "--documents=20", *common)
-    assert done.exit_code == 0, done.output
+    done = run_program(main, folder, "--peers", "longmatch", "--documents=20", *common)
     (one,) = read(tmp_path / "out").values()
     assert (one.name, len(one.cases)) == ("pets_20documents-longmatch-bert-float32-threads1-k100-test", 2)
     assert "| pets_20documents, test (2) | longmatch* |" in done.output
@@ -97,19 +91,17 @@ def test_a_failed_peer_is_reported_and_writes_no_run(
 
     monkeypatch.setattr("benchmarks.tasks.peers.check_packages", lambda _: None)
     monkeypatch.setattr("benchmarks.tasks.peers.build_in_process", fail)
-    options = [folder, "--quick", "--encoder", bert_folder, "--out", tmp_path / "out", "--peers", "longmatch"]
-    done = run(*options)
-    assert done.exit_code == 1 and "1 of 1 failed; to measure those alone again: --peers longmatch" in done.output
+    options = ["--quick", "--encoder", bert_folder, "--out", tmp_path / "out", "--peers", "longmatch"]
+    assert "1 of 1 failed; to measure those alone again: --peers longmatch" in error_of(main, folder, *options)
     assert read(tmp_path / "out") == {}
 
 
 def test_mistakes_are_reported_in_one_line(folder: Path, tmp_path: Path) -> None:
-    unknown = run(folder, "--peers", "longmatch,elastic")
-    assert "'elastic' is not one of longmatch, st-first-256" in unknown.output
-    refused = run(folder, "--documents", "20", "--quick")
-    assert "--documents does not go with --quick" in refused.output
-    nowhere = run(tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")
-    assert nowhere.output.startswith("Error: ")
+    unknown = error_of(main, folder, "--peers", "longmatch,elastic")
+    assert "'elastic' is not one of longmatch, st-first-256" in unknown
+    assert "--documents does not go with --quick" in error_of(main, folder, "--documents", "20", "--quick")
+    nowhere = error_of(main, tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")
+    assert nowhere.startswith("Error: ")
 
 
 def test_the_error_for_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

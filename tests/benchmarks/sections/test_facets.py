@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.datasets import DATA, DatasetError
 from benchmarks.metrics import evaluate
@@ -34,6 +33,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.views import Result
 from indexer.origin import Origin
+from tests.benchmarks.made_runs import error_of, run_program
 from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder
@@ -252,12 +252,9 @@ def test_an_abstract_that_is_the_query_of_two_facets_counts_as_one_case(origin: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
-def test_the_command_writes_a_run_of_each_ranking(
-    kind: str, faceted_folder: Path, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_the_command_runs_each_ranking(kind: str, faceted_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
-    given = [str(faceted_folder), "--encoder", str(tmp_path / "encoder"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    done = run_program(main, faceted_folder, "--encoder", tmp_path / "encoder", "--out", tmp_path / "out")
     runs = {run.system: run for run in read_runs(tmp_path / "out")}
     assert runs.keys() == {ranking.value for ranking in Ranking}
     run = runs["facet to facet"]
@@ -274,5 +271,5 @@ def test_the_command_writes_a_run_of_each_ranking(
 def test_a_judged_document_must_be_in_the_corpus(faceted_folder: Path) -> None:
     with (faceted_folder / "qrels_method.tsv").open("a") as file:
         file.write("\nq\tunknown\t1\n")
-    error = CliRunner().invoke(main, [str(faceted_folder)]).stderr
+    error = error_of(main, faceted_folder)
     assert "Error: 'unknown' is judged but not in" in error and "like 1 of 6 queries and candidates" in error

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.runs import read_runs
 from benchmarks.tasks.faithfulness import main
+from tests.benchmarks.made_runs import error_of, run_program
 from tests.encoders.tiny import ENCODERS
 
 
@@ -15,9 +15,8 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
     long_folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     ENCODERS["smith fixed normal"](bert_folder).save_pretrained(tmp_path / "encoder")
-    given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--queries", "1", "--encoded", "1"]
-    given += ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    options = ["--encoder", tmp_path / "encoder", "--queries", "1", "--encoded", "1"]
+    done = run_program(main, long_folder, *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     runs = read_runs(tmp_path / "out")
     assert len(runs) == 16  # four orders of two sides, rescored in two ways
     for run in (run for run in runs if run.system == "model"):
@@ -28,10 +27,8 @@ def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itsel
 
 @pytest.mark.slow
 def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    options = ["--queries", "2", "--encoded", "1"]
-    folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    given = [str(long_folder), "--encoder", str(bert_folder), *options, *folders]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    options = ["--encoder", bert_folder, "--queries", "2", "--encoded", "1"]
+    done = run_program(main, long_folder, *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     runs = {run.name: run for run in read_runs(tmp_path / "out")}
     assert len(runs) == 12  # three orders of two sides, rescored in two ways
     run = runs["long-breakdown-bert-chunk-stored-query-test"]
@@ -41,6 +38,5 @@ def test_the_command_measures_queries_of_the_split(long_folder: Path, bert_folde
 
 
 def test_documents_of_one_chunk_are_refused(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    given = [str(folder), "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
-    error = CliRunner().invoke(main, given).stderr.splitlines()[-1]
+    error = error_of(main, folder, "--encoder", bert_folder, "--work", tmp_path / "work")
     assert error.startswith("Error: none of 2 queries of dataset pets has a hit with two chunks or more")

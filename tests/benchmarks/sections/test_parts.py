@@ -35,9 +35,7 @@ def target(index: Index, hit: Hit) -> Query:
 
 
 @pytest.mark.parametrize("side", Side)
-def test_contributions_are_those_of_the_pairs_and_weights_those_of_the_model(
-    query: Query, hit: Hit, target: Query, side: Side
-) -> None:
+def test_contributions_are_of_pairs_and_weights_of_the_model(query: Query, hit: Hit, target: Query, side: Side) -> None:
     model = explanation(query.document, query.vectors, target.document, target.vectors)
     parts = parts_of(hit.breakdown, side, query, target, "english", model)
     own = query if side is Side.QUERY else target

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError, open_dataset, read_documents
 from benchmarks.prepare import index_documents
@@ -39,6 +38,7 @@ from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span
+from tests.benchmarks.made_runs import run_program
 from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
@@ -223,9 +223,8 @@ def test_copies_are_found_and_named_by_an_encoder_that_sees_words(documents: lis
 @pytest.mark.slow
 def test_the_command_writes_a_run_of_each_system(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "bert")
-    out = ["--out", str(tmp_path / "out")]
-    given = [str(long_folder), "--encoder", str(tmp_path / "bert"), "--hosts", "1", *out]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    given = [long_folder, "--encoder", tmp_path / "bert", "--hosts", "1"]
+    done = run_program(main, *given, "--out", tmp_path / "out")
     assert "| long (3) | bert | position: middle |" in done.output and "IoU, model" in done.output
     document, evidence, model = read_runs(tmp_path / "out")
     assert evidence.name == "long-evidence-bert-section-24documents"

@@ -144,9 +144,7 @@ def test_rescoring_a_shorter_query_equals_a_search_with_it(pairing: Pairing, ind
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
 
 
-def test_a_shorter_target_is_as_in_the_index_that_holds_it(
-    pairing: Pairing, built_folder: Path, tmp_path: Path
-) -> None:
+def test_a_shorter_target_is_as_in_an_index_that_holds_it(pairing: Pairing, built_folder: Path, tmp_path: Path) -> None:
     """The index keeps its reference, which holds the document at its full length."""
     kept = half(pairing, Side.TARGET)
     short = kept_document(pairing.target.document, pairing.target.vectors.chunk_spans, kept)

@@ -3,19 +3,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from benchmarks.runs import read_runs
 from benchmarks.speed import encode
 from benchmarks.speed.encode import TITLES, main
 from tests.benchmarks.conftest import run_here
+from tests.benchmarks.made_runs import error_of, run_program
 
 pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.usefixtures("restored_settings")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.mark.slow
@@ -23,9 +19,8 @@ def test_every_way_has_its_turn_and_all_is_recorded(
     folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encode, "run_fresh", run_here)
-    places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
-    done = run(folder, "--quick", "--rounds", "1", "--threads", "1", "--encoder", bert_folder, *places)
-    assert done.exit_code == 0, done.output
+    options = ["--quick", "--rounds", "1", "--threads", "1", "--encoder", bert_folder]
+    done = run_program(main, folder, *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     (run_file,) = read_runs(tmp_path / "out")
     assert run_file.name == "pets_quick-way-to-encode-bert-cpu-threads1-test" and not list(
         (tmp_path / "work").iterdir()
@@ -39,5 +34,5 @@ def test_every_way_has_its_turn_and_all_is_recorded(
 
 
 def test_a_missing_device_is_reported_in_one_line(bert_folder: Path) -> None:
-    done = run("pets", "--device", "cuda:99", "--encoder", bert_folder)
-    assert done.exit_code == 1 and done.stderr.startswith("Error: ") and "cuda:99" in done.stderr
+    error = error_of(main, "pets", "--device", "cuda:99", "--encoder", bert_folder)
+    assert error.startswith("Error: ") and "cuda:99" in error

@@ -55,9 +55,7 @@ def test_a_path_that_fails_is_recorded_with_its_reason() -> None:
     assert measure(Way("a", "ms", 2.0, lambda _: {"measured": 8.0}), 1.0).values["share"] == 0.25
 
 
-def test_a_dry_run_says_so_and_is_kept_only_where_a_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_says_so_and_is_kept_only_in_a_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SMALL", TINY)
     encoder = str(save_tiny_bert(tmp_path / "tiny", vocabulary(), max_tokens=126))
     call = ["--device", "cpu", "--small", "--minutes", "0.1", "--encoder", encoder]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.isolation import Memory
 from benchmarks.runs import read_runs
@@ -28,6 +27,7 @@ from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from indexer.upkeep.verify import verify
 from tests.benchmarks.conftest import run_here
+from tests.benchmarks.made_runs import run_program
 
 
 @pytest.fixture
@@ -106,9 +106,7 @@ def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_index_is_grown_published_and_searched(
-    real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_is_grown_and_searched(real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     caps: dict[str, int | None] = {}
 
     def capped(target: Callable[..., Any], *arguments: object, **given: Any) -> tuple[Any, Memory]:  # noqa: ANN401
@@ -117,9 +115,7 @@ def test_an_index_is_grown_published_and_searched(
 
     monkeypatch.setattr(growth, "run_fresh", capped)
     options = ["--chunks", "2500", "--queries", "3", "--cap", "4GiB"]
-    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [str(real_folder), *options, *places])
-    assert done.exit_code == 0, done.output
+    run_program(main, real_folder, *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     (run,) = read_runs(tmp_path / "out")
     assert [case.id.rpartition(", ")[2] for case in run.cases] == ["real queries", "synthetic queries"]
     for case in run.cases:

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.isolation import ProcessFailed
 from benchmarks.runs import read_runs
 from benchmarks.speed.timed import CPU, PEAK, READ, WALL, Command, main, run, time_commands
+from tests.benchmarks.made_runs import run_program
 
 
 def test_a_command_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -32,9 +32,7 @@ def test_a_command_that_fails_is_named_with_its_last_words(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_quick_part_writes_a_run_for_each_group(
-    real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_quick_part_runs_each_group(real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_here(command: Command, folder: Path) -> dict[str, float]:
         """As `run`, in this process."""
         monkeypatch.chdir(folder)
@@ -47,8 +45,7 @@ def test_the_quick_part_writes_a_run_for_each_group(
         return dict.fromkeys((WALL, CPU, PEAK, READ), 1.0)
 
     monkeypatch.setattr("benchmarks.speed.timed.run", run_here)
-    done = CliRunner().invoke(main, [str(real_folder), "--quick", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    done = run_program(main, real_folder, "--quick", "--out", tmp_path)
     runs = {one.system: one for one in read_runs(tmp_path)}
     assert set(runs) == {"start-up", "indexing", "planning", "first answer"}
     assert "| papers, 240 documents, " in done.output

@@ -92,7 +92,7 @@ def test_the_command_serves_standard_input_and_output(tmp_path: Path, corpus: li
     with_client(stdio_client(parameters), use)
 
 
-def test_a_missing_package_is_an_error_of_one_line(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_package(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = CliRunner().invoke(main, ["mcp", str(built_folder)])
     assert result.exit_code == 1

@@ -66,7 +66,7 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("body", "query"), [({"text": TEXT}, Document.from_text(TEXT)), ({"document": RECORD}, query_document(RECORD))]
 )
-def test_a_search_gives_the_result_of_python(
+def test_a_search_equals_that_of_python(
     client: TestClient, index: Index, body: dict[str, Any], query: Document
 ) -> None:
     assert found(client, body) == of_python(index.search(query))
@@ -94,7 +94,7 @@ def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, i
 
 
 @pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md"])
-def test_a_search_with_a_file_gives_the_result_of_python(
+def test_a_search_with_a_file_equals_that_of_python(
     client: TestClient, index: Index, tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / Path(name).name

@@ -16,7 +16,6 @@ from starlette.testclient import TestClient
 from engine.index import Index
 from engine.text.document import Document
 from engine.work import step
-from indexer.building.builder import build
 from indexer.serving import answers
 from indexer.serving.bodies import Parameters
 from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
@@ -103,7 +102,7 @@ def post_all(client: TestClient, n: int, body: dict[str, Any]) -> Callable[[], l
     return joined
 
 
-def test_work_ends_at_the_deadline_and_large_requests_leave_threads(
+def test_deadlines_end_work_and_large_requests_leave_threads(
     built_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = answers.search
@@ -126,16 +125,9 @@ def test_no_type_is_guessed_and_readiness_says_nothing_of_documents(client: Test
         assert client.get(path).headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    folder = tmp_path_factory.mktemp("limits") / "words.lm"
-    build(folder, corpus, encode="none")
-    return folder
-
-
 @pytest.mark.slow
-def test_idle_connections_do_not_block_others(words: Path) -> None:
-    with running(words) as (_, port):
+def test_idle_connections_do_not_block_others(words_folder: Path) -> None:
+    with running(words_folder) as (_, port):
         idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(600)]
         try:
             assert posted(port, {"text": WORDS, "k": 1}) == 200
@@ -164,12 +156,12 @@ def memory(process_id: int, field: str) -> int:
 
 
 @pytest.mark.slow
-def test_thirty_hostile_clients_at_most_double_the_memory(words: Path) -> None:
+def test_thirty_hostile_clients_at_most_double_the_memory(words_folder: Path) -> None:
     bodies = [(name, f"/v1/{path}", body) for name, (path, body, *_) in REFUSED.items()]
     bodies.append(("many pairs", "/v1/search", {"document": of_sections(2_000), "k": 50, "sections": None}))
     bodies.append(("few", "/v1/compare", {"query": {"text": WORDS}, "target": {"text": WORDS}}))
     statuses: set[tuple[str, int]] = set()
-    with running(words, "--threads", "4") as (process, port):
+    with running(words_folder, "--threads", "4") as (process, port):
         assert posted(port, {"text": WORDS}) == 200
         idle = memory(process.pid, "VmRSS")
 

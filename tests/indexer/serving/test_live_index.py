@@ -96,7 +96,7 @@ def n_encoded(folder: Path) -> int:
         return int(index.snapshot.has_vectors.sum())
 
 
-def test_vectors_of_one_request_serve_the_others(
+def test_vectors_of_requests_are_shared(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reference, "FIRST_DOCUMENTS", 8)

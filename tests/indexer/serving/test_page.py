@@ -107,7 +107,7 @@ def test_no_line_names_a_folder_of_the_server(client: TestClient, built_folder: 
         ({"text": TEXT, "k": 0}, 422, "k"),
     ],
 )
-def test_an_error_before_the_first_line_has_its_http_status(
+def test_an_early_error_has_its_http_status(
     client: TestClient, body: dict[str, Any], status: int, message: str
 ) -> None:
     response = client.post("/page/search", json=body)

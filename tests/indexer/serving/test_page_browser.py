@@ -498,9 +498,7 @@ def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
 
 
 @pytest.mark.slow
-def test_pictures_of_the_page_have_the_names_of_those_in_the_tutorial(
-    browser: Browser, base: str, tmp_path: Path
-) -> None:
+def test_pictures_of_the_page_have_the_names_of_the_tutorial(browser: Browser, base: str, tmp_path: Path) -> None:
     take_pictures(browser, base, DRAFT, tmp_path)
     kept = ROOT / "docs/pictures"
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(one.name for one in kept.iterdir())

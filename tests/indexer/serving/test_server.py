@@ -18,21 +18,12 @@ import pytest
 from click.testing import CliRunner
 
 from engine.errors import StorageError, install_command
-from engine.text.document import Document
-from indexer.building.builder import build
 from indexer.cli import main
 from indexer.serving.server import serve
 from indexer.serving.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 _CODE = "from indexer.cli import main; main()"
-
-
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
-    folder = tmp_path_factory.mktemp("served") / "words.lm"
-    build(folder, corpus, encode="none")
-    return folder
 
 
 @contextmanager
@@ -65,8 +56,8 @@ def exchange(port: int, sent: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_slow_bodies_are_cut_off_and_sigterm_ends_cleanly(words: Path) -> None:
-    with running(words, "--timeout", "2") as (process, port):
+def test_slow_bodies_are_cut_off_and_sigterm_ends_cleanly(words_folder: Path) -> None:
+    with running(words_folder, "--timeout", "2") as (process, port):
         url = f"http://127.0.0.1:{port}/v1/search"
         data = json.dumps({"text": "topic3word1 common1", "k": 1}).encode()
         request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
@@ -80,20 +71,20 @@ def test_slow_bodies_are_cut_off_and_sigterm_ends_cleanly(words: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_the_error_names_a_port_that_is_taken(words: Path) -> None:
+def test_the_error_names_a_port_that_is_taken(words_folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StorageError, match=rf"127\.0\.0\.1 port {port} cannot be served .* --port"):
-            serve(words, Settings(port=port), log=lambda _: None)
+            serve(words_folder, Settings(port=port), log=lambda _: None)
 
 
-def test_an_address_that_others_can_reach_needs_a_token(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_others_can_reach_needs_a_token(words_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LONGMATCH_TOKEN", raising=False)
-    run = CliRunner().invoke(main, ["serve", str(words), "--host", "0.0.0.0"])
+    run = CliRunner().invoke(main, ["serve", str(words_folder), "--host", "0.0.0.0"])
     assert run.exit_code == 1 and "--token-file FILE or set LONGMATCH_TOKEN" in run.output
 
 
-def test_the_error_names_a_missing_package(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_package(words_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.cli.serve.find_spec", lambda _: None)
-    run = CliRunner().invoke(main, ["serve", str(words)])
+    run = CliRunner().invoke(main, ["serve", str(words_folder)])
     assert run.output == f"Error: longmatch serve needs FastAPI; install it: {install_command('serve', '')}\n"

@@ -114,7 +114,7 @@ def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) 
         ("mcp_server", "mcp"),
     ],
 )
-def test_the_error_names_a_missing_package_and_the_command(
+def test_the_error_names_a_missing_package_and_command(
     name: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

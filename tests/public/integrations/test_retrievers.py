@@ -61,9 +61,7 @@ def test_a_retriever_gives_the_hits_of_a_search(
 @pytest.mark.parametrize(
     ("name", "hint"), [("top_k", "did you mean k"), ("n_pair", "did you mean n_pairs"), ("xyz", "use one of index, k")]
 )
-def test_an_unknown_argument_is_refused_with_the_near_name(
-    folder: Path, hits_of: Callable[..., Hits], name: str, hint: str
-) -> None:
+def test_an_unknown_argument_gets_a_near_name(folder: Path, hits_of: Callable[..., Hits], name: str, hint: str) -> None:
     with pytest.raises(TypeError, match=f"has no argument '{name}'; {hint}"):
         hits_of(folder, is_async=False, **{name: 2})
 
