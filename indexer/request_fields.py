@@ -55,12 +55,12 @@ def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, A
     elif parameter.kind in (int, float) and not about.choices:
         kind = Annotated[kind, Field(ge=about.least, le=most)]
     elif parameter.kind is Mapping:
-        kind = Annotated[dict[str, float], BeforeValidator(_weights)]
+        kind = Annotated[dict[str, float], Field(max_length=MOST_NAMES), BeforeValidator(_weights)]
     if isinstance(default, StrEnum):
         default = str(default)
     if parameter.is_optional and parameter.name != "where":
         kind = kind | None
-    longest = MOST_NAMES if parameter.kind in (tuple, Mapping) else None
+    longest = MOST_NAMES if parameter.kind is tuple else None
     return Annotated[kind, Field(description=about.text, max_length=longest)], default
 
 

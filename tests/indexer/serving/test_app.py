@@ -228,6 +228,8 @@ def test_openapi_holds_the_contract(client: TestClient) -> None:
     text = json.dumps(description)
     names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names <= set(schemas) and "#/$defs/" not in text
+    weights = schemas["SearchBody"]["properties"]["weights"]
+    assert (weights["maxProperties"], "maxLength" in weights) == (1000, False)
 
 
 def test_novelty_is_that_of_python(client: TestClient, index: Index) -> None:
