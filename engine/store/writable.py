@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
@@ -144,6 +145,7 @@ class WritableIndex:
         folder.mkdir(parents=True, exist_ok=True)
         # The lock comes first: its file distinguishes an index whose run is killed here from any other folder.
         self._lock = FileLock(folder / LOCK_FILE)
+        self._one_at_a_time = RLock()  # a run reads ahead in a thread, which records failures
         self._sound_blocks: set[int] = set()  # blocks of documents whose rows were compared, or written here
         self._has_sound_names = False
         try:
@@ -257,10 +259,10 @@ class WritableIndex:
             values: named values that it sets, read at its end.
             is_counted: whether its loss must be noticed.
         """
-        self._check_place()
-        number = commits_of(self.meta)
-        self._commits.report(number)  # which a writer may have been killed before
-        with catalog_faults(self.catalog):
+        with self._one_at_a_time, catalog_faults(self.catalog):
+            self._check_place()
+            number = commits_of(self.meta)
+            self._commits.report(number)  # which a writer may have been killed before
             with self._engine.begin() as self._writing:
                 yield self._connection
                 changed = {**(values or {}), **({COMMITS: number + 1} if is_counted else {})}

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
 from engine.index import Index
 from engine.store import writable as writable_module
 from engine.store.catalog import CATALOG_FILE, has_log
+from engine.store.checks import commits_of
 from engine.store.durable import fsync_folder
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import LOCK_FILE, Mount, mount_of, network_note, refuse_read_only
@@ -311,3 +313,12 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim(ENCODER)
         assert len(commit(writer, *make_corpus(2))) == 2
+
+
+def test_threads_of_one_writer_wait_for_each_other(folder: Path) -> None:
+    with Writer(folder) as writer:
+        before = commits_of(writer.meta)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda number: writer.record_failure(f"{number}.txt", "no text"), range(40)))
+        assert len(writer.failed_sources()) == 40
+        assert commits_of(writer.meta) == before + 40
