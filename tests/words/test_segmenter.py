@@ -206,3 +206,10 @@ def test_terms_stay_right_when_the_cache_of_words_is_full(monkeypatch: pytest.Mo
 def test_an_unknown_language_is_refused() -> None:
     with pytest.raises(QueryError, match=r"there is no language 'klingon'; use one of arabic, .*, turkish"):
         WordSegmenter("klingon")
+
+
+def test_words_of_a_long_text_are_those_of_its_parts() -> None:
+    part = "the fox " * 8_000 + "x" * 70_000 + " crosses a river. "
+    once, twice = (WordSegmenter("english").segment(part * n) for n in (1, 2))
+    assert twice.words.tolist() == once.words.tolist() * 2
+    assert twice.word_spans[len(once.words) :].tolist() == (once.word_spans + len(part)).tolist()
