@@ -48,7 +48,7 @@ _ROLES = {
 _FRAMES = frozenset(["header", "footer", "aside"])
 _PARTS = frozenset(["main", "article", "section"])
 _NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
-_STRUCK = re.compile(r"text-decoration[\w-]*\s*:[^;]*line-through", re.IGNORECASE)
+_STRUCK = re.compile(r"text-decoration[\w-]{0,20}\s*+:[^;:]*line-through", re.IGNORECASE)
 _STRUCK_CLASS = re.compile(
     r"(?:^|\s)(?:deleted|struck|strike(?:-?through|out)?|line-through|diff-del)(?:\s|$)", re.IGNORECASE
 )
@@ -187,7 +187,7 @@ def _apply_styles(root: Element) -> None:
     """Write the rules of the page's style sheets for single classes and ids into the elements themselves."""
     sheets = " ".join(style.text or "" for style in root.iter("style"))
     rules: dict[tuple[str, str], tuple[str, str]] = {}
-    for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?\*/", "", sheets))):
+    for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?(?:\*/|$)", "", sheets))):
         if _looks(match[2]):
             for selector in match[1].split(","):
                 if simple := _SELECTOR.match(selector):

@@ -35,7 +35,7 @@ def split_names(text: str) -> list[str]:
     """The names in a line; "Vane, Ann" is one name, and so is an organisation with "and" in its name."""
     text = " ".join(_MAIL.sub("", text).split(" ")).strip(" ,;")
     if ";" in text or "\n" in text:
-        return _distinct(re.split(r"\s*[;\n]\s*", text))
+        return _distinct(re.split(r"(?:(?<!\s)\s*)?[;\n]\s*", text))
     parts = [part for border in _BORDER.split(text) for part in _commas(border)]
     if len(parts) > 1 and _ORGANISATION.search(text) and not all(" " in part for part in parts):
         return [text]

@@ -23,7 +23,7 @@ _VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
 _BETWEEN_PARTIES = re.compile(
     r"(?<=\n)[ \t]*[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013][ \t]*(?: {3}[^\n]*)?(?=\n)"
 )
-_BORDER_OF_CAPTION = re.compile(r"(?:(?<=\n)[ \t]{0,80}|[ \t]{2,80})[)\u00a7:|](?:[ \t]{2,}[^\n]*)?(?=\n)")
+_BORDER_OF_CAPTION = re.compile(r"(?:(?<=\n)[ \t]{0,80}|[ \t]{2,80})[)\u00a7:|](?:[ \t]{2,}+[^\n]*)?(?=\n)")
 _COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
 _ROLE = re.compile(
     r",?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"

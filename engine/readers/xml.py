@@ -94,7 +94,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         if len(starts) < 2 and re.search(
             "Extra content|declaration allowed", str(error)
         ):  # roots one after the other, without declarations
-            bare = re.sub(rb"<\?xml[^>]*\?>|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>", b"", data)
+            bare = re.sub(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^<>\[]*+(?:\[[^\]]{0,9999}+\])?[^<>]*+>", b"", data)
             return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
         if len(starts) < 2:
             raise

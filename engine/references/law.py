@@ -67,7 +67,7 @@ _CHAPTER = re.compile(
     r"(?P<before>^.*?)(?P<chapter>(?:tit\.|title|ch\.|c\.|chapter|art\.)\s{0,2}\d{1,4}(?:-?[A-Za-z]{1,2})?),?\s*$",
     re.DOTALL,
 )
-_CODE_NAME = re.compile(r"(?:(?:[A-Z][A-Za-z'’]*\.?|&|of)[\s,]{0,3}){1,9}$")
+_CODE_NAME = re.compile(r"(?:(?:[A-Z][A-Za-z'’]*+\.?+|&|of)[\s,]{0,3}+){1,9}+$")
 _ID = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.),?\s{0,2}(?:at\s{1,2})?$")
 _CONSTITUTION = re.compile(
     r"(?:U\.?\s?S\.?\s{0,2}|United States )Const(?:itution|\.),?\s{1,2}(?:(?P<amendment>(?:Amend|amend)(?:ment|\.))"

@@ -44,7 +44,7 @@ _MAX_TITLE_CHARS, _MAX_TITLE_WORDS = 100, 14
 _SMALL_WORDS = frozenset([
     "a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with",
 ])  # fmt: skip
-_CONTENTS_LINE = re.compile(r"(?:\.[ \t]?){3}[ \t]*(?:\d+|[ivxlc]+)?\s*$|(?<!\s)\s{2,}+\d+\s*$|\t\d+\s*$|…\s*\d+\s*$")
+_CONTENTS_LINE = re.compile(r"(?:\.[ \t]?){3}[ \t]*+(?:\d+|[ivxlc]+)?\s*$|(?<!\s)\s{2,}+\d+\s*$|\t\d+\s*$|…\s*\d+\s*$")
 _SENTENCE_BORDER = re.compile(r"[^\W\d_]{3}[.;]\s+[A-Z]\w+ \w|\s\d+[.)]\s")
 _COLUMNS = re.compile(r"\S(?:\s{4,}|\t)\S")
 

@@ -54,7 +54,9 @@ _FEWEST_SYLLABIC = 6  # characters
 _WORD = re.compile(rf"[{_SYLLABIC}]+|[^\W{_SYLLABIC}]+")
 # Not part of the word at its begin and end: particles and endings in hiragana, halves of Thai and Lao syllables.
 _BEFORE = re.compile("[\u3041-\u309f]+|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec6-\u0ece]+")
-_AFTER = re.compile("(?:[\u3041-\u309f]+|[\u0e40-\u0e44\u0ec0-\u0ec4]+)$")
+_AFTER = re.compile(
+    "(?<![\u3041-\u309f])[\u3041-\u309f]++$|(?<![\u0e40-\u0e44\u0ec0-\u0ec4])[\u0e40-\u0e44\u0ec0-\u0ec4]++$"
+)
 _BARE_NUMBER = re.compile(r"\d{1,4}")  # of a drawing, a citation or a claim, unless it can be a year
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 

@@ -14,6 +14,7 @@ from engine.readers.detection import detected_suffix
 from engine.readers.front_matter import front_matter
 from engine.readers.running_text import running_text
 from engine.readers.scalars import split_names
+from engine.references.extraction import references
 from engine.text.document import Document
 from engine.text.numbering import is_contents_line
 from engine.text.section_kinds import heading_name, section_kinds
@@ -106,6 +107,7 @@ def tex(text: str) -> object:
         (is_contents_line, "water%s a 1", " "),
         (is_contents_line, "water%s a 1", "."),
         (heading_name, "1. water%s a", "."),
+        (lambda text: references(f"of the {text[::1_500]}) § 1200"), "%s", "A"),
         (lambda text: aps.read_text(text, "a", "a"), "PATN\nWKU  %sA\nABST\nPAL  water\n", "0"),
         (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "a"),
         (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "\\begin{abstract}"),
