@@ -17,17 +17,11 @@ Windows = Callable[[Sequence[int]], Sequence[TokenWindow]]
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Windows) -> SegmentedDocument:
-    """Cut each section of a document into windows of tokens.
+    """Cut each section of a document into windows of tokens; tokens in no window count as not read.
 
     Args:
-        document: any length.
-        tokenizer: of the encoder.
-        windows: most tokens of a window, filled with whole sentences so that every
-            token is in one window; or a function from the sentence ends of a section
-            (counts of tokens, rising) to its windows.
-
-    Returns:
-        The chunks; tokens in no window count as not read.
+        windows: most tokens of a window, filled with whole sentences so that every token is in one window; or a
+            function from the sentence ends of a section (counts of tokens, rising) to its windows.
 
     Raises:
         DocumentError: the document has no token.

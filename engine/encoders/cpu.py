@@ -77,6 +77,8 @@ class CpuEncoder(Encoder):
     In int8 it is an encoder of its own, with a name and a fingerprint that say so.
     """
 
+    has_independent_chunks = True
+
     def __init__(self, backbone: OpenvinoBert, config: MeanConfig, *, name: str) -> None:
         """Wrap a backbone; its pooling is that of the configuration."""
         self.backbone, self.width = backbone, backbone.width
@@ -94,11 +96,6 @@ class CpuEncoder(Encoder):
     def n_read(self) -> int:
         """See `Encoder`."""
         return self.backbone.n_read
-
-    @property
-    def has_independent_chunks(self) -> bool:
-        """See `Encoder`."""
-        return True
 
     @property
     def fingerprint(self) -> str:

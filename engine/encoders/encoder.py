@@ -47,12 +47,7 @@ class EncodedDocument:
 
     @classmethod
     def unencoded(cls, width: int, n_tokens: int = 0) -> EncodedDocument:
-        """A placeholder for a document without vectors: no chunks, no sections, and zeros for the document.
-
-        Args:
-            width: D; 0 where no encoder is known.
-            n_tokens: approximate number of tokens of the document.
-        """
+        """A placeholder for a document of about `n_tokens` without vectors; width 0 where no encoder is known."""
         nothing = np.empty((0, width), np.float32)
         return cls(np.zeros(width, np.float32), nothing, nothing, (), Coverage(0, n_tokens))
 
@@ -71,6 +66,7 @@ class Encoder(ABC):
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
     takes_threads: bool = False  # whether several threads may encode at a time
+    has_independent_chunks: bool = False  # whether a chunk's vector depends on its tokens alone: see `from_chunks`
 
     @property
     def weights_bytes(self) -> int:
@@ -86,11 +82,6 @@ class Encoder(ABC):
     def tokens_at_once(self) -> int | None:
         """Most tokens of a batch, if batches were made smaller to fit into the GPU; None if they were not."""
         return None
-
-    @property
-    def has_independent_chunks(self) -> bool:
-        """Whether the vector of a chunk depends on nothing but its own tokens, so that `from_chunks` can be used."""
-        return False
 
     @property
     @abstractmethod
@@ -110,11 +101,7 @@ class Encoder(ABC):
         """Encode documents that this encoder segmented; the order is kept."""
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-        """Make the vectors of a document from those of its chunks, as `encode_segmented` does.
-
-        Args:
-            document: a document that this encoder segmented.
-            chunks: (C, D), unit rows: the vectors of its chunks in reading order.
+        """Make the vectors of a segmented document from those of its chunks (C, D), as `encode_segmented` does.
 
         Raises:
             EncoderError: `has_independent_chunks` is False.
@@ -141,11 +128,7 @@ class Encoder(ABC):
         )
 
     def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
-        """The encoder's own numbers for the sections and chunks of a query and of each target; raises by default.
-
-        Args:
-            query: encoded once.
-            targets: whole documents; each is encoded again, even if an index holds its vectors.
+        """The encoder's own numbers for the sections and chunks of a query and of each target, which are encoded again.
 
         Raises:
             DocumentError: a document has no token.
@@ -182,12 +165,7 @@ def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
 
 
 def token_weighted_means(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-    """The vectors of a document whose document and sections are token-weighted means of its chunks.
-
-    Args:
-        segmented: a document in C chunks.
-        chunks: (C, D), unit rows, in reading order.
-    """
+    """The vectors of a document whose document and sections are token-weighted means of its chunks (C, D)."""
     n_tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
     return EncodedDocument(
         document=unit(n_tokens @ chunks),

@@ -45,15 +45,7 @@ class ModelExplanation:
         target: tuple[Document, Sequence[Chunk], NDArray[np.float32]],
         chunk_pairs: NDArray[np.float32],
     ) -> Self:
-        """Sum the numbers of chunks over sections.
-
-        Args:
-            encoder: its kind.
-            note: meaning of the numbers.
-            query: the document, its C chunks in reading order, and their weights (C,).
-            target: the same for the target, with E chunks.
-            chunk_pairs: (C, E).
-        """
+        """Sum chunk pairs (C, E) over sections; a side is a document, its chunks and their weights (C,) or (E,)."""
         (mine, my_chunks, my_weights), (theirs, their_chunks, their_weights) = query, target
         rows = _by_section(chunk_pairs, my_chunks, len(mine.sections))  # (S, E)
         return cls(
@@ -94,12 +86,7 @@ def strongest_pairs(explanation: ModelExplanation, n: int | None = None) -> list
 
 
 def strongest(values: NDArray[np.floating], n: int | None = None) -> list[ModelPair]:
-    """The section pairs with a value above 0, strongest first; equal values in reading order.
-
-    Args:
-        values: (sections of the query, sections of the target).
-        n: most pairs, at least 0; all by default.
-    """
+    """The section pairs (S, T) above 0, strongest first; equal values in reading order, at most `n`."""
     order = np.argsort(-values, axis=None, kind="stable")[:n]
     places = zip(*np.unravel_index(order, values.shape), strict=True)
     found = [ModelPair(int(row), int(column), float(values[row, column])) for row, column in places]

@@ -29,13 +29,7 @@ ConfigT = TypeVar("ConfigT", bound="DataclassInstance")
 
 
 def write_description(folder: Path, values: Mapping[str, str | int | float | bool | None], card: str) -> None:
-    """Write configuration and model card of an encoder.
-
-    Args:
-        folder: an existing folder.
-        values: of the configuration, with the encoder's kind as "encoder".
-        card: its text, without front matter.
-    """
+    """Write configuration, with the encoder's kind as "encoder", and model card, whose text has no front matter."""
     (folder / CONFIG_FILE).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     (folder / CARD_FILE).write_text(_FRONT_MATTER + card, encoding="utf-8")
 
@@ -75,12 +69,7 @@ def parse_json(file: Path) -> Any:  # noqa: ANN401
 
 
 def read_configuration(kind: type[ConfigT], values: Mapping[str, Any], file: Path) -> ConfigT:
-    """Make a configuration from JSON.
-
-    Args:
-        kind: a dataclass of numbers, switches and choices; its own checks also run.
-        values: one for each of its fields; other values are ignored.
-        file: the source of the values, for the message.
+    """Make a configuration, a dataclass of numbers, switches and choices, from the JSON values of a file.
 
     Raises:
         EncoderError: a value is missing, of another kind than its field, or out of its range.

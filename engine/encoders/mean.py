@@ -37,14 +37,10 @@ class MeanEncoder(TrainableEncoder):
     """
 
     kind = KIND
+    has_independent_chunks = True
 
     def __init__(self, backbone: Backbone, *, name: str = "", window_tokens: int = WINDOW_TOKENS) -> None:
-        """Wrap a backbone.
-
-        Args:
-            backbone: the chunk encoder.
-            name: the name given to `load_encoder`; the backbone's folder by default.
-            window_tokens: most tokens of a chunk; lowered to what the backbone can read at once.
+        """Wrap a backbone; windows are lowered to what it can read at once.
 
         Raises:
             EncoderError: the window holds no token.

@@ -34,8 +34,6 @@ from engine.text.document import Document
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
-_STATES_ARE_VECTORS = frozenset(("mean",))  # kinds whose chunk vectors are the states, each read by itself
-
 
 class Attended(NamedTuple):
     """A document with what its encoder needs to explain a match."""
@@ -76,7 +74,8 @@ class TrainableEncoder(Encoder):
     @property
     def weights_bytes(self) -> int:
         """Bytes that the parameters take on `device`."""
-        return bytes_of(self.module)
+        tensors = (*self.module.parameters(), *self.module.buffers())
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     @classmethod
     @abstractmethod
@@ -91,22 +90,18 @@ class TrainableEncoder(Encoder):
 
     @abstractmethod
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write parameters (safetensors), tokenizer, configuration and model card.
+        """Write parameters (safetensors), tokenizer, configuration and model card, for `load_encoder`.
 
         Args:
-            folder: created if it is missing; `load_encoder(str(folder))` reads it.
             dtype: precision of the parameters on disk; by default that in memory, or, where
                 nothing was trained since they were loaded, that of the files.
         """
 
     @abstractmethod
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """First stage: a state for each chunk, read by itself.
+        """First stage: for each document the states (C, H) of its chunks, each read by itself.
 
         Without gradients its memory is bounded, whatever the number of chunks.
-
-        Returns:
-            For each document (C, H), its own C.
         """
 
     @abstractmethod
@@ -151,11 +146,6 @@ class TrainableEncoder(Encoder):
             self.kind, self.note, (mine, my_chunks, own), (theirs, their_chunks, other), pairs
         )
 
-    @property
-    def has_independent_chunks(self) -> bool:
-        """Whether the second stage leaves the states as they are; see `Encoder`."""
-        return self.kind in _STATES_ARE_VECTORS
-
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
         """The second stage by itself; see `Encoder.from_chunks`."""
         if not self.has_independent_chunks:
@@ -186,12 +176,6 @@ def inference(module: nn.Module) -> Iterator[None]:
             yield
     finally:
         module.train(was_training)
-
-
-def bytes_of(module: nn.Module) -> int:
-    """Bytes that the parameters and buffers of a module take in memory."""
-    held = (*module.parameters(), *module.buffers())
-    return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
 
 def read_chunks(
@@ -254,29 +238,32 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
     return module
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """Checksums of the parameters that a module was loaded with; memory can hold them at a lower precision than files.
+class Loaded(NamedTuple):
+    """The parameters that a module was loaded with; memory can hold them at a lower precision than files.
 
     Until it is trained, an encoder has the fingerprint of its files and is saved unchanged.
     """
 
-    in_files: str  # sha256 of the parameters in the files
-    in_memory: str  # sha256 of the parameters after rounding
+    sha256: str  # of the parameters in the files
+    n_changes: int  # of the module after rounding, see `n_changes`
 
     @classmethod
     def rounded(cls, module: nn.Module, round_weights: Callable[[], object]) -> Self:
-        """Round parameters from the precision of their files to that in memory, and record both checksums."""
-        in_files = module_sha256(module)
+        """Round parameters from the precision of their files to that in memory."""
+        sha256 = module_sha256(module)
         round_weights()
-        return cls(in_files, module_sha256(module))
+        return cls(sha256, n_changes(module))
 
     def are_in(self, module: nn.Module) -> bool:
         """Whether the module still holds the loaded parameters."""
-        return module_sha256(module) == self.in_memory
+        return n_changes(module) == self.n_changes
+
+
+def n_changes(module: nn.Module) -> int:
+    """The number of writes to the parameters and buffers, as torch counts them for autograd."""
+    return sum(value._version for value in (*module.parameters(), *module.buffers()))
 
 
 def sha256_of(module: nn.Module, loaded: Loaded | None) -> str:
     """SHA-256 of a module's parameters; that of the files if the parameters are unchanged since they were loaded."""
-    found = module_sha256(module)
-    return loaded.in_files if loaded is not None and found == loaded.in_memory else found
+    return loaded.sha256 if loaded is not None and loaded.are_in(module) else module_sha256(module)

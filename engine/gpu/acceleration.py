@@ -44,13 +44,9 @@ class Acceleration:
 
 
 def accelerate(snapshot: IndexSnapshot, device: str) -> Acceleration:
-    """Copy an index onto GPUs and test the copy; fall back to the CPU where that fails.
+    """Copy an index onto the GPUs of a device, `cuda` or `cuda:N`, and test the copy; fall back to the CPU.
 
-    Reads all chunk vectors, unless the published generation itself is copied.
-
-    Args:
-        snapshot: stays open while the copy is used.
-        device: `cuda` for all GPUs, or `cuda:N`; torch must see it.
+    Reads all chunk vectors, unless the published generation itself is copied. The snapshot stays open meanwhile.
 
     Raises:
         IndexDamaged: a file is not the one that was written.
@@ -96,18 +92,18 @@ def lists_on(snapshot: IndexSnapshot, gpus: FaissGpus, reason: str) -> Accelerat
     if replica is None:
         return on_the_cpu(f"{reason}; {summary}")
     try:
-        found = probe(snapshot, replica)
+        tested, faults = probe(snapshot, replica)
     except BudgetExceeded as error:
         replica.ann.close()
         return on_the_cpu(str(error))
-    if found.faults:
+    if faults:
         replica.ann.close()
-        return on_the_cpu(f"the probe of {summary} failed: {'; '.join(found.faults)}")
+        return on_the_cpu(f"the probe of {summary} failed: {'; '.join(faults)}")
     beyond = (
         f"the CPU answers beyond {replica.ann.most_k:,} chunks a query, and where a filter leaves little; "
         f"--exact scans the shards"
     )
-    return Acceleration(None, replica, f"searched on the GPU: {summary}; probe: {found.summary}; {beyond}; {reason}")
+    return Acceleration(None, replica, f"searched on the GPU: {summary}; probe: {tested}; {beyond}; {reason}")
 
 
 def on_the_cpu(reason: str) -> Acceleration:

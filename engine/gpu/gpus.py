@@ -108,11 +108,9 @@ def centroids(lists: Any) -> Vectors:  # noqa: ANN401
 
 
 def list_parts(gpus: FaissGpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Part]:
-    """Inverted lists around given centroids, one part per GPU; blocks are assigned to the GPUs in turn.
+    """Inverted lists around centroids (L, D), one part per GPU; blocks are assigned to the GPUs in turn.
 
     Args:
-        gpus: hold the parts.
-        quantizer: (L, D) centroids.
         code: FAISS's name of the scalar code, for example `QT_fp16`.
         sample: (n, D) rows from which the range of the codes is learned.
         blocks: ids (B,) and rows (B, D) float32.

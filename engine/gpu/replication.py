@@ -37,10 +37,7 @@ class IndexOption:
 
 
 def replicate(snapshot: IndexSnapshot, gpus: FaissGpus) -> tuple[OpenReplica | None, str]:
-    """Copy an index onto GPUs.
-
-    Returns:
-        The replica and its summary, or None and the reason.
+    """Copy an index onto GPUs: the replica and its summary, or None and the reason.
 
     Raises:
         IndexDamaged: a file is not the one that was written.

@@ -130,11 +130,7 @@ class _Part:
     def components(
         self, blocks: Sequence[tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]], power: float, skip: int
     ) -> Tensor:
-        """The sums (N, Q) of weighted margins, on the device.
-
-        Args:
-            blocks: query chunks (., D), their thresholds (.,) and weights (., Q).
-        """
+        """The sums (N, Q) of weighted margins, on the device; blocks are query chunks, thresholds, weights (., Q)."""
         device = self._rows.device
         sums: Tensor | None = None
         for chunks, theta, weights in blocks:

@@ -36,36 +36,14 @@ _LIST = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """Results of a replica, compared with those of the CPU."""
-
-    n_queries: int
-    n_near: int  # chunks of the sample that should be found
-    largest_error: float  # of a similarity
-    found: float  # share of the near chunks
-    found_on_cpu: float | None  # by the published generation; None without one
-    filtered: float  # share of ranks in filtered lists that are as near as the CPU's
-    faults: tuple[str, ...]  # empty if the replica can be used
-
-    @property
-    def summary(self) -> str:
-        """The results in one line."""
-        cpu = "" if self.found_on_cpu is None else f" (CPU {self.found_on_cpu:.0%})"
-        return (
-            f"{self.n_queries} stored chunks searched, similarities within {self.largest_error:.0e} of the CPU's, "
-            f"{self.found:.0%} of {self.n_near:,} near chunks found{cpu}, filtered lists agree by {self.filtered:.0%}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Sample:
     ids: Ids  # (C,) rising
     queries: Vectors  # (I, D) some of the rows
     table: Vectors  # (I, C) their similarities
 
 
-def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> Probe:
-    """Test a replica before it is used.
+def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]]:
+    """Test a replica before it is used: the results in one line, and its faults; none if the replica can be used.
 
     Raises:
         BudgetExceeded: the GPU failed.
@@ -88,8 +66,12 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> Probe:
     filtered = _filtered_share(snapshot, replica, sample.queries)
     if filtered < 1.0 - MAY_LACK:
         faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
-    n_near = int(near.sum())
-    return Probe(len(sample.queries), n_near, error, found, on_cpu, filtered, tuple(faults))
+    cpu = "" if on_cpu is None else f" (CPU {on_cpu:.0%})"
+    summary = (
+        f"{len(sample.queries)} stored chunks searched, similarities within {error:.0e} of the CPU's, "
+        f"{found:.0%} of {int(near.sum()):,} near chunks found{cpu}, filtered lists agree by {filtered:.0%}"
+    )
+    return summary, faults
 
 
 def probe_scan(snapshot: IndexSnapshot, scan: DeviceScan) -> float:

@@ -16,31 +16,20 @@ from transformers import AutoModel, DistilBertConfig, DistilBertModel, Longforme
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
-from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place, tokens_of_sections
+from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, tokens_of_sections
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError
-from engine.text.document import Document
 from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
 
-LONG = [
-    ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 4),
-    ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 3),
-    ("", "Red green light; young dark house? 1234 unknownwords and more."),
-]
 A, B, C = ([5, 6, 7], [8, 9, 10, 11], [12, 13]), ([14, 15], [16, 17, 18]), ([19, 20], [21], [22, 23, 24])
 
 
 @pytest.fixture(scope="module")
 def encoder(bert_folder: Path) -> ColdeEncoder:
     return tiny_colde(bert_folder)
-
-
-@pytest.fixture(scope="module")
-def long_document() -> Document:
-    return make_document("long", LONG)
 
 
 def vectors(encoder: ColdeEncoder, *documents: Sequence[PlacedSection]) -> Tensor:
@@ -72,15 +61,6 @@ def test_a_state_is_the_pooled_output_over_words_and_numbers(encoder: ColdeEncod
         for section, own in zip(sections, states, strict=True):
             for chunk, state in zip(section, own, strict=True):
                 torch.testing.assert_close(state, pooled_by_hand(bert_folder, chunk, encoder), atol=1e-5, rtol=0)
-
-
-def test_a_whole_document_is_section_zero_with_its_chunks_counted_through(
-    encoder: ColdeEncoder, long_document: Document
-) -> None:
-    segmented = encoder.segment(long_document)
-    whole = [tuple(PlacedChunk(ids, 0, q) for q, ids in enumerate(segmented.token_ids))]
-    encoded = encoder.encode([long_document])[0].document
-    np.testing.assert_allclose(encoded, vectors(encoder, whole)[0].numpy(), atol=1e-6)
 
 
 def test_the_mean_of_tokens_can_be_pooled_instead(bert_folder: Path) -> None:
@@ -152,24 +132,6 @@ def test_the_default_reads_every_token_of_a_document_longer_than_any_in_training
     one, other = encoder.encode([make_document("a", head + "light."), make_document("b", head + "dark river.")])
     assert one.coverage.share == 1 and one.coverage.tokens_read == 60 * 10 + 2
     assert not np.allclose(one.document, other.document, atol=1e-5)
-
-
-def test_the_default_takes_untrained_chunk_numbers_for_the_last_trained(bert_folder: Path) -> None:
-    encoder = tiny_colde(bert_folder, trained_chunks=2)
-    paper = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER), trained_chunks=2)
-    same, clamped = (PlacedChunk((5, 6), 0, 9),), (PlacedChunk((5, 6), 0, 1),)
-    torch.testing.assert_close(vectors(encoder, [same]), vectors(encoder, [clamped]))
-    assert not torch.allclose(vectors(paper, [same]), vectors(paper, [clamped]), atol=1e-3)
-
-
-def test_training_counts_the_chunk_numbers_it_sees(bert_folder: Path) -> None:
-    encoder = ColdeEncoder.create(bert_folder, COLDE, device="cpu", dtype=torch.float32)
-    assert encoder.layers.positions is not None
-    encoder.module.train()
-    encoder.embed_sections([place([A, B])])
-    encoder.module.eval()
-    encoder.embed_sections([place([A + B + C])])
-    assert encoder.layers.positions.largest.item() == 2
 
 
 def test_no_forward_pass_is_larger_than_the_budget(encoder: ColdeEncoder) -> None:
@@ -312,12 +274,3 @@ def test_a_backbone_of_sparse_attention_is_refused(bert_folder: Path, tmp_path: 
     Tokenizer(bert_folder).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match="is a longformer, made to read long texts at once; CoLDE reads chunks"):
         tiny_colde(tmp_path)
-
-
-def test_headed_sections_are_the_parts_of_training(encoder: ColdeEncoder, long_document: Document) -> None:
-    segmented = encoder.segment(long_document)
-    headed = headed_sections(segmented)
-    parts = encoder.split(segmented, 3)
-    assert [[tuple(chunk.token_ids) for chunk in part] for part in parts] == [
-        [tuple(ids) for ids in section] for section in headed
-    ]

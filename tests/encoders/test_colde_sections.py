@@ -34,15 +34,6 @@ def test_chunks_are_numbered_by_section_and_place() -> None:
     )
 
 
-def test_a_shuffle_after_placing_keeps_numbers_and_one_before_gives_new_ones() -> None:
-    sections = [[(1,), (2,)], [(3,)]]
-    ids_follow, ids_new = place(sections)[::-1], place(sections[::-1])
-    assert [[chunk.token_ids for chunk in section] for section in ids_follow] == [[(3,)], [(1,), (2,)]]
-    assert [[chunk.token_ids for chunk in section] for section in ids_new] == [[(3,)], [(1,), (2,)]]
-    assert [[(chunk.section, chunk.chunk) for chunk in own] for own in ids_follow] == [[(1, 0)], [(0, 0), (0, 1)]]
-    assert [[(chunk.section, chunk.chunk) for chunk in own] for own in ids_new] == [[(0, 0)], [(1, 0), (1, 1)]]
-
-
 def test_headed_sections_leave_out_those_without_a_token() -> None:
     assert headed_sections(segmented([2, 1], [], [1])) == (((0, 1), (2,)), ((3,),))
 

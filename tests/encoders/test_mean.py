@@ -56,10 +56,10 @@ def test_text_between_the_chunks_has_no_token(mean_encoder: MeanEncoder, text: s
     try:
         chunks = mean_encoder.segment(document).chunks
     except DocumentError:
-        assert mean_encoder.backbone.tokenize([text])[0][0] == []
+        assert mean_encoder.backbone.tokenizer.tokenize([text])[0][0] == []
         return
     gaps = [text[: chunks[0].start], *(text[a.stop : b.start] for a, b in pairwise(chunks)), text[chunks[-1].stop :]]
-    assert all(mean_encoder.backbone.tokenize([gap])[0][0] == [] for gap in gaps)
+    assert all(mean_encoder.backbone.tokenizer.tokenize([gap])[0][0] == [] for gap in gaps)
 
 
 def test_windows_hold_whole_sentences_where_they_fit(mean_encoder: MeanEncoder) -> None:

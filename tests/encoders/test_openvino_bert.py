@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -176,28 +175,20 @@ def test_another_configuration_is_left_to_torch(take: Take, entry: str, value: o
     assert read_sizes(folder) is None
 
 
-def _lacking(weights: dict[str, torch.Tensor]) -> None:
-    del weights["encoder.layer.1.output.dense.bias"]
-
-
-def _more(weights: dict[str, torch.Tensor]) -> None:
-    weights["encoder.layer.0.other"] = torch.zeros(2)
-
-
-def _narrower(weights: dict[str, torch.Tensor]) -> None:
-    weights["encoder.layer.1.output.dense.weight"] = torch.zeros(32, 63)
-
-
-def _whole_numbers(weights: dict[str, torch.Tensor]) -> None:
-    weights["encoder.layer.1.output.dense.bias"] = torch.zeros(32, dtype=torch.int8)
-
-
-@pytest.mark.parametrize("change", [_lacking, _more, _narrower, _whole_numbers])
-def test_other_weights_are_left_to_torch(take: Take, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("encoder.layer.1.output.dense.bias", None),
+        ("encoder.layer.0.other", torch.zeros(2)),
+        ("encoder.layer.1.output.dense.weight", torch.zeros(32, 63)),
+        ("encoder.layer.1.output.dense.bias", torch.zeros(32, dtype=torch.int8)),
+    ],
+)
+def test_other_weights_are_left_to_torch(take: Take, name: str, value: torch.Tensor | None) -> None:
     folder = take("backbone")
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    weights = {**load_file(folder / "model.safetensors"), name: value}
+    kept = {name: tensor for name, tensor in weights.items() if tensor is not None}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     assert read_sizes(folder) is None
 
 

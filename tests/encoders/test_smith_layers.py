@@ -184,40 +184,20 @@ def test_in_the_fixed_variant_sum_and_mean_are_equal(ids: Tensor) -> None:
     torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
 
 
-def n_parameters(module: SmithModule) -> int:
-    return sum(weights.numel() for weights in module.parameters())
-
-
-def layer_size(width: int, ffn: int) -> int:
-    attention = 4 * (width * width + width)
-    norms = 2 * (width + width)
-    return attention + norms + (width * ffn + ffn) + (ffn * width + width)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "sentence_layers"), [(Variant.FIXED, 6), (Variant.RELEASED, 4)])
-def test_the_number_of_parameters_is_that_of_the_paper(variant: Variant, sentence_layers: int) -> None:
-    dense = 256 * 256 + 256
-    embeddings = 30_522 * 256 + 256 * 256 + 2 * 256 + 2 * 256  # words, positions, types, norm
-    sentence = embeddings + sentence_layers * layer_size(256, 512) + dense + dense  # pooler, W_s
-    document = 128 * 256 + 2 * 256 + 3 * layer_size(256, 512) + dense
-    assert n_parameters(SmithModule(smith(variant), 30_522)) == sentence + document + dense
-    assert layer_size(256, 512) == 527_104
-
-
-@pytest.mark.slow
-def test_the_whole_smith_has_about_13_million_parameters() -> None:
-    assert n_parameters(SmithModule(smith(), 30_522)) == 12_920_576
-
-
-@pytest.mark.slow
-def test_smith_short_and_matchbert_have_the_parameters_of_bert_base() -> None:
-    one_layer = [replace(config, sentence_layers=1) for config in (match_bert(), smith_short())]
-    sizes = [n_parameters(SmithModule(config, 1000)) for config in one_layer]
-    dense = 768 * 768 + 768
-    bert = 1000 * 768 + 512 * 768 + 2 * 768 + 2 * 768 + layer_size(768, 3072) + dense
-    document = 128 * 768 + 2 * 768 + 3 * layer_size(768, 512) + dense
-    assert sizes == [bert, bert + dense + document + dense]
+@pytest.mark.parametrize(
+    ("config", "vocabulary", "n_parameters"),
+    [
+        (smith(), 30_522, 12_920_576),
+        (smith(Variant.RELEASED), 30_522, 12_920_576 - 2 * 527_104),  # two layers less of
+        # 4 * (256 * 256 + 256) of attention, 2 * (2 * 256) of norms, 2 * 256 * 512 + 512 + 256 of the dense layers
+        (replace(match_bert(), sentence_layers=1), 1000, 8_842_752),
+        (replace(smith_short(), sentence_layers=1), 1000, 20_173_824),
+    ],
+    ids=["smith", "released", "matchbert", "short"],
+)
+def test_the_number_of_parameters_is_that_of_the_paper(config: SmithConfig, vocabulary: int, n_parameters: int) -> None:
+    assert sum(weights.numel() for weights in SmithModule(config, vocabulary).parameters()) == n_parameters
 
 
 @torch.no_grad()

@@ -61,7 +61,7 @@ def by_hand(encoder: TdeEncoder, document: Document) -> tuple[Tensor, Tensor]:
     """Unit h and unit x_s, one sentence at a time."""
     rows = []
     for sentence in sentences_of(encoder, document):
-        b = encoder.backbone.embed([encoder.backbone.tokenize([sentence])[0][0]], 64)[0]
+        b = encoder.backbone.embed([encoder.backbone.tokenizer.tokenize([sentence])[0][0]], 64)[0]
         rows.append(torch.cat([b, topics_by_hand(encoder, sentence, document.text)]))
     h = sum(rows) / len(rows)
     return normalize(h, dim=0), torch.stack([row / row.norm() for row in rows])
@@ -103,29 +103,11 @@ def test_long_documents_read_their_topics_in_parts(encoder: TdeEncoder, monkeypa
     torch.testing.assert_close(encoder.module.topics(sentences, TEXTS[0]), at_once)
 
 
-def test_a_document_is_read_whole_whatever_its_length(encoder: TdeEncoder) -> None:
-    document = make_document("long", "The quick brown fox jumps over the lazy dog and finds a river. " * 1500)
-    encoded = encoder.encode([document])[0]
-    assert len(encoded.chunks) == 1500
-    assert encoded.coverage.share == 1
-    np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-5)  # all sentences are the same
-
-
-def test_a_text_does_not_see_its_partner(encoder: TdeEncoder, documents: list[Document]) -> None:
-    one, other, third = (encoder.segment(document) for document in documents)
-    with_other, with_third = encoder.embed([one, other]).documents[0], encoder.embed([one, third]).documents[0]
-    torch.testing.assert_close(with_other, with_third, atol=1e-6, rtol=0)
-    states = [own.detach().requires_grad_() for own in encoder.states([one, other])]
-    encoder.combine([one, other], states).documents[0].sum().backward()
-    assert states[0].grad is not None and states[0].grad.abs().sum() > 0
-    assert states[1].grad is None or states[1].grad.eq(0).all()
-
-
 def test_without_topics_vectors_are_means_of_states(make: Make, documents: list[Document]) -> None:
     plain = make(replace(CONFIG, n_topics=0))
     assert (plain.width, plain.top_words(), plain.module.topics) == (32, [], None)
     encoded = plain.encode(documents[:1])[0]
-    ids = [ids for ids, _ in plain.backbone.tokenize(sentences_of(plain, documents[0]))]
+    ids = [ids for ids, _ in plain.backbone.tokenizer.tokenize(sentences_of(plain, documents[0]))]
     states = plain.backbone.encode(ids, 64)
     np.testing.assert_allclose(encoded.chunks, states, atol=1e-6)
     np.testing.assert_allclose(encoded.document, states.mean(0) / np.linalg.norm(states.mean(0)), atol=1e-6)

@@ -92,38 +92,26 @@ def test_other_settings_are_left_to_transformers(take: Take, entry: str, value: 
     assert read_tokenizer(folder, BERT) is None
 
 
-def _cased(content: Any) -> None:  # noqa: ANN401
-    content["normalizer"]["lowercase"] = False
+def _swapped(own: Any) -> Any:  # noqa: ANN401
+    return {**own, "cls": own["sep"], "sep": own["cls"]}
 
 
-def _split(content: Any) -> None:  # noqa: ANN401
-    content["pre_tokenizer"] = {"type": "Whitespace"}
-
-
-def _added(content: Any) -> None:  # noqa: ANN401
-    content["added_tokens"].append({**content["added_tokens"][0], "id": 20, "content": "fox"})
-
-
-def _prefixed(content: Any) -> None:  # noqa: ANN401
-    content["model"]["continuing_subword_prefix"] = "@@"
-
-
-def _without_special_tokens(content: Any) -> None:  # noqa: ANN401
-    content["post_processor"] = None
-
-
-def _swapped(content: Any) -> None:  # noqa: ANN401
-    own = content["post_processor"]
-    own["cls"], own["sep"] = own["sep"], own["cls"]
-
-
-@pytest.mark.parametrize("change", [_cased, _split, _added, _prefixed, _without_special_tokens, _swapped])
-def test_another_tokenizer_is_left_to_transformers(take: Take, change: Callable[[Any], None]) -> None:
+@pytest.mark.parametrize(
+    ("entry", "change"),
+    [
+        ("normalizer", lambda own: {**own, "lowercase": False}),
+        ("pre_tokenizer", lambda _: {"type": "Whitespace"}),
+        ("added_tokens", lambda own: [*own, {**own[0], "id": 20, "content": "fox"}]),
+        ("model", lambda own: {**own, "continuing_subword_prefix": "@@"}),
+        ("post_processor", lambda _: None),
+        ("post_processor", _swapped),
+    ],
+)
+def test_another_tokenizer_is_left_to_transformers(take: Take, entry: str, change: Callable[[Any], Any]) -> None:
     folder = take("backbone")
     assert read_tokenizer(folder, BERT) is not None
     content = json.loads((folder / "tokenizer.json").read_text())
-    change(content)
-    (folder / "tokenizer.json").write_text(json.dumps(content))
+    tamper(folder / "tokenizer.json", **{entry: change(content[entry])})
     assert read_tokenizer(folder, BERT) is None
 
 

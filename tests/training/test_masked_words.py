@@ -148,7 +148,7 @@ def backbone(bert_folder: Path) -> Backbone:
 
 def sequences_of(backbone: Backbone) -> list[list[int]]:
     texts = ["the old fox runs over the house", "a model finds every vector of a long document", "one two three four"]
-    return [list(ids) for ids, _ in backbone.tokenize(texts * 3)]
+    return [list(ids) for ids, _ in backbone.tokenizer.tokenize(texts * 3)]
 
 
 def gradients(backbone: Backbone, loss: MaskedWordLoss) -> list[Tensor]:

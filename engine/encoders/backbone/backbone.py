@@ -17,7 +17,7 @@ from engine.encoders.backbone.model_folder import LAYER, load_model, quiet_trans
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Pooling, Vectors
 from engine.encoders.files import copy_model, weights_sha256
-from engine.encoders.trainable import bytes_of, inference
+from engine.encoders.trainable import inference, n_changes
 from engine.errors import EncoderError
 
 _USUAL_LENGTH = 512  # tokens of a sequence, for models without a number of positions
@@ -56,7 +56,7 @@ class Backbone:
         model, _ = load_model(folder, self.dtype)
         self.model = model.to(self.device).eval()
         self._attention = attention_of(self.model)
-        self._as_loaded = _n_changes(self.model)
+        self._as_loaded = n_changes(self.model)
         self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
         if self.max_tokens < 1:
             raise EncoderError(
@@ -67,12 +67,7 @@ class Backbone:
     @property
     def is_trained(self) -> bool:
         """Whether parameters were changed since they were loaded, so that they differ from the files."""
-        return _n_changes(self.model) != self._as_loaded
-
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes that the loaded parameters take on `device`."""
-        return bytes_of(self.model)
+        return n_changes(self.model) != self._as_loaded
 
     @property
     def width(self) -> int:
@@ -85,19 +80,12 @@ class Backbone:
         readable = min(self._attention.max_length or _USUAL_LENGTH, self.tokenizer.max_length)
         return readable - self.tokenizer.n_special
 
-    def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """See `Tokenizer.tokenize`."""
-        return self.tokenizer.tokenize(texts)
-
     def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
-        """Encode token sequences without gradients.
+        """Encode token sequences without gradients: (N, D) float32, unit rows, in the order given.
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
             token_budget: most tokens of one forward pass, padding counted; see `BatchReader.read` for GPUs.
-
-        Returns:
-            (N, D) float32, unit rows, in the order given.
         """
         with self.inference():
             rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
@@ -121,15 +109,10 @@ class Backbone:
     def read(
         self, sequences: Sequence[Sequence[int]], token_budget: int, pool: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
-        """Rows by another pooling function than `pooling`, with gradients where torch records them.
+        """As `embed`, by another pooling function: (N, W) in the order given, for at least one sequence.
 
         Args:
-            sequences: as in `encode`, at least one.
-            token_budget: as in `encode`.
             pool: from the last hidden states (B, L, H) float32 of a batch, and its mask (B, L), to rows (B, W).
-
-        Returns:
-            (N, W) in the order given.
         """
 
         def read(batch: Sequence[int]) -> Tensor:
@@ -143,15 +126,7 @@ class Backbone:
         return self.reader.read(len(sequences), token_budget, group, read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Last hidden states, with gradients where torch records them.
-
-        Args:
-            ids: (B, L) int64 with special tokens, as from `Tokenizer.pad`, on any device.
-            mask: (B, L) bool, True where a token is real.
-
-        Returns:
-            (B, L, H) in the precision of the parameters, on `device`.
-        """
+        """Last hidden states (B, L, H) of ids and mask, as from `Tokenizer.pad`; gradients if torch records them."""
         return self._attention.hidden_states(copy_to(self.device, ids), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
@@ -161,24 +136,18 @@ class Backbone:
         self.dtype = dtype
 
     def freeze(self, n_layers: int) -> None:
-        """Freeze the embeddings and the first layers in training; freezing half the layers saves a third of the work.
-
-        Args:
-            n_layers: from the bottom; 0 freezes nothing.
+        """Freeze the embeddings and the first layers in training, none at 0; half the layers save a third of the work.
 
         Raises:
             EncoderError: the model has fewer layers.
         """
-        found = {name: LAYER.search(name) for name, _ in self.model.named_parameters()}
-        numbers = [int(match[1]) for match in found.values() if match]
-        if n_layers > max(numbers, default=-1) + 1:
-            raise EncoderError(
-                f"{n_layers} layers of {self.folder} are to be frozen, it has {max(numbers, default=-1) + 1}; "
-                "freeze fewer"
-            )
-        for name, weight in self.model.named_parameters():
-            layer = found[name]
-            is_below = int(layer[1]) < n_layers if layer else name.startswith("embeddings.")
+        weights = dict(self.model.named_parameters())
+        numbers = {name: int(match[1]) for name in weights if (match := LAYER.search(name))}
+        n_own = max(numbers.values(), default=-1) + 1
+        if n_layers > n_own:
+            raise EncoderError(f"{n_layers} layers of {self.folder} are to be frozen, it has {n_own}; freeze fewer")
+        for name, weight in weights.items():
+            is_below = numbers[name] < n_layers if name in numbers else name.startswith("embeddings.")
             weight.requires_grad_(not (n_layers and is_below))
 
     def checkpoint_gradients(self, on: bool) -> None:
@@ -220,23 +189,12 @@ class Backbone:
         return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write parameters (safetensors) and tokenizer.
-
-        Args:
-            folder: created if it is missing.
-            dtype: precision of the parameters on disk; by default that in memory. Where
-                nothing was trained since they were loaded, the files are copied instead.
-        """
+        """Write tokenizer and parameters: at a given precision, as trained in memory, or else a copy of the files."""
         self.tokenizer.save_pretrained(folder)
         if dtype is not None or self.is_trained:
             _write_as(self.model, folder, dtype or self.dtype)
             return
         copy_model(self.folder, folder)
-
-
-def _n_changes(model: Any) -> int:  # noqa: ANN401
-    """The number of writes to the parameters, as torch counts them for autograd."""
-    return sum(weight._version for weight in model.parameters())
 
 
 def _write_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401

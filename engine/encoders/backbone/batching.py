@@ -21,17 +21,10 @@ def next_multiple(length: int, size: int) -> int:
 
 
 def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Group positions so that a padded batch holds at most `budget` tokens.
+    """Group positions so that a padded batch holds at most `budget` tokens, or one longer sequence.
 
     The longest are first, so that a batch that does not fit in memory fails at once.
     Neighbours in a batch differ little in length, so little is padding.
-
-    Args:
-        lengths: tokens of each sequence.
-        budget: most tokens of a batch, padding counted; one longer sequence is a batch by itself.
-
-    Yields:
-        Positions in `lengths`; each exactly once.
     """
     order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
     first = 0

@@ -84,11 +84,7 @@ class _WatchedGraph(Graph):
 def calibrate(
     sizes: BertSizes, weights: Mapping[str, NDArray[Any]], sample: Sequence[NDArray[np.float32]]
 ) -> dict[str, NDArray[np.float32]]:
-    """The ranges of the inputs of all linear layers.
-
-    Args:
-        sample: summed embeddings, each (L, H).
-    """
+    """The ranges of the inputs of all linear layers, over summed embeddings, each (L, H)."""
     import openvino
 
     graph = _WatchedGraph(sizes, weights)

@@ -60,16 +60,10 @@ def load_fast_tokenizer(folder: Path) -> Any:  # noqa: ANN401
 
 
 def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder backbone") -> tuple[Any, frozenset[str]]:
-    """Load the model of a folder as one of transformers, on the CPU.
-
-    Args:
-        folder: with a config.json and safetensors.
-        dtype: of the parameters in memory.
-        what: the use of the model, for the message.
+    """Load the model of a folder as one of transformers, on the CPU; `what` names its use in messages.
 
     Returns:
-        The model, and the names of parameters that the folder does not hold, which are
-        random: at most those of a pooler.
+        The model, and the names of parameters that the folder does not hold, which are random: those of a pooler.
 
     Raises:
         EncoderError: it cannot be loaded, or its config.json and parameters do not belong together.

@@ -118,14 +118,7 @@ class OpenvinoBert:
         return 4 * sum(int(np.prod(shape)) for shape in self._sizes.shapes().values())
 
     def encode(self, sequences: Sequence[Sequence[int]]) -> Vectors:
-        """Encode token sequences.
-
-        Args:
-            sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
-
-        Returns:
-            (N, H) float32, unit rows, in the order given.
-        """
+        """N lists of ids without special tokens, each of at most `max_tokens`, to (N, H) unit rows in their order."""
         rows = np.empty((len(sequences), self.width), np.float32)
         lengths = [self._padded_length(len(sequence)) for sequence in sequences]
         with self._lock:

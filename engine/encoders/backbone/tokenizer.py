@@ -7,11 +7,10 @@ query, reads any other, and those for which it might make other tokens than the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tokenizers
@@ -53,7 +52,7 @@ class Tokenizer:
         """
         self.folder = folder
         with naming_folder(folder):
-            self._loaded = loaded = _read(folder, read_config(folder)) or _Loaded.of_transformers(folder)
+            self._loaded = loaded = _read(folder, read_config(folder)) or _of_transformers(folder)
             bare, dressed = (loaded.ids("a", with_special=special) for special in (False, True))
             if not bare or bare[0] not in dressed:
                 raise ValueError(f"its tokenizer makes {bare} of 'a', and {dressed} with special tokens around it")
@@ -66,10 +65,7 @@ class Tokenizer:
         return load_fast_tokenizer(self.folder)
 
     def check_ids(self, n_words: int) -> None:
-        """Check that a model knows all tokens that are put around a text, and the padding token.
-
-        Args:
-            n_words: rows of its word embeddings.
+        """Check that a model with `n_words` words knows all special tokens that are put around a text, and the padding.
 
         Raises:
             EncoderError: the model does not know one of them.
@@ -116,8 +112,8 @@ class Tokenizer:
         """Token ids and character offsets of each whole text, without special tokens."""
         if not texts:
             return []
-        found = self._loaded.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [(own.ids, own.offsets) for own in found]
+        encodings = self._loaded.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [(encoding.ids, encoding.offsets) for encoding in encodings]
 
     def pad(self, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """As `pad_arrays`, padded to the longest: (N, L) int64 ids, and (N, L) bool mask, for torch."""
@@ -129,11 +125,7 @@ class Tokenizer:
     def pad_arrays(
         self, sequences: Sequence[Sequence[int]], length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Put special tokens around sequences, and pad them to a length, or to that of the longest.
-
-        Returns:
-            (N, L) ids, and (N, L) mask, True where a token is real.
-        """
+        """Put special tokens around sequences: (N, L) ids, at least as wide as a length, and mask, True where real."""
         full = [[*self.prefix, *sequence, *self.suffix] for sequence in sequences]
         lengths = np.array([len(sequence) for sequence in full])
         mask = np.arange(max(length, *lengths)) < lengths[:, None]
@@ -152,31 +144,31 @@ class Tokenizer:
             (folder / file.name).write_bytes(file.read_bytes())
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A tokenizer of the tokenizers library that neither truncates nor pads, with the numbers that it does not hold."""
+class _Loaded(NamedTuple):
+    """A tokenizer of the tokenizers library, with the numbers that it does not hold."""
 
     tokenizer: tokenizers.Tokenizer
     max_length: int  # most tokens of a sequence, special ones counted; may be huge
     pad_id: int | None
     mask_id: int | None
 
-    @classmethod
-    def of(cls, tokenizer: tokenizers.Tokenizer, max_length: int, pad_id: int | None, mask_id: int | None) -> Self:
-        """Wrap a tokenizer, and switch off truncation and padding, which its file can switch on."""
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return cls(tokenizer, max_length, pad_id, mask_id)
-
-    @classmethod
-    def of_transformers(cls, folder: Path) -> Self:
-        fast = load_fast_tokenizer(folder)
-        return cls.of(fast.backend_tokenizer, int(fast.model_max_length), fast.pad_token_id, fast.mask_token_id)
-
     def ids(self, text: str, *, with_special: bool) -> list[int]:
         """Token ids of a text, with or without the special tokens around it."""
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=with_special).ids
         return ids
+
+
+def _of_transformers(folder: Path) -> _Loaded:
+    fast = load_fast_tokenizer(folder)
+    tokenizer = _unlimited(fast.backend_tokenizer)
+    return _Loaded(tokenizer, int(fast.model_max_length), fast.pad_token_id, fast.mask_token_id)
+
+
+def _unlimited(tokenizer: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
+    """Switch off truncation and padding, which the file of a tokenizer can switch on."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _read(folder: Path, config: Mapping[str, Any]) -> _Loaded | None:
@@ -189,11 +181,11 @@ def _read(folder: Path, config: Mapping[str, Any]) -> _Loaded | None:
         max_length = settings["model_max_length"]
         if type(max_length) is not int or max_length < 1 or not _is_usual(folder, settings, content, is_bert):
             return None
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = _unlimited(tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")))
         first, last = ("cls_token", "sep_token") if is_bert else ("bos_token", "eos_token")
         names = ("pad_token", "mask_token", first, last)
         pad_id, mask_id, first_id, last_id = (tokenizer.token_to_id(settings[name]) for name in names)
-        loaded = _Loaded.of(tokenizer, max_length, pad_id, mask_id)
+        loaded = _Loaded(tokenizer, max_length, pad_id, mask_id)
         has_both = loaded.ids("a", with_special=True) == [first_id, *loaded.ids("a", with_special=False), last_id]
         return loaded if has_both else None
     except Exception:  # noqa: BLE001 - tokenizers raises nothing narrower, and transformers reports the fault

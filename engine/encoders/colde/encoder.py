@@ -69,13 +69,7 @@ class ColdeEncoder(TrainableEncoder):
     def __init__(
         self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
     ) -> None:
-        """Put layers on a backbone.
-
-        Args:
-            backbone: of any precision.
-            config: of the layers.
-            name: the name given to `load_encoder`; empty for an encoder that was never saved.
-            layers: by default with random parameters; `create` draws them from a seed.
+        """Put layers on a backbone; by default new ones, which `create` draws from a seed.
 
         Raises:
             EncoderError: the backbone does not fit the configuration.
@@ -108,14 +102,7 @@ class ColdeEncoder(TrainableEncoder):
         device: str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Self:
-        """Put new layers on a backbone, to be trained.
-
-        Args:
-            backbone_folder: a BERT-like model of transformers.
-            config: `ColdeConfig()` by default.
-            seed: of the new parameters; the state of torch's own generator is kept.
-            device: as in `load_encoder`.
-            dtype: of the backbone, as in `load_encoder`; train in float32.
+        """Put new layers, drawn from a seed, on a BERT-like model of transformers; train in float32.
 
         Raises:
             EncoderError: the backbone cannot be loaded, or does not fit the configuration.
@@ -155,7 +142,7 @@ class ColdeEncoder(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """See `Encoder` and `Loaded`; recomputed at each access, in a second for a BERT-base."""
+        """See `Encoder` and `Loaded`; a trained BERT-base takes a second at each access."""
         read_by = {
             "weights": sha256_of(self.module, self._loaded),
             "tokenizer": self._tokenizer_sha256,
@@ -223,16 +210,10 @@ class ColdeEncoder(TrainableEncoder):
         return tokens_of_sections(document.document, self.backbone.tokenizer)
 
     def embed_sections(self, documents: Sequence[Sequence[PlacedSection]]) -> Tensor:
-        """The vectors of sections, each attending to the next one of its document, the last to the first.
+        """The vectors (N, D) of sections, each attending to the next one of its document, the last to the first.
 
         The paper describes only two sections, "p" and "p + 1". The circle gives every section exactly
         one section to attend to; the section of a document with one section attends to itself.
-
-        Args:
-            documents: the sections of each document, with at least one chunk in each section.
-
-        Returns:
-            z (N, D) float32, unit rows: one for each section, in the order given.
         """
         keys: list[int] = []
         for sections in documents:

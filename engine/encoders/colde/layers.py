@@ -67,16 +67,7 @@ class ChunkAttention(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, queries: Tensor, keys: Tensor, key_mask: Tensor) -> Tensor:
-        """Let every query chunk attend to all key chunks.
-
-        Args:
-            queries: (N, n, H).
-            keys: (N, m, H); also the values.
-            key_mask: (N, m) bool, True where a key is real; at least one in each row.
-
-        Returns:
-            (N, n, H).
-        """
+        """Let query chunks attend to key chunks (N, m, H), of which the mask (N, m) has one or more in each row."""
         # Without padding no mask is passed: the memory of attention is then linear in m.
         mask = None if key_mask.all() else key_mask[:, None, None]
         heads = scaled_dot_product_attention(
@@ -108,12 +99,7 @@ class ColdeLayers(nn.Module):
     """
 
     def __init__(self, width: int, config: ColdeConfig, *, own_pooler: bool = False) -> None:
-        """Make the layers with random parameters.
-
-        Args:
-            width: H, of the backbone.
-            config: which layers there are, and how wide.
-            own_pooler: whether to add a pooler, for a backbone that has none.
+        """Make layers for a backbone of a width, with random parameters, and a pooler if the backbone has none.
 
         Raises:
             EncoderError: the width cannot be shared by the heads.

@@ -47,24 +47,15 @@ def headed_sections(document: SegmentedDocument) -> tuple[tuple[TokenIds, ...], 
 
 
 def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
-    """Split a document into S parts of near-equal token count.
+    """Split a document into S parts of near-equal token count; into fewer only if there are fewer tokens than parts.
 
-    Neighbouring headed sections are kept together. A document that has fewer of
-    them than parts is cut into equal stretches of tokens.
-
-    Args:
-        document: segmented.
-        n_sections: S, at least 1.
-        chunk_tokens: most tokens of a chunk, where chunks are cut again.
-
-    Returns:
-        S parts with at least one chunk in each; fewer only if there are fewer tokens than parts.
+    Neighbouring headed sections are kept together. A document that has fewer of them than parts is cut into equal
+    stretches of tokens, in chunks of at most `chunk_tokens`.
     """
     headed = headed_sections(document)
     if len(headed) < n_sections:
         return _equal_stretches([token for ids in document.token_ids for token in ids], n_sections, chunk_tokens)
-    sizes = [sum(len(ids) for ids in section) for section in headed]
-    borders = [0, *_balanced_cuts(sizes, n_sections), len(headed)]
+    borders = _balanced([sum(map(len, section)) for section in headed], n_sections)
     return [tuple(ids for section in headed[a:b] for ids in section) for a, b in pairwise(borders)]
 
 
@@ -73,16 +64,11 @@ def split_tokens(sections: Sequence[TokenIds], n_sections: int, chunk_tokens: in
 
     Args:
         sections: the tokens of each headed section; not all empty.
-        n_sections: S, at least 1.
-        chunk_tokens: tokens of a chunk; the last one of a part may be shorter.
-
-    Returns:
-        As `split_document`.
     """
     headed = [ids for ids in sections if len(ids)]
     if len(headed) < n_sections:
         return _equal_stretches([token for ids in headed for token in ids], n_sections, chunk_tokens)
-    borders = [0, *_balanced_cuts([len(ids) for ids in headed], n_sections), len(headed)]
+    borders = _balanced([len(ids) for ids in headed], n_sections)
     return [full_chunks([token for ids in headed[a:b] for token in ids], chunk_tokens) for a, b in pairwise(borders)]
 
 
@@ -91,15 +77,15 @@ def full_chunks(tokens: TokenIds, chunk_tokens: int) -> tuple[TokenIds, ...]:
     return tuple(tokens[first : first + chunk_tokens] for first in range(0, len(tokens), chunk_tokens))
 
 
-def _balanced_cuts(sizes: Sequence[int], n_parts: int) -> list[int]:
-    """Where to cut a row of sizes, each cut as near to its share of the total as the cuts before it allow."""
+def _balanced(sizes: Sequence[int], n_parts: int) -> list[int]:
+    """Borders of parts of a row of sizes, each as near to its share of the total as those before it allow."""
     ends = [0, *accumulate(sizes)]
-    cuts: list[int] = []
+    borders = [0]
     for part in range(1, n_parts):
         goal = ends[-1] * part / n_parts
-        lowest, highest = (cuts[-1] if cuts else 0) + 1, len(sizes) - (n_parts - part)
-        cuts.append(min(range(lowest, highest + 1), key=lambda cut: abs(ends[cut] - goal)))
-    return cuts
+        highest = len(sizes) - (n_parts - part)
+        borders.append(min(range(borders[-1] + 1, highest + 1), key=lambda border: abs(ends[border] - goal)))
+    return [*borders, len(sizes)]
 
 
 def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
@@ -109,16 +95,9 @@ def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> 
 
 
 def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -> SegmentedDocument:
-    """Cut a document into windows of exactly `most` tokens, the last one shorter.
+    """Cut a document into windows of exactly `most` tokens, the last one shorter; every token is in one chunk.
 
-    Args:
-        document: any length.
-        tokenizer: of the encoder.
-        most: tokens of a window, at least 1.
-
-    Returns:
-        Chunks, each of the section in which it begins; every token is in one chunk. A section in
-        which no chunk begins has no chunks.
+    Each chunk is of the section in which it begins. A section in which no chunk begins has no chunks.
 
     Raises:
         DocumentError: the document has no token.

@@ -68,12 +68,6 @@ class SmithEncoder(TrainableEncoder):
     def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
         """Wrap a module that is on `device`.
 
-        Args:
-            module: the network, with its configuration.
-            tokenizer: whose ids the module reads.
-            name: the name given to `load_encoder`; empty for an encoder that was never saved.
-            device: of the module.
-
         Raises:
             EncoderError: the tokenizer is not of BERT's kind.
         """
@@ -108,14 +102,10 @@ class SmithEncoder(TrainableEncoder):
         sentence_encoder: Path | None = None,
         word_embeddings: Path | None = None,
     ) -> Self:
-        """Make an encoder with random parameters.
+        """Make an encoder with parameters drawn from a seed; train in float32.
 
         Args:
             tokenizer_folder: a folder with a fast WordPiece tokenizer.
-            config: `smith()`, `smith_short()`, `match_bert()`, or any other.
-            seed: of the parameters.
-            device: by default a GPU where torch sees one.
-            dtype: of the parameters; train in float32.
             sentence_encoder: folder of a BERT of the same sizes, whose parameters are copied.
             word_embeddings: folder of a BERT of the same width, of which only the word embeddings are copied.
 
@@ -159,11 +149,7 @@ class SmithEncoder(TrainableEncoder):
         return chunk_document(document, self.tokenizer, BlockFilling(self.config))
 
     def pad(self, blocks: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Put [CLS] and [SEP] around blocks, and pad them to the longest.
-
-        Returns:
-            (N, L) int64 ids, and (N, L) bool, True where a token is real; on the CPU.
-        """
+        """Put [CLS] and [SEP] around blocks, and pad them to the longest: (N, L) ids, and mask, on the CPU."""
         more = self.tokenizer.suffix * (self.config.n_separators - 1)
         return self.tokenizer.pad([[*ids, *more] for ids in blocks])
 
@@ -286,11 +272,7 @@ class BlockFilling:
         self._tokens_left = config.capacity
 
     def __call__(self, sentence_ends: Sequence[int]) -> list[TokenWindow]:
-        """The blocks of the next section.
-
-        Args:
-            sentence_ends: see `fill_windows`.
-        """
+        """The blocks of the next section; see `fill_windows`."""
         config = self._config
         if config.variant is not Variant.FIXED and not config.is_hierarchical:
             n_tokens = min(self._tokens_left, sentence_ends[-1] if sentence_ends else 0)
@@ -305,12 +287,7 @@ class BlockFilling:
 
 
 def fill_truncating(sentence_ends: Sequence[int], capacity: int) -> list[TokenWindow]:
-    """Greedy sentence filling as published: a sentence longer than a block is cut off.
-
-    Args:
-        sentence_ends: see `fill_windows`.
-        capacity: most tokens of a block, at least 1.
-    """
+    """Greedy sentence filling as published: a sentence longer than a block is cut off; else as `fill_windows`."""
     windows: list[TokenWindow] = []
     first = stop = 0
     for end in sentence_ends:

@@ -64,13 +64,7 @@ class TdeEncoder(TrainableEncoder):
     module: TdeModule
 
     def __init__(self, backbone: Backbone, layers: TdeLayers, config: TdeConfig, *, name: str = "") -> None:
-        """Combine layers with a backbone.
-
-        Args:
-            backbone: with the pooling of `config`.
-            layers: made for its width and the same configuration.
-            config: sizes and choices of the encoder.
-            name: the name given to `load_encoder`; empty for an encoder that was never saved.
+        """Combine layers with a backbone of the same configuration.
 
         Raises:
             EncoderError: `config` leaves no room for text, or needs a [CLS] that the backbone lacks.
@@ -103,20 +97,13 @@ class TdeEncoder(TrainableEncoder):
         device: str | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> Self:
-        """Make an encoder to be trained.
+        """Make an encoder with parameters drawn from a seed, those of the backbone in `dtype`, the others in float32.
 
         Args:
-            backbone_folder: a BERT-like model of transformers.
-            texts_for_vocabulary: documents to choose the words of topics from; not read
-                where `config.n_topics` is 0.
-            config: `TdeConfig()` by default.
-            seed: of the random parameters.
-            device: as in `load_encoder`.
-            dtype: of the backbone; the other parameters are float32.
+            texts_for_vocabulary: documents to choose the words of topics from; not read where `config.n_topics` is 0.
 
         Raises:
-            EncoderError: the folder is no backbone, the texts hold no vocabulary, or
-                the configuration does not fit.
+            EncoderError: the folder is no backbone, the texts hold no vocabulary, or the configuration does not fit.
         """
         config = config or TdeConfig()
         vocabulary = None
@@ -191,16 +178,9 @@ class TdeEncoder(TrainableEncoder):
         return torch.cat([states, self.module.topics(sentences, text)], dim=-1)
 
     def match_probability(self, query: Vectors, target: Vectors) -> Vectors:
-        """The probability that texts match, by the pair head.
+        """The probability (...) that texts match, by the pair head, from unit rows (..., D) of shapes that broadcast.
 
         It reads document vectors as an index stores them; query and target are not interchangeable.
-
-        Args:
-            query: (..., D) unit rows.
-            target: (..., D) unit rows, of a shape that broadcasts, such as (T, D) for one query.
-
-        Returns:
-            (...) float32 in [0, 1].
 
         Raises:
             EncoderError: the widths are not the encoder's.
@@ -244,19 +224,14 @@ document's is the mean of its sentences. A pair head gives the probability of a 
 
 
 def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
-    """One window for each sentence.
+    """One window for each sentence; together they hold every token once, in order.
 
     A sentence longer than a window is cut into the fewest pieces that fit, of equal
     size up to one token; the paper does not specify this.
 
     Args:
-        sentence_ends: as for `engine.text.segmentation.fill_windows`.
-        capacity: most tokens of a window, at least 1.
         shortest: fewest tokens of a window; a shorter one is joined with the next sentence,
             or at the end with the previous one, where both fit into one window.
-
-    Returns:
-        Windows that hold every token once, in order.
     """
     groups: list[TokenWindow] = []
     first = stop = 0

@@ -68,15 +68,7 @@ class TopicVectors(nn.Module):
         nn.init.constant_(self.norm.weight, width**-0.5)
 
     def forward(self, sentences: Sequence[str], document: str) -> Tensor:
-        """Make t_s of sentences.
-
-        Args:
-            sentences: C texts, at least one.
-            document: the whole text that the sentences are from.
-
-        Returns:
-            (C, W) float32.
-        """
+        """Make t_s (C, W) of the sentences of a document, of which there is at least one."""
         of_document = self.model.shares(self.model.bags([document]))  # (1, K)
         rows = []
         for first in range(0, len(sentences), _SENTENCES_AT_ONCE):
@@ -113,13 +105,7 @@ class TdeLayers(nn.Module):
     """All parameters of a TDE except those of its backbone, initialised at random."""
 
     def __init__(self, width: int, config: TdeConfig, vocabulary: Vocabulary | None) -> None:
-        """Make the layers.
-
-        Args:
-            width: H, of the backbone.
-            config: sizes of the layers.
-            vocabulary: of the topic model; None where `config.n_topics` is 0.
-        """
+        """Make the layers for a backbone of a width; the vocabulary is that of the topic model, if there is one."""
         super().__init__()
         self.topics: TopicVectors | None = None
         if vocabulary is not None:

@@ -75,10 +75,9 @@ class Vocabulary:
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, min_df: int = 2, max_df: float = 0.7, max_words: int = 20_000) -> Self:
-        """Choose the words of some texts, in alphabetical order.
+        """Choose the words of whole documents, in alphabetical order.
 
         Args:
-            texts: whole documents.
             min_df: fewest texts that a word occurs in.
             max_df: greatest share of the texts that a word occurs in.
             max_words: where more remain, those in the most texts are taken.
@@ -183,13 +182,10 @@ class EmbeddedTopicModel(nn.Module):
         return self.vocabulary.bags(texts).to(self.rho.device)
 
     def posterior(self, bags: Bags) -> tuple[Tensor, Tensor]:
-        """Mean and log-variance of delta given the words of each text.
+        """Mean and log-variance (N, K) of delta given the words of each text.
 
         Nothing is known of a text without words: its posterior is the prior, with
         mean and log-variance 0, so that its topics have equal shares.
-
-        Returns:
-            (N, K) float32 twice.
         """
         shares = bags.counts / bags.lengths[bags.rows]
         starts = torch.searchsorted(bags.rows, torch.arange(len(bags.lengths), device=bags.rows.device))
@@ -199,11 +195,7 @@ class EmbeddedTopicModel(nn.Module):
         return self.mean(hidden) * has_words, self.log_variance(hidden) * has_words
 
     def shares(self, bags: Bags) -> Tensor:
-        """The topic shares theta of each text: from a sample of delta in training, from its mean otherwise.
-
-        Returns:
-            (N, K) float32, positive, rows that sum to 1.
-        """
+        """The topic shares theta (N, K) of each text: from a sample of delta in training, from its mean otherwise."""
         with self._full_precision():
             return self._shares(*self.posterior(bags))
 

@@ -34,7 +34,7 @@ def backbone(bert_folder: Path) -> Backbone:
 @pytest.fixture
 def token_ids(backbone: Backbone) -> dict[str, list[int]]:
     """All token ids of each document, without special tokens."""
-    found = backbone.tokenize(list(TEXTS.values()))
+    found = backbone.tokenizer.tokenize(list(TEXTS.values()))
     return {doc_id: ids for doc_id, (ids, _) in zip(TEXTS, found, strict=True)}
 
 
