@@ -1,8 +1,8 @@
-"""Configurations of encoders as JSON: written, read back, and refused where they are damaged."""
+"""Configurations of encoders: the sizes of papers, refused values, and JSON that is read back or damaged."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
-from engine.encoders.smith.config import match_bert, smith, smith_short
+from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
 from engine.encoders.tde.layers import TdeConfig
 from engine.errors import EncoderError
 
@@ -33,6 +33,9 @@ def test_a_configuration_comes_back_from_json(config: Any, tmp_path: Path) -> No
     values = read_json(tmp_path / CONFIG_FILE)
     assert values["encoder"] == "any"
     assert read_configuration(type(config), values, tmp_path / CONFIG_FILE) == config
+
+
+RELEASED_COLDE = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST)
 
 
 @dataclass(frozen=True)
@@ -116,3 +119,86 @@ def test_a_link_that_leads_to_no_file_is_an_encoder_error(tmp_path: Path, target
     (tmp_path / "f.json").symlink_to(target)
     with pytest.raises(EncoderError, match=r"f\.json cannot be read \(no such file\)"):
         read_json(tmp_path / "f.json")
+
+
+def test_the_released_smith_has_its_oddities_and_the_fixed_one_has_none() -> None:
+    released, fixed = smith(Variant.RELEASED), smith(Variant.FIXED)
+    assert (released.sentence_layers, fixed.sentence_layers) == (4, 6)
+    assert (released.overflow, fixed.overflow) == (Overflow.TRUNCATE, Overflow.WRAP)
+    assert (released.final_activation, fixed.final_activation) == (Activation.RELU, Activation.NONE)
+    assert fixed == SmithConfig()
+
+
+@pytest.mark.parametrize(("variant", "capacity"), [(Variant.PAPER, 29), (Variant.RELEASED, 29), (Variant.FIXED, 30)])
+def test_a_second_separator_takes_a_token_of_the_block(variant: Variant, capacity: int) -> None:
+    assert smith(variant).capacity == capacity
+
+
+@pytest.mark.parametrize(
+    ("variant", "blocks"), [(Variant.PAPER, (4, 128)), (Variant.RELEASED, (8, 32)), (Variant.FIXED, (4, 128))]
+)
+def test_smith_short_reads_few_blocks_with_bert_base(variant: Variant, blocks: tuple[int, int]) -> None:
+    short = smith_short(variant)
+    assert (short.max_blocks, short.block_tokens) == blocks
+    assert (short.width, short.sentence_layers, short.sentence_heads, short.sentence_ffn) == (768, 12, 12, 3072)
+    assert (short.document_layers, short.document_heads, short.document_ffn) == (3, 4, 512)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_matchbert_has_one_block_and_nothing_above_it(variant: Variant) -> None:
+    config = match_bert(variant, block_tokens=512)
+    assert (config.max_blocks, config.document_layers, config.capacity) == (1, 0, 510)
+
+
+def test_a_combined_vector_is_twice_as_wide() -> None:
+    assert [replace(smith(), combination=kind).vector_width for kind in Combination] == [256, 512, 512, 512]
+
+
+def test_ablations_leave_out_attention_and_tables() -> None:
+    assert (ColdeConfig().has_attention, ColdeConfig().has_tables, ColdeConfig().shifts_ids) == (True, True, False)
+    without = ColdeConfig(without_lstm=True, without_positions=True)
+    assert (without.has_attention, without.has_tables, without.shifts_ids) == (False, False, False)
+    assert (RELEASED_COLDE.has_attention, RELEASED_COLDE.has_tables, RELEASED_COLDE.shifts_ids) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "message"),
+    [
+        (ColdeConfig(), {"variant": "best"}, "variant 'best' is none of paper, released, fixed"),
+        (ColdeConfig(), {"freeze": "all"}, "freeze 'all' is none of none, all_but_last"),
+        (ColdeConfig(), {"pooling": "max"}, "pooling 'max' is none of mean, cls"),
+        (ColdeConfig(), {"n_sections": 9}, "n_sections is 9; it must be from 1 to 8"),
+        (ColdeConfig(), {"max_chunks": 65}, "max_chunks is 65; it must be from 1 to 64"),
+        (ColdeConfig(), {"chunk_tokens": 0}, "chunk_tokens is 0; it must be at least 1"),
+        (ColdeConfig(), {"temperature": 0.0}, "temperature is 0.0; it must be above 0"),
+        (ColdeConfig(), {"dropout": 1.0}, "dropout is 1.0; it must lie in [0, 1)"),
+        (SmithConfig(), {"width": 250}, "width 250 is no multiple of sentence_heads 4; choose one that divides it"),
+        (
+            SmithConfig(),
+            {"max_blocks": 200},
+            "max_blocks 200 is more than document_positions 128; lower max_blocks, or raise document_positions",
+        ),
+        (
+            SmithConfig(),
+            {"variant": Variant.PAPER, "block_tokens": 3},
+            "block_tokens 3 leaves no room beside 3 special tokens; raise block_tokens",
+        ),
+        (SmithConfig(), {"document_layers": -1}, "document_layers is -1; it must be from 0 to 128"),
+        (SmithConfig(), {"sentence_layers": 129}, "sentence_layers is 129; it must be from 1 to 128"),
+        (SmithConfig(), {"sentence_heads": 0}, "sentence_heads is 0; it must be at least 1"),
+        (SmithConfig(), {"dropout": 1.0}, "dropout is 1.0; it must lie in [0, 1)"),
+        (
+            SmithConfig(),
+            {"document_layers": 0},
+            "without document layers there is nothing above a block: max_blocks is 48 and combination 'normal'; "
+            "set them to 1 and 'normal'",
+        ),
+        (TdeConfig(), {"n_topics": 1}, "n_topics is 1; give at least 2, or 0 for no topic model"),
+        (TdeConfig(), {"n_topics": -1}, "n_topics is -1; give at least 2, or 0 for no topic model"),
+        (TdeConfig(), {"topic_width": 0}, "topic_width is 0; give at least 1"),
+    ],
+)
+def test_values_out_of_range_are_refused(config: Any, changes: dict[str, Any], message: str) -> None:  # noqa: ANN401
+    with pytest.raises(EncoderError) as raised:
+        replace(config, **changes)
+    assert str(raised.value) == message

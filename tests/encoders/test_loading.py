@@ -17,17 +17,6 @@ from engine.errors import EncoderError
 from tests.fakes import make_document
 
 
-def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    mean_encoder.save_pretrained(tmp_path)
-    loaded = load_encoder(str(tmp_path), device="cpu")
-    documents = [make_document("d", "the quick brown fox. " * 20)]
-    assert loaded.fingerprint == mean_encoder.fingerprint
-    one, other = loaded.encode(documents)[0], mean_encoder.encode(documents)[0]
-    assert one.chunk_spans == other.chunk_spans
-    # The loaded encoder runs in bfloat16 where the processor has it.
-    assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
-
-
 def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     encoder = load_encoder(str(bert_folder), device="cpu")
     assert isinstance(encoder, CpuEncoder)
@@ -45,9 +34,7 @@ def test_the_bundled_encoder_is_the_default_and_accurate_at_the_default_precisio
     assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"encoder": "mean"}', '{"encoder": "mean", "window_tokens": "many"}']
-)
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"encoder": "mean"}'])
 def test_a_damaged_configuration_is_an_encoder_error(mean_encoder: MeanEncoder, tmp_path: Path, content: str) -> None:
     mean_encoder.save_pretrained(tmp_path)
     (tmp_path / CONFIG_FILE).write_text(content)
@@ -55,18 +42,12 @@ def test_a_damaged_configuration_is_an_encoder_error(mean_encoder: MeanEncoder, 
         load_encoder(str(tmp_path), device="cpu")
 
 
-@pytest.mark.parametrize("device", ["tpu", "gpu", "", "CPU"])
+@pytest.mark.parametrize("device", ["tpu", "gpu", "", "CPU", "cuda:x", "cuda:-1", "cuda:", "cpu:zero"])
 def test_an_unknown_device_is_refused(bert_folder: Path, device: str) -> None:
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(bert_folder), device=device)
     told = f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor"
     assert str(raised.value) == told
-
-
-@pytest.mark.parametrize("device", ["cuda:x", "cuda:-1", "cuda:", "cpu:zero"])
-def test_a_malformed_device_number_is_refused(bert_folder: Path, device: str) -> None:
-    with pytest.raises(EncoderError, match=f"^device '{device}' is none of"):
-        load_encoder(str(bert_folder), device=device)
 
 
 def test_a_gpu_that_is_not_there_is_refused(bert_folder: Path) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.tde import layers as tde_layers
-from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder, sentence_windows
 from engine.encoders.tde.layers import TdeConfig
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -175,16 +177,37 @@ def test_vectors_of_another_width_are_refused_by_the_pair_head(encoder: TdeEncod
     assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
 
 
+def test_a_sentence_without_room_is_refused(make: Make) -> None:
+    with pytest.raises(EncoderError) as raised:
+        make(replace(CONFIG, sentence_tokens=2))
+    assert str(raised.value) == "sentence_tokens is 2, the tokenizer adds 2 of its own; give at least 3"
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("ends", "capacity", "shortest", "expected"),
     [
-        ({"n_topics": 1}, "n_topics is 1; give at least 2, or 0 for no topic model"),
-        ({"n_topics": -1}, "n_topics is -1; give at least 2, or 0 for no topic model"),
-        ({"topic_width": 0}, "topic_width is 0; give at least 1"),
-        ({"sentence_tokens": 2}, "sentence_tokens is 2, the tokenizer adds 2 of its own; give at least 3"),
+        ([5, 9, 20], 12, 1, [(0, 5), (5, 9), (9, 20)]),
+        ([5, 9, 20], 12, 5, [(0, 5), (5, 9), (9, 20)]),  # 4 and 11 do not fit together
+        ([5, 9, 16], 12, 5, [(0, 5), (5, 16)]),
+        ([2, 4, 6, 12], 8, 5, [(0, 6), (6, 12)]),
+        ([6, 8], 8, 5, [(0, 8)]),  # the last sentence joins the one before it
+        ([7, 9], 8, 5, [(0, 7), (7, 9)]),
+        ([25], 12, 5, [(0, 8), (8, 16), (16, 25)]),
+        ([13, 15], 12, 5, [(0, 6), (6, 13), (13, 15)]),
+        ([], 12, 5, []),
     ],
 )
-def test_numbers_out_of_range_are_refused(make: Make, changed: dict[str, int], message: str) -> None:
-    with pytest.raises(EncoderError) as raised:
-        make(replace(CONFIG, **changed))
-    assert str(raised.value) == message
+def test_windows_are_sentences(ends: list[int], capacity: int, shortest: int, expected: list[tuple[int, int]]) -> None:
+    windows = sentence_windows(ends, capacity, shortest=shortest)
+    assert [(window.first, window.stop) for window in windows] == expected
+
+
+@given(st.lists(st.integers(1, 40)), st.integers(1, 30), st.integers(1, 10))
+def test_windows_hold_every_token_once_and_fit(lengths: list[int], capacity: int, shortest: int) -> None:
+    ends = np.cumsum(lengths, dtype=int).tolist()
+    windows = sentence_windows(ends, capacity, shortest=shortest)
+    assert [at for window in windows for at in range(window.first, window.stop)] == list(range(sum(lengths)))
+    assert all(0 < window.stop - window.first <= capacity for window in windows)
+    if shortest == 1:
+        cut = {end for end in ends} | {window.stop for window in windows}
+        assert {window.stop for window in windows} == cut  # every sentence ends a window

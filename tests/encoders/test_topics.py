@@ -200,18 +200,15 @@ def test_a_saved_vocabulary_loads_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (None, r"cannot be read \(no such file\)"),
         ("{", "cannot be read"),
         ('{"dog": 1}', "is no list of words"),
         ("[1]", "is no list"),
         ('["a", "a"]', "has 2 words, 1 distinct"),
     ],
 )
-def test_a_damaged_vocabulary_is_an_encoder_error(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "words.json").write_text(content)
+def test_a_damaged_vocabulary_is_an_encoder_error(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "words.json").write_text(content)
     with pytest.raises(EncoderError, match=f"words.json {message}"):
-        Vocabulary.load(tmp_path / "words.json")
-
-
-def test_a_missing_vocabulary_is_an_encoder_error(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=r"words.json cannot be read \(no such file\)"):
         Vocabulary.load(tmp_path / "words.json")
