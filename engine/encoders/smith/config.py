@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from engine.encoders.encoder import Variant
 from engine.errors import EncoderError
@@ -124,40 +126,33 @@ class SmithConfig:
         return self.width if self.combination is Combination.NORMAL else 2 * self.width
 
 
+_BERT_BASE: Mapping[str, Any] = {
+    "width": 768,
+    "sentence_layers": 12,
+    "sentence_heads": 12,
+    "sentence_ffn": 3072,
+    "sentence_positions": 512,
+}
+
+
 def smith(variant: Variant = Variant.FIXED) -> SmithConfig:
     """SMITH: 1,536 positions, six sentence layers (four in the published checkpoint), three document layers.
 
     SMITH-NP, -WP and -WP+SP have this configuration; they differ in their pretraining.
     """
-    match variant:
-        case Variant.PAPER:
-            return SmithConfig(variant=variant, overflow=Overflow.TRUNCATE)
-        case Variant.RELEASED:
-            return SmithConfig(
-                variant=variant,
-                sentence_layers=4,
-                overflow=Overflow.TRUNCATE,
-                final_activation=Activation.RELU,
-            )
-        case Variant.FIXED:
-            return SmithConfig()
+    is_released = variant is Variant.RELEASED
+    return SmithConfig(
+        variant=variant,
+        sentence_layers=4 if is_released else 6,
+        overflow=Overflow.WRAP if variant is Variant.FIXED else Overflow.TRUNCATE,
+        final_activation=Activation.RELU if is_released else Activation.NONE,
+    )
 
 
 def smith_short(variant: Variant = Variant.FIXED) -> SmithConfig:
     """SMITH-Short: BERT-base reads the sentences, 4 blocks of 128 tokens; 8 of 32 in the released configuration."""
-    whole = smith(variant)
-    return SmithConfig(
-        variant=variant,
-        block_tokens=32 if variant is Variant.RELEASED else 128,
-        max_blocks=8 if variant is Variant.RELEASED else 4,
-        width=768,
-        sentence_layers=12,
-        sentence_heads=12,
-        sentence_ffn=3072,
-        sentence_positions=512,
-        overflow=whole.overflow,
-        final_activation=whole.final_activation,
-    )
+    n_tokens, n_blocks = (32, 8) if variant is Variant.RELEASED else (128, 4)
+    return replace(smith(variant), block_tokens=n_tokens, max_blocks=n_blocks, **_BERT_BASE)
 
 
 def match_bert(variant: Variant = Variant.FIXED, *, block_tokens: int = 256) -> SmithConfig:
@@ -166,14 +161,4 @@ def match_bert(variant: Variant = Variant.FIXED, *, block_tokens: int = 256) -> 
     The paper reads the first 256 tokens of a document (at most 512), and so do
     `paper` and `released`; `fixed` reads all of it, a block at a time.
     """
-    return SmithConfig(
-        variant=variant,
-        block_tokens=block_tokens,
-        max_blocks=1,
-        width=768,
-        sentence_layers=12,
-        sentence_heads=12,
-        sentence_ffn=3072,
-        sentence_positions=512,
-        document_layers=0,
-    )
+    return SmithConfig(variant=variant, block_tokens=block_tokens, max_blocks=1, document_layers=0, **_BERT_BASE)

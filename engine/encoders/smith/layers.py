@@ -22,7 +22,7 @@ from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Activation, Combination, SmithConfig
 from engine.errors import EncoderError
 
-INITIAL_STD = 0.02
+_INITIAL_STD = 0.02
 _WORDS = "embeddings.word_embeddings.weight"
 # Tables that can be copied in part: ours can have fewer rows, never more.
 _TABLES = (_WORDS, "embeddings.position_embeddings.weight")
@@ -166,8 +166,8 @@ class BlockAttention(nn.Module):
 class SmithModule(nn.Module):
     """All parameters of a SMITH, drawn from a seed.
 
-    Truncated normal of deviation 0.02, but Glorot-uniform for the two dense layers that the
-    released code leaves to TensorFlow's default, and for the attention's vector.
+    A normal of deviation 0.02, cut at two deviations, with biases 0 and norms 1, but Glorot-uniform for the two dense
+    layers that the released code leaves to TensorFlow's default, and for the attention's vector.
     """
 
     def __init__(self, config: SmithConfig, vocabulary_size: int, *, pad_id: int = 0, seed: int = 0) -> None:
@@ -184,9 +184,16 @@ class SmithModule(nn.Module):
         self._initialize(torch.Generator().manual_seed(seed))
 
     def _initialize(self, generator: torch.Generator) -> None:
-        initialize(self, generator)
-        dense = [self.sentence.dense, *self.heads]
-        for layer in dense:
+        limit = 2 * _INITIAL_STD
+        for part in self.modules():
+            if isinstance(part, nn.Linear | nn.Embedding):
+                nn.init.trunc_normal_(part.weight, std=_INITIAL_STD, a=-limit, b=limit, generator=generator)
+            if isinstance(part, nn.Linear) and part.bias is not None:
+                nn.init.zeros_(part.bias)
+            if isinstance(part, nn.LayerNorm):
+                nn.init.ones_(part.weight)
+                nn.init.zeros_(part.bias)
+        for layer in (self.sentence.dense, *self.heads):
             if isinstance(layer, nn.Linear):
                 nn.init.xavier_uniform_(layer.weight, generator=generator)
         if self.attention is not None:
@@ -195,8 +202,8 @@ class SmithModule(nn.Module):
 
     def blocks(self, ids: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """First stage; see `SentenceEncoder.forward`."""
-        tokens, rows = self.sentence(ids, mask)
-        return tokens, rows
+        blocks: tuple[Tensor, Tensor] = self.sentence(ids, mask)
+        return blocks
 
     def padding_block(self) -> Tensor:
         """(H,), the vector that the released code reads where a document has no block.
@@ -296,19 +303,6 @@ class SmithModule(nn.Module):
         missing = padding.expand(len(blocks), self.config.max_blocks - blocks.shape[1], -1)
         whole = torch.cat([real, missing], 1)
         return whole, torch.ones_like(whole[..., 0], dtype=torch.bool)
-
-
-def initialize(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw dense and embedding weights from a normal of deviation 0.02, cut at two deviations; biases 0, norms 1."""
-    for part in module.modules():
-        if isinstance(part, nn.Linear | nn.Embedding):
-            limit = 2 * INITIAL_STD
-            nn.init.trunc_normal_(part.weight, std=INITIAL_STD, a=-limit, b=limit, generator=generator)
-        if isinstance(part, nn.Linear) and part.bias is not None:
-            nn.init.zeros_(part.bias)
-        if isinstance(part, nn.LayerNorm):
-            nn.init.ones_(part.weight)
-            nn.init.zeros_(part.bias)
 
 
 def _bert_config(
