@@ -5,6 +5,7 @@ A word counts as often as it occurs in the query document. Letters in shapes: N 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, Self
 
@@ -16,7 +17,7 @@ from benchmarks.systems import BuildCost, Ranking, Settings, System
 from engine.text.document import Document
 
 
-class LexicalSystem:
+class LexicalSystem(ABC):
     """The documents of a corpus by row, and rankings by their scores."""
 
     encoder = ""
@@ -34,9 +35,9 @@ class LexicalSystem:
             self.doc_ids.append(document.doc_id)
             yield document.text
 
+    @abstractmethod
     def scores(self, query: Document) -> NDArray[np.floating]:
         """(N,) scores of all documents, at least 0; 0 where no word is shared."""
-        raise NotImplementedError
 
     def search(self, query: Document, k: int) -> Ranking:
         """As `System.search`; a target that shares no word with the query is left out."""

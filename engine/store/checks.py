@@ -24,6 +24,7 @@ import xxhash
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import (
+    COLUMNS,
     FORMAT,
     OPENED_TABLES,
     StoredRows,
@@ -52,6 +53,9 @@ def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
         IndexMismatch: the catalog has another format than this program reads, or no table yet.
     """
     if not has_table(connection, "meta"):
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if foreign := [name for name in names if name not in COLUMNS]:
+            raise IndexMismatch(f"{place} is of another program: it has the table {foreign[0]!r}; name another folder")
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     rows = connection.execute(all_rows("meta")).fetchall()
     stored = _stored_checks(connection) if has_table(connection, "table_checks") else {}

@@ -169,7 +169,7 @@ class WritableIndex:
         with catalog_faults(self.catalog):
             if self.catalog.exists():
                 with self.read() as reader:
-                    if has_table(reader, "meta"):
+                    if reader.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
                         read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
             # Open until `close`: closing the last connection moves the log into the catalog.
             self._connection = open_catalog(self.catalog, read_only=False)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,15 @@ def test_threads_of_one_writer_wait_for_each_other(folder: Path) -> None:
             list(threads.map(lambda number: writer.record_failure(f"{number}.txt", "no text"), range(40)))
         assert len(writer.failed_sources()) == 40
         assert commits_of(writer.meta) == before + 40
+
+
+def test_a_catalog_of_another_program_is_refused_and_left(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / CATALOG_FILE)) as theirs:
+        theirs.execute("CREATE TABLE photos (id INTEGER)")
+    before = (folder / CATALOG_FILE).read_bytes()
+    for use in (Writer, IndexSnapshot):
+        with pytest.raises(IndexMismatch, match=r"is of another program: it has the table 'photos'; name another"):
+            use(folder)
+    assert (folder / CATALOG_FILE).read_bytes() == before
