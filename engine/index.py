@@ -270,10 +270,11 @@ class Index:
         if request.where is not None:
             self._check_filter(request.where)
         if request.before is not None and self.n_documents:
-            from engine.store.where import DATE_FIELDS
+            from engine.store.where import cut_off
 
-            if not any(map(self.snapshot.has_field, DATE_FIELDS)):
-                raise QueryError(f"no document has a date: a field {', '.join(DATE_FIELDS)}; leave out before")
+            dates, _ = cut_off(request.before)
+            if not any(map(self.snapshot.has_field, dates)):
+                raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
 
@@ -288,7 +289,7 @@ class Index:
             return None
         from engine.store.where import dated_text
 
-        is_undated = ~self.snapshot.matching(dated_text())
+        is_undated = ~self.snapshot.matching(dated_text(request.before))
         return int(np.count_nonzero(is_undated[self.matching(request.where)]))
 
     def _source(self, query: Document | str) -> Query:

@@ -225,7 +225,8 @@ class Index:
                 `engine.store.where`.
             before: only documents dated before this day: "2019", "2019-06" or "2019-06-01" (or a `datetime.date`), by
                 the first of the fields date, published, publication_date, created and year that holds a date in
-                ISO format. A year or a month counts as its last day, and `result.n_undated` documents have no date.
+                ISO format; "priority_date=2019" names another field. A year or a month counts as its last day, and
+                `result.n_undated` documents have no date.
             without: doc_id of a document to leave out, or several.
             with_itself: keep documents with the same content as the query among the hits; `result.copies` names them
                 otherwise.

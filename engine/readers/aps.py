@@ -22,6 +22,8 @@ _TEXT = re.compile(r"PA[A-Z0-9]?$|PAR$|PAL$|PAC$|NUM$|STM$|TBL$|EQU$|FN[A-Z]?$")
 _VERBATIM = ("TBL",)
 _CITED = frozenset(["UREF", "FREF", "OREF"])
 _USED = {("PATN", "WKU"), ("PATN", "TTL"), ("PATN", "ISD"), ("INVT", "NAM"), ("ASSG", "NAM"), ("CLAS", "ICL")}
+_USED |= {("PATN", "APD"), *((group, code) for group in ("PRIR", "RLAP") for code in ("CNT", "APN", "APD"))}
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
 _Field = tuple[str, str, str]  # group, code, value
 
 
@@ -98,17 +100,28 @@ def _fields(text: str) -> Iterator[_Field]:
 
 def _metadata(fields: Iterable[_Field], values: dict[tuple[str, str], str]) -> dict[str, MetadataValue]:
     number = re.match(r"([A-Z]*)0*+(\d+?)\d?$", values.get(("PATN", "WKU"), "").strip())
-    date = re.match(r"(\d{4})(\d\d)(\d\d)$", values.get(("PATN", "ISD"), "").strip())
+    date, filed = (_iso(values.get(("PATN", code), "")) for code in ("ISD", "APD"))
 
     def all_of(group: str, code: str) -> list[str | int | float | bool | None]:
         return [one_line(value) for at, name, value in fields if (at, name) == (group, code)]
 
+    offices = zip(all_of("PRIR", "CNT"), all_of("PRIR", "APN"), strict=False)
+    foreign = [f"{str(country)[:2]}{application}" for country, application in offices]
+    claimed = [_iso(str(day)) for group in ("PRIR", "RLAP") for day in all_of(group, "APD")]
     found: dict[str, MetadataValue] = {
         "number": f"US{number[1]}{number[2]}" if number else "",
-        "date": "-".join(date.groups()) if date else "",
-        "year": int(date[1]) if date else None,
+        "date": date,
+        "year": int(date[:4]) if date else None,
+        "filed": filed,
+        "priority": [*foreign, *(f"US{number}" for number in all_of("RLAP", "APN"))],
+        "priority_date": min(filter(None, (filed, *claimed)), default=""),
         "inventors": [" ".join(reversed(str(name).split("; "))) for name in all_of("INVT", "NAM")],
         "assignees": all_of("ASSG", "NAM"),
         "ipc": all_of("CLAS", "ICL"),
     }
     return {field: value for field, value in found.items() if value}
+
+
+def _iso(date: str) -> str:
+    match = _DATE.match(date.strip())
+    return "-".join(match.groups()) if match else ""

@@ -105,7 +105,8 @@ class Blocks:
         """
         text = self.text
         if self._source:
-            shown = [title, *map(str, metadata.values()), str(metadata.get("date", "")).replace("-", "")]
+            dates = [str(metadata.get(name, "")).replace("-", "") for name in ("date", "filed", "priority_date")]
+            shown = [title, *map(str, metadata.values()), *dates]
             self.left_out[reasons.FRONT_MATTER] += n_lost(self._fields, shown)
             accounted = [text, *(self._fields or shown), *self._skipped]
             self.left_out[reasons.UNEXPLAINED] = n_lost(self._source, accounted)

@@ -37,6 +37,14 @@ _USED = (
     "applicants", "us-applicants", "B540", "B140", "B721", "B731", "B711", "B190", "B110", "B130", "B511", "B512",
     "title-of-invention", "assignee", "classification-ipc",
 )  # fmt: skip
+_CLAIMED = (  # earlier applications, in each format
+    "priority-claims/{*}priority-claim", "us-provisional-application/{*}document-id", "parent-doc/{*}document-id",
+    "foreign-priority-data", "parent/{*}document-id", "non-provisional-of-provisional/{*}document-id",
+    "B680US/{*}DOC", "PDOC/{*}DOC",
+)  # fmt: skip
+_FILED = ("application-reference//{*}date", "domestic-filing-data/{*}filing-date", "B220//{*}date", "B220//{*}DATE")
+_NUMBERS, _DATES = ("doc-number", "DNUM"), ("date", "DATE", "document-date", "filing-date")
+_COUNTRIES = ("country", "CTRY", "country-code")
 _IPC = ("classification-ipcr", "classification-ipc", "classification-ipc-primary", "classification-ipc-secondary",
         "main-classification", "B511", "B512")  # fmt: skip
 _PERSONS = (("first-name", "last-name"), ("given-name", "family-name"), ("FNM", "SNM"))
@@ -49,7 +57,8 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
 
     Of a European patent with claims in several languages, those in the language of the
     patent are read. Metadata: `number` with country and kind, `date` (ISO) and `year` of
-    publication, `inventors`, `assignees`, and the classes `ipc` and `cpc`.
+    publication, `filed`, the numbers of the applications whose `priority` is claimed, `priority_date` (the earliest
+    of their dates and `filed`), `family`, `inventors`, `assignees`, and the classes `ipc` and `cpc`.
     """
     bibliography = _Bibliography(root)
     title = bibliography.title()
@@ -165,10 +174,14 @@ class _Bibliography:
 
     def used(self) -> list[Element]:
         """Elements that are metadata."""
-        return [*self._all(*_USED), *self._data.iterchildren("{*}document-id")]
+        claimed = [*self._claims(), *self._all("B310", "B320", "B330")]
+        return [*self._all(*_USED), *self._data.iterchildren("{*}document-id"), *self._below(_FILED), *claimed]
 
     def _all(self, *tags: str) -> list[Element]:
         return list(self._data.iter(*(f"{{*}}{tag}" for tag in tags)))
+
+    def _below(self, paths: Iterable[str]) -> list[Element]:
+        return [element for path in paths for element in self._data.iterfind(f".//{{*}}{path}")]
 
     def _first(self, *paths: str) -> str:
         """The words of the first element on one of the paths that has some."""
@@ -204,6 +217,25 @@ class _Bibliography:
             or self._first("publication-reference//{*}date", "document-id/{*}document-date")
             or words(next(dates, None))
         )
+
+    def filed(self) -> str:
+        return next(filter(None, map(words, self._below(_FILED))), "")
+
+    def family(self) -> str:
+        """The id of the family, which DOCDB gives to patents that claim the same earlier applications."""
+        return self._root.get("family-id") or ""
+
+    def _claims(self) -> list[Element]:
+        claims = self._below(_CLAIMED)
+        return [one for one in claims if one.get("data-format") == claims[0].get("data-format")]
+
+    def priorities(self) -> list[tuple[str, str]]:
+        """The number and the date of each earlier application."""
+        default = "US" if local_name(self._root) in ("PATDOC", "patent-application-publication") else ""
+        found = [(*(_words_of(one, tags) for tags in (_COUNTRIES, _NUMBERS, _DATES)),) for one in self._claims()]
+        tags = ("B330", "B310", "B320")
+        found += zip(*([words(one) for one in self._all(tag)] for tag in tags), strict=False)
+        return [(_application(country or default, number), date) for country, number, date in found if number]
 
     def inventors(self) -> list[str]:
         """The inventors; until 2012 the USPTO listed them as applicants."""
@@ -242,17 +274,36 @@ def _name_of(party: Element) -> str:
 
 
 def _present(data: _Bibliography) -> dict[str, MetadataValue]:
-    date = _DATE.match(data.date())
+    date, filed, priorities = _iso(data.date()), _iso(data.filed()), data.priorities()
     fields: dict[str, MetadataValue] = {
         "number": data.number(),
-        "date": "-".join(date.groups()) if date else "",
-        "year": int(date.group(1)) if date else None,
+        "date": date,
+        "year": int(date[:4]) if date else None,
+        "filed": filed,
+        "priority": _distinct(number for number, _ in priorities),
+        "priority_date": min(filter(None, (filed, *(_iso(day) for _, day in priorities))), default=""),
+        "family": data.family(),
         "inventors": _distinct(data.inventors()),
         "assignees": _distinct(data.assignees()),
         "ipc": _distinct(data.ipc()),
         "cpc": _distinct(data.cpc()),
     }
     return {field: value for field, value in fields.items() if value}
+
+
+def _iso(date: str) -> str:
+    match = _DATE.match(date)
+    return "-".join(match.groups()) if match else ""
+
+
+def _application(country: str, number: str) -> str:
+    """The number of an application with its country, which some numbers begin with."""
+    number = "".join(number.split())
+    return number if number.startswith(("PCT", country)) else f"{country}{number}"
+
+
+def _words_of(parent: Element, tags: Iterable[str]) -> str:
+    return words(next(parent.iter(*(f"{{*}}{tag}" for tag in tags)), None))
 
 
 def _distinct(values: Iterable[str]) -> list[str | int | float | bool | None]:

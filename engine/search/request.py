@@ -85,7 +85,8 @@ class Request:
     before: str | None = field(
         default=None,
         metadata=_about(
-            "Only documents dated before this day, as 2019, 2019-06 or 2019-06-01; those without a date are counted.",
+            "Only documents dated before this day, as 2019 or 2019-06-01, or by another field: "
+            "priority_date=2019-06-01; those without a date are counted.",
             value="DATE",
             in_novelty=True,
         ),
@@ -328,9 +329,13 @@ class Parameter:
 def _filter(name: str, value: object) -> str | None:
     if name == "where":
         return filter_text(value)
-    if (day := first_day(str(value))) is None:
-        raise QueryError(f"before is {str(value)!r:.40}; it must be a date, as 2019, 2019-06 or 2019-06-01")
-    return day
+    field, sign, date = str(value).rpartition("=")
+    if (day := first_day(date)) is None or (sign and not field):
+        raise QueryError(
+            f"before is {str(value)!r:.40}; it must be a date, as 2019, 2019-06 or 2019-06-01, or a field and a date, "
+            "as priority_date=2019-06-01"
+        )
+    return f"{field}{sign}{day}"
 
 
 @cache

@@ -298,17 +298,24 @@ def _before(day: str) -> _Test:
     return test
 
 
-def before_text(day: str) -> str:
-    """The filter of the documents that are dated before a day, by the first of `DATE_FIELDS` that holds a date."""
+def cut_off(before: str) -> tuple[tuple[str, ...], str]:
+    """The fields that may hold the date, and the day, of "2019-06-01" or "priority_date=2019-06-01"."""
+    field, _, day = before.rpartition("=")
+    return (field,) if field else DATE_FIELDS, day
+
+
+def before_text(before: str) -> str:
+    """The filter of the documents that are dated before a day, by the first field of a cut-off that holds a date."""
+    fields, day = cut_off(before)
     text = ""
-    for key in reversed(DATE_FIELDS):
+    for key in map(_quoted, reversed(fields)):
         text = f"{key} before '{day}'" + (f" or not {key} before '{_LAST_DAY}' and ({text})" if text else "")
     return text
 
 
-def dated_text() -> str:
-    """The filter of the documents that have a date in one of `DATE_FIELDS`."""
-    return " or ".join(f"{key} before '{_LAST_DAY}'" for key in DATE_FIELDS)
+def dated_text(before: str) -> str:
+    """The filter of the documents that have a date in one of the fields of a cut-off."""
+    return " or ".join(f"{_quoted(key)} before '{_LAST_DAY}'" for key in cut_off(before)[0])
 
 
 def _as_number(value: str | int | float) -> int | float | None:

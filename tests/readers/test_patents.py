@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import DocumentError
+from engine.readers.reader import read_bytes
 from engine.readers.xml import read
 from engine.text.document import Document
 from engine.text.spans import Span
@@ -16,6 +17,16 @@ _NUMBER = (
     "<publication-reference><document-id><country>US</country><doc-number>08967123</doc-number>"
     "<kind>B2</kind><date>20150303</date></document-id></publication-reference>"
 )
+_CLAIMED = """<application-reference appl-type="utility"><document-id><country>US</country>
+<doc-number>12750336</doc-number><date>20100330</date></document-id></application-reference><priority-claims>
+<priority-claim sequence="01" kind="regional"><country>EP</country>
+<doc-number>08166352.8</doc-number><date>20081010</date></priority-claim>
+</priority-claims>
+<us-related-documents><continuation-in-part><relation><parent-doc><document-id><country>US</country>
+<doc-number>12576371</doc-number><date>20091009</date></document-id></parent-doc><child-doc><document-id>
+<doc-number>12750336</doc-number></document-id></child-doc></relation></continuation-in-part><related-publication>
+<document-id><doc-number>20110067363</doc-number><date>20000324</date></document-id></related-publication>
+</us-related-documents>"""
 _TEXT = f"""<abstract id="abstract"><p>A pump. {BODY}</p></abstract>
 <drawings><figure><img file="a.tif"/></figure></drawings>
 <description><?BRFSUM description="Brief Summary" end="lead"?><heading id="h-1" level="1">BACKGROUND</heading>
@@ -31,7 +42,7 @@ def us_patent(kind: str, people: str) -> Document:
     data = f"""<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE us-patent-{kind} SYSTEM "us-patent-{kind}-v45.dtd" [ ]><us-patent-{kind} lang="EN">
 <us-bibliographic-data-{kind}>{_NUMBER}<invention-title>Rotor pump</invention-title>
-<classifications-ipcr><classification-ipcr>{_CPC}</classification-ipcr></classifications-ipcr>
+{_CLAIMED}<classifications-ipcr><classification-ipcr>{_CPC}</classification-ipcr></classifications-ipcr>
 <classifications-cpc><main-cpc><classification-cpc>{_CPC}</classification-cpc></main-cpc></classifications-cpc>{people}
 <assignees><assignee><addressbook><orgname>Acme, Inc.</orgname></addressbook></assignee></assignees>
 </us-bibliographic-data-{kind}>{_TEXT}<us-claim-statement>What is claimed is:</us-claim-statement>{_CLAIMS}
@@ -51,8 +62,10 @@ def test_a_us_patent_has_metadata(kind: str, people: str) -> None:
     document = us_patent(kind, people)
     assert document.title == "Rotor pump"
     assert document.metadata == {
-        "number": "US08967123B2", "date": "2015-03-03", "year": 2015, "inventors": ["Ann Lee"],
+        "number": "US08967123B2", "date": "2015-03-03", "year": 2015, "filed": "2010-03-30",
+        "priority": ["EP08166352.8", "US12576371"], "priority_date": "2008-10-10", "inventors": ["Ann Lee"],
         "assignees": ["Acme, Inc."], "ipc": ["F04B 17/03"], "cpc": ["F04B 17/03"], "left_out_figures": 1,
+        "left_out_front_matter_words": 6,
     }  # fmt: skip
 
 
@@ -89,6 +102,8 @@ def test_a_european_patent_is_read_in_its_language() -> None:
     )
     data = f"""<ep-patent-document lang="en" country="EP" doc-number="2123456" kind="B1" date-publ="20150107">
 <SDOBI lang="en">
+<B200><B220><date>20080628</date></B220></B200><B300><B310>07275</B310><B320><date>20070707</date></B320>
+<B330><ctry>DE</ctry></B330><B310>08331</B310><B320><date>20080102</date></B320><B330><ctry>FR</ctry></B330></B300>
 <B500><B510EP><classification-ipcr sequence="1"><text>F04B  17/03        20060101AFI20140512BHEP        </text>
 </classification-ipcr></B510EP><B540><B541>de</B541><B542>PUMPE</B542><B541>en</B541><B542>PUMP</B542></B540></B500>
 <B700><B720><B721><snm>LEE, Ann</snm><adr><city>Bern</city></adr></B721></B720>
@@ -97,12 +112,57 @@ def test_a_european_patent_is_read_in_its_language() -> None:
     document = read(data.encode(), "a", "a.xml")
     assert document.title == "PUMP"
     assert document.metadata == {
-        "number": "EP2123456B1", "date": "2015-01-07", "year": 2015, "inventors": ["LEE, Ann"],
-        "assignees": ["Acme AG"], "ipc": ["F04B 17/03"], "left_out_front_matter_words": 5,
+        "number": "EP2123456B1", "date": "2015-01-07", "year": 2015, "filed": "2008-06-28",
+        "priority": ["DE07275", "FR08331"], "priority_date": "2007-07-07", "inventors": ["LEE, Ann"],
+        "assignees": ["Acme AG"], "ipc": ["F04B 17/03"], "left_out_front_matter_words": 6,
         "left_out_translation_words": 110,
     }  # fmt: skip
     assert [section.path for section in document.sections] == [("Description", "Field"), ("Claims",)]
     assert "en A sentence" in document.text and "de A sentence" not in document.text
+
+
+def test_a_patent_of_docdb_has_a_family_and_each_priority_once() -> None:
+    claims = "".join(
+        f'<priority-claim sequence="1" data-format="{spelling}"><document-id>{number}<date>{date}</date></document-id>'
+        "</priority-claim>"
+        for spelling, number, date in [
+            ("docdb", "<country>DE</country><doc-number>2730644</doc-number>", "19770707"),
+            ("epodoc", "<doc-number>DE19772730644</doc-number>", "19770707"),
+        ]
+    )
+    data = f"""<exchange-document xmlns="http://www.epo.org/exchange" family-id="6013297" country="EP" doc-number="346"
+    kind="B1"><bibliographic-data><priority-claims>{claims}</priority-claims></bibliographic-data>
+    <abstract><p>{BODY}</p></abstract></exchange-document>"""
+    assert read(data.encode(), "a", "a.xml").metadata == {
+        "number": "EP346B1", "priority": ["DE2730644"], "priority_date": "1977-07-07", "family": "6013297",
+        "left_out_front_matter_words": 2,
+    }  # fmt: skip
+
+
+def test_a_patent_of_lines_has_the_priorities_of_its_groups() -> None:
+    data = f"""PATN
+WKU  043479036
+APN  1925296
+APD  19800310
+TTL  Rotor pump
+ISD  19820907
+RLAP
+COD  72
+APN  351745
+APD  19790416
+PRIR
+CNT  JPX
+APD  19780710
+APN  53/84696
+ABST
+PAL  {BODY}
+"""
+    document = next(iter(read_bytes(data.encode(), "a.txt")))
+    assert isinstance(document, Document)
+    names = ("number", "date", "filed", "priority", "priority_date")
+    assert [document.metadata[name] for name in names] == [
+        "US4347903", "1982-09-07", "1980-03-10", ["JP53/84696", "US351745"], "1978-07-10",
+    ]  # fmt: skip
 
 
 def test_entities_of_a_patent_are_not_fetched() -> None:

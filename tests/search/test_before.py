@@ -80,7 +80,16 @@ def test_filters_compare_any_field_with_a_date(folder: Path) -> None:
             index.search(query, Request(where="year before 'soon'"))
 
 
-@pytest.mark.parametrize("before", ["soon", "2019-13", "2019-6-1", "19", "", "2019-06-01T00:00", True])
+def test_a_cut_off_can_name_another_field(folder: Path) -> None:
+    with longmatch.open(folder) as index:
+        result = index.search("fox river", before="priority=2000", k=50)
+        assert (names(result), result.n_undated) == ([14], len(DATES) - 1)
+        assert result.to_dict()["provenance"]["parameters"]["before"] == "priority=2000-01-01"
+        with pytest.raises(QueryError, match="no document has a date: a field prority;"):
+            index.search("fox river", before="prority=2000")
+
+
+@pytest.mark.parametrize("before", ["=2019", "year=soon", "2019-13", "2019-6-1", "19", "", "2019-06-01T00:00", True])
 def test_other_values_are_no_date(before: object) -> None:
     with pytest.raises(QueryError, match="it must be a date"):
         Request.of(before=before)
