@@ -48,8 +48,8 @@ class Blocks:
 
     def add(self, block: str, separator: str = "\n\n") -> int:
         """Append a block, unless it is blank; returns the offset at which it starts."""
-        if ";base64," in block:
-            whole, (block, n_encoded) = block, without_encoded(block)
+        whole, (block, n_encoded) = block, without_encoded(block)
+        if n_encoded:
             self.left_out[reasons.ENCODED] += n_encoded
             self.skip(whole)
         block = (block.replace("\u00ad", "") if "\u00ad" in block else block).strip("\n")

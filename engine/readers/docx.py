@@ -18,11 +18,23 @@ from engine.readers import html
 from engine.readers import left_out as reasons
 from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
-from engine.readers.docx_styles import BULLET, N_LEVELS, Numbering, NumberOf, Styles, number_of, outline_level, qn
+from engine.readers.docx_styles import (
+    BULLET,
+    N_LEVELS,
+    Numbering,
+    NumberOf,
+    Styles,
+    align_of,
+    is_bold,
+    number_of,
+    outline_level,
+    qn,
+)
 from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
-from engine.readers.markup import parse_safely
+from engine.readers.markup import parse_safely, signs
 from engine.readers.scalars import authors_of
+from engine.text.centred import headings_of_lines
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
@@ -34,6 +46,7 @@ _NOT_READ = {
     "imagedata": reasons.FIGURES,
     "chart": reasons.FIGURES,
     "OLEObject": reasons.OBJECTS,
+    "subDoc": reasons.FILES,
     "commentReference": reasons.COMMENTS,
 }
 _TEXT_LEVEL = 9  # outline level of body text
@@ -42,10 +55,14 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
-_RUN, _SIGN, _CHUNK = qn("r"), qn("sym"), qn("altChunk")
+_RUN, _CHUNK = qn("r"), qn("altChunk")
 _CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("ptab"): "\t", qn("noBreakHyphen"): "\u2011"}
 _SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"), qn("rt"), _FALLBACK])
-_CONTAINERS = frozenset(qn(name) for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml"))
+_CHOICES = ("AlternateContent", "Choice")  # a part for newer programs, beside one for older ones
+_CONTAINERS = frozenset([
+    *map(qn, ("sdt", "sdtContent", "ins", "moveTo", "customXml")),
+    *(_FALLBACK.replace("Fallback", name) for name in _CHOICES),
+])  # fmt: skip
 _DELETED_ROW = (f"{qn('trPr')}/{qn('del')}", f"{qn('tcPr')}/{qn('cellDel')}")
 _DELETED_MARKS = tuple(f"{qn('pPr')}/{qn('rPr')}/{qn(name)}" for name in ("del", "moveFrom"))
 _UNREAD = {
@@ -58,12 +75,6 @@ _UNREAD = {
 _MAX_FIELDS = 50  # inside of each other
 _CONTENTS = re.compile(r"\s*(?:TOC|INDEX|TOA)\b")
 _MEANING = "longmatch"  # an attribute: what the type of a run means
-_SYMBOL_FONT = dict(
-    zip(range(0x41, 0x5B), "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", strict=True)
-) | dict(zip(range(0x61, 0x7B), "αβχδεφγηιϕκλμνοπθρστυϖωξψζ", strict=True)) | {
-    0xA3: "≤", 0xA5: "∞", 0xAB: "↔", 0xAC: "←", 0xAE: "→", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xB4: "×", 0xB5: "∝",
-    0xB6: "∂", 0xB7: "•", 0xB9: "≠", 0xBA: "≡", 0xBB: "≈", 0xCE: "∈", 0xD1: "∇", 0xD6: "√", 0xD7: "⋅", 0xE5: "∑",
-}  # fmt: skip
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -185,12 +196,14 @@ class _Writer:
                 self._notes[kind, note.get(qn("id"), "")] = note
         self._is_after_item = self._is_after_title = False
         self._carried = ""  # the text of a paragraph that the next one continues
+        self._centred: dict[_Element, int] = {}  # the levels of headings that no style marks
 
     def write_all(self) -> None:
         """Write the body; headers and footers are counted."""
         body = self._package.body
         for part in (body, *self._notes.values()):
             _arrange(part)
+            self._read_signs(part)
         for part in (body, *self._notes.values()):
             self._account_for(part)
             self._mark_runs(part)
@@ -201,6 +214,9 @@ class _Writer:
         for kind in ("header", "footer"):
             for root in self._package.all_related(kind, self._blocks):
                 self._counts[reasons.RUNNING_HEADS] += bool(text_of(root).strip())
+        lines = list(self._centred_lines(body))
+        for heading in headings_of_lines([(text, bold) for _, text, bold in lines]):
+            self._centred[lines[heading.start][0]] = heading.level - 1
         for block in blocks_of(body):
             self._write(block)
         self._flush()
@@ -225,6 +241,8 @@ class _Writer:
             meaning = run.get(_MEANING) or self._styles.meaning(run)
             if meaning:
                 run.set(_MEANING, meaning)
+        for text in (text for deleted in root.iter(qn("del")) for text in deleted.iter(_TEXT)):
+            self._leave_out(reasons.DELETED, text.text or "")
         for element in root.iter(qn("delText"), qn("rt")):
             kind = reasons.READINGS if element.tag == qn("rt") else reasons.DELETED
             self._counts[kind] += len("".join(element.itertext()).split())
@@ -234,8 +252,34 @@ class _Writer:
                 self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
         for row in filter(_is_deleted_row, root.iter(_ROW)):
             self._leave_out(reasons.DELETED, " ".join(one.text or "" for one in row.iter(_TEXT)))
-        for sign in root.iter(_SIGN):
-            self._counts[reasons.UNREADABLE] += not _sign(sign)
+
+    def _read_signs(self, root: _Element) -> None:
+        """Write characters of Symbol and Wingdings as text; count those that only their fonts know."""
+        for run in root.iter(_RUN):
+            fonts = run.find(f"{qn('rPr')}/{qn('rFonts')}")
+            for text in run.iterchildren(_TEXT) if fonts is not None else ():
+                text.text = signs(text.text or "", fonts.get(qn("ascii"), ""))
+        for sign in root.iter(qn("sym")):
+            code = sign.get(qn("char"), "")
+            character = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{2,4}", code) else "\0"
+            character = signs(character, sign.get(qn("font"), ""))
+            is_known = character >= " " and not "\ud800" <= character < "\uf900" and character < "\ufffe"
+            self._counts[reasons.UNREADABLE] += not is_known
+            sign.tag, sign.text = _TEXT, character if is_known else ""
+
+    def _centred_lines(self, body: _Element) -> Iterator[tuple[_Element, str, bool]]:
+        """Each paragraph with its text where it stands in the middle and is no heading by its style, else ""."""
+        for paragraph in body.iter(_PARAGRAPH):
+            style = _style_of(paragraph)
+            runs = [run for run in paragraph.iter(_RUN) if any((text.text or "").strip() for text in run.iter(_TEXT))]
+            is_line = (align_of(paragraph) or self._styles.look(style, "align")) == "center"
+            is_line = is_line and self._heading_level(paragraph, style) is None
+            is_line = is_line and "title" not in self._styles.name(style)
+            is_line = is_line and next(paragraph.iterancestors(_TABLE), None) is None
+            if runs:
+                looks = (is_bold(run) for run in runs)
+                bold = all(self._styles.look(style, "is_bold") if look is None else look for look in looks)
+                yield paragraph, one_line(text_of(paragraph)) if is_line else "", bold
 
     def _write(self, block: _Element) -> None:
         """Write a paragraph, a table or an imported part, and the notes to which it refers for the first time."""
@@ -282,12 +326,15 @@ class _Writer:
         """The outline level of a heading; None for any other paragraph."""
         level = outline_level(paragraph)
         level = self._styles.level(style) if level is None else level
+        level = self._centred.get(paragraph, level)
         return level if level is not None and level < _TEXT_LEVEL else None
 
     def _write_chunk(self, name: str, data: bytes) -> None:
         """Write an imported document; one of another format is counted."""
         suffix = posixpath.splitext(name)[1].lower()
         try:
+            if not data:
+                raise DocumentError("it is missing")
             if suffix in (".mht", ".mhtml"):
                 pages = [
                     part for part in email.message_from_bytes(data).walk() if part.get_content_type() == "text/html"
@@ -467,26 +514,11 @@ def text_of(root: _Element) -> str:
             parts.append(_CHARACTERS[tag])
         elif tag in EQUATIONS:
             parts.append(equation_text(node))
-        elif tag == _SIGN:
-            parts.append(_sign(node))
         elif tag not in _SKIPPED and meaning not in _UNREAD and not _is_deleted_row(node):
             if tag == _PARAGRAPH and node is not root and parts:
                 parts.append("\n")
             todo.extend(reversed(node))
     return "".join(parts)
-
-
-def _sign(sign: _Element) -> str:
-    """The character of a `w:sym`; "" where only its font knows it."""
-    try:
-        code = int(sign.get(qn("char"), ""), 16)
-    except ValueError:
-        return ""
-    if 0xF000 <= code < 0xF100 and sign.get(qn("font")) == "Symbol":
-        code -= 0xF000
-        return _SYMBOL_FONT.get(code, chr(code) if 0x20 <= code < 0x7F else "")
-    is_character = 0x20 <= code < 0xD800 or 0xF900 <= code < 0xFFFE
-    return chr(code) if is_character else ""
 
 
 def note_references(block: _Element) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,8 @@ class _Style:
     num_id: str | None
     num_level: int | None
     meaning: str | None  # of the type of its text: "raised", "hidden", "deleted", "" or None where it is not given
+    align: str | None
+    is_bold: bool | None
 
 
 class Styles:
@@ -51,6 +53,8 @@ class Styles:
                 number_of(style).num_id,
                 number_of(style).level,
                 _meaning(style),
+                align_of(style),
+                is_bold(style),
             )
         self._known: dict[tuple[str, str], Any] = {}
         self._have_meaning = any(style.meaning for style in self._styles.values())
@@ -66,6 +70,11 @@ class Styles:
             return _level_by_name(style_id.lower())
         level: int | None = self._inherited(style_id, "level")
         return level
+
+    def look(self, style_id: str, name: str) -> str | bool | None:
+        """The "align" or "is_bold" of a style or of the nearest style that it is based on."""
+        look: str | bool | None = self._inherited(style_id, name)
+        return look
 
     def number(self, style_id: str) -> NumberOf:
         """The list of a style, or else of the nearest style that it is based on."""
@@ -113,6 +122,18 @@ def _meaning(element: _Element) -> str | None:
         elif name == "position" and value.isdecimal() and value != "0":
             meaning = meaning or "raised"
     return meaning
+
+
+def align_of(element: _Element) -> str | None:
+    """How a paragraph or a style itself is aligned."""
+    align = element.find(f"{qn('pPr')}/{qn('jc')}")
+    return None if align is None else str(align.get(qn("val")))
+
+
+def is_bold(element: _Element) -> bool | None:
+    """Whether a run or a style itself is bold; None where it does not say."""
+    bold = element.find(f"{qn('rPr')}/{qn('b')}")
+    return None if bold is None else bold.get(qn("val")) not in ("0", "false", "off")
 
 
 def outline_level(element: _Element) -> int | None:

@@ -98,7 +98,15 @@ _WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
 
 def mathml_text(formula: _Element) -> str:
     """The text of a `math` element of MathML, on one line; its annotations are other notations of the same."""
-    return one_line(_presented(formula, 0))
+    return one_line(_presented(formula, 0)) or _annotated(formula)
+
+
+def _annotated(formula: _Element) -> str:
+    """The text of a formula that is there in another notation alone: of TeX, or as it is."""
+    annotations = list(formula.iter("{*}annotation"))
+    tex = next((one.text or "" for one in annotations if "tex" in (one.get("encoding") or "").lower()), "")
+    tex = tex or formula.get("alttext") or ""
+    return tex_text(tex) if tex else one_line(" ".join(one.text or "" for one in annotations))
 
 
 def _presented(node: _Element, depth: int) -> str:

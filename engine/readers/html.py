@@ -18,6 +18,7 @@ from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import names_of, split_names, typed_scalar
+from engine.text.centred import headings_of_lines
 from engine.text.cleaning import without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
@@ -32,14 +33,13 @@ _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", 
 
 _SILENT = frozenset(["script", "style", "template", "head", "rp", "datalist"])
 _REASONS = {
+    **markup.MARKED,
     **dict.fromkeys(["img", "svg", "canvas", "video", "audio", "map"], reasons.FIGURES),
     **dict.fromkeys(["iframe", "object", "embed"], reasons.OBJECTS),
     **dict.fromkeys(["button", "select", "textarea"], reasons.FORM),
-    **dict.fromkeys(["del", "s", "strike"], reasons.DELETED),
     "nav": reasons.NAVIGATION,
     "noscript": reasons.FALLBACK,
-    "rt": reasons.READINGS,
-    "rtc": reasons.READINGS,
+    "s": reasons.DELETED,
 }
 _ROLES = {
     **dict.fromkeys(["navigation", "search", "menu", "toolbar", "doc-backlink"], reasons.NAVIGATION),
@@ -54,6 +54,11 @@ _STRUCK_CLASS = re.compile(
 )
 _PAGE_BREAK = re.compile(r"\b(?:doc-)?pagebreak\b")
 _RAISED_STYLE = re.compile(r"vertical-align\s*:\s*(?:super|text-top)", re.IGNORECASE)
+_LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "blockquote", "pre")
+_RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
+_CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
+_BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
+_FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\bsymbol\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
@@ -138,6 +143,8 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
         blocks.skip(markup.all_text(element))
     blocks.expect(markup.all_text(root))
     _apply_styles(root)
+    _mend_letters(root, blocks)
+    _mark_centred(root)
     _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)
@@ -202,7 +209,7 @@ def _apply_styles(root: Element) -> None:
 
 def _looks(style: str) -> bool:
     """Whether a style changes what a reader of the page sees of the words."""
-    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE))
+    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE, _CENTRED, _BOLD))
 
 
 def _move_notes(root: Element) -> None:
@@ -219,6 +226,46 @@ def _move_notes(root: Element) -> None:
             ):
                 markup.take_out(note)
                 footer.addprevious(note)
+
+
+def _mend_letters(root: Element, blocks: Blocks) -> None:
+    """Write letters of the font Symbol as what they show, and an initial in a block of its own into its word."""
+    for element in root.iter("font", "span"):
+        is_symbol = (element.get("face") or "").lower() == "symbol" or _FONT.search(element.get("style") or "")
+        if is_symbol and element.text:
+            blocks.skip(element.text)
+            element.text = markup.signs(element.text, "Symbol")
+    for element in root.iter("div"):
+        place, letter = element.getnext(), (element.text or "").strip()
+        if len(element) or len(letter) != 1 or not letter.isupper() or place is None or place.tag != "p":
+            continue
+        if (place.text or "")[:1].islower() and not (element.tail or "").strip():
+            place.text, element.text = letter + place.text, ""
+
+
+def _mark_centred(root: Element) -> None:
+    """Mark lines in the middle as headings, where they are bold, numbered, in capitals or a part of an opinion."""
+    centred = set(filter(_is_centred, root.iter(etree.Element)))
+    lines: list[tuple[Element, str, bool]] = []
+    for element in root.iter(*_LINES) if centred else ():
+        if any(child.tag in _BLOCKS for child in element) or not (text := words(element)):
+            continue
+        is_line = element.tag in ("p", "div", "center") and next(element.iterancestors("table", "li"), None) is None
+        is_line = is_line and not centred.isdisjoint((element, *element.iterancestors()))
+        bold = "".join(words(part) for part in element.iter("b", "strong")).replace(" ", "")
+        is_bold = _BOLD.search(element.get("style") or "") is not None or bold == text.replace(" ", "")
+        lines.append((element, text if is_line else "", is_bold))
+        if (element.tail or "").strip():
+            lines.append((element, "", False))
+    for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
+        element = lines[heading.start][0]
+        element.set("role", "heading")
+        element.set("aria-level", str(min(6, heading.level + 1)))
+
+
+def _is_centred(element: Element) -> bool:
+    is_old = element.tag == "center" or (element.get("align") or "").lower() == "center"
+    return is_old or _CENTRED.search(element.get("style") or "") is not None
 
 
 def _main_part(root: Element) -> Element:
@@ -315,8 +362,11 @@ def _has_mathml(picture: Element) -> bool:
 
 
 def _is_raised(element: Element) -> bool:
-    if element.tag == "sup" or (element.tag == "span" and _RAISED_STYLE.search(element.get("style") or "")):
+    if element.tag == "sup":
         return True
+    if element.tag == "span":
+        is_raised = _RAISED_CLASS.search(element.get("class") or "") or _RAISED_STYLE.search(element.get("style") or "")
+        return is_raised is not None
     if element.tag != "a" or "#" not in (element.get("href") or "")[:100]:
         return False
     return (

@@ -13,12 +13,10 @@ from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar
 
 _REASONS = {
+    **markup.MARKED,
     "ref-list": reasons.REFERENCES,
     **dict.fromkeys(["graphic", "inline-graphic", "media"], reasons.FIGURES),
     **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
-    "strike": reasons.DELETED,
-    "rt": reasons.READINGS,
-    "rp": "",
 }
 _HEADED = frozenset([
     "sec", "app", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes", "bio",

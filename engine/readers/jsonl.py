@@ -15,7 +15,8 @@ heading, such as "claims", becomes metadata: "kind.claims" lists the headings, a
 weights of sections can refer to them by kind. Metadata can be nested:
 {"venue": {"name": "ACL"}} becomes "venue.name", a list of objects becomes one list
 for each field. Other fields of the record become metadata too where they are a scalar
-or a list of strings; other values (vectors, objects) are skipped.
+or a list of strings, and so do those inside of an object, under dotted names, if there are at most 100
+of up to 1,000 characters; other values (vectors, lists of objects) are skipped, and their words counted.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from engine.readers.encoding import decode
 from engine.readers.fields import USUAL, Fields
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
+    BIBLIOGRAPHIES,
     IDS,
     TEXT_FIELDS,
     count_unread,
@@ -54,7 +56,7 @@ from engine.text.spans import Heading
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
 _INNER = ("sections", "subsections")  # sections of a section
-_AUTHORS = ("authors", "author", "creators", "creator")
+_AUTHORS = ("authors", "author", "authorships", "creators", "creator")
 _OPS = '"ops:world-patent-data"'
 _OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, "heading", "title", "level", "kind"])
 _PAGE = re.compile(r"\s*<(?:!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
@@ -63,6 +65,7 @@ _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
 _MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
+_MAX_NESTED, _MAX_NESTED_CHARS = 100, 1_000  # values in an object, and characters of each, that are metadata
 _LARGEST_INT = 2**63 - 1
 
 
@@ -222,8 +225,8 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     else:
         texts = {} if is_usual else texts_of(record, blocks.left_out)
     for key, value in record.items():
-        if key not in _OWN_FIELDS and key not in texts and _is_plain(value):
-            metadata[key] = _checked(key, value)
+        if key not in _OWN_FIELDS and key not in texts:
+            metadata |= {key: _checked(key, value)} if _is_plain(value) else _nested(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
     if names := _authors(record, metadata):
         metadata["authors"] = [*names]
@@ -245,6 +248,20 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     shown = [blocks.text, title, *map(str, metadata.values())]
     count_unread(record, _read_fields(record, {*metadata, *texts}), shown, blocks.left_out)
     return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
+
+
+def _nested(key: str, value: object) -> dict[str, MetadataValue]:
+    """The short scalars inside an object under dotted keys; {} for one that looks like data."""
+    found: dict[str, MetadataValue] = {}
+    todo = [(key, value)] if isinstance(value, dict) and key not in (*BIBLIOGRAPHIES, *_AUTHORS) else []
+    while todo and len(found) <= _MAX_NESTED:
+        name, value = todo.pop()
+        if isinstance(value, dict) and name.count(".") < _MAX_DEPTH:
+            todo += [(f"{name}.{inner}", part) for inner, part in value.items()][: _MAX_NESTED + 1]
+        elif _is_plain(value) and len(str(value)) <= _MAX_NESTED_CHARS:
+            with suppress(DocumentError):
+                found[name] = _checked(name, value)
+    return found if len(found) <= _MAX_NESTED else {}
 
 
 def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -> list[str]:

@@ -14,7 +14,7 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.formulas import mathml_text
-from engine.readers.left_out import ELEMENTS, REFERENCES
+from engine.readers.left_out import DELETED, ELEMENTS, READINGS, REFERENCES
 from engine.text.cleaning import joined_lines, joined_words, one_line, raised
 from engine.text.numbering import numeral
 
@@ -24,7 +24,29 @@ _NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
 _FORM = re.compile("[1aAiI]")  # of the numbers of a list
 LABEL = "longmatch-label"  # an attribute: the number of an item or a heading that its reader has counted
 NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_]{3})\^\d{1,2}$")  # behind a title
+_SIGNS = {  # by font: runs of characters from a code on, with blanks where there is none
+    font: {start + place: sign for start, signs in runs for place, sign in enumerate(signs) if sign != " "}
+    for font, runs in {
+        "symbol": (
+            (0x21, "!∀#∃%&∋()∗+,−./0123456789:;<=>?"), (0x40, "≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_"),
+            (0x61, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"), (0xA0, "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…"), 
+            (0xC0, "ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉"),
+            (0xD0, "∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨®©™∑"), (0xF1, "⟩∫"),
+        ),
+        "wingdings": (
+            (0x22, "✂✁"), (0x28, "☎✆✉"), (0x3E, "✇✍"), (0x41, "✌"), (0x45, "☜☞☝☟ ☺ ☹ ☠"), (0x51, "✈☼ ❄ ✞ ✠✡☪☯ॐ☸"),
+            (0x5E, "♈♉♊♋♌♍♎♏♐♑♒♓"), (0x6C, "●❍■□ ❑❒⬧⧫◆❖⬥⌧ ⌘❀✿❝❞ ⓪①②③④⑤⑥⑦⑧⑨⑩⓿❶❷❸❹❺❻❼❽❾❿"), 
+            (0x9E, "·•▪○  ◉◎ ▪◻ ✦★✶✴✹✵"),
+            (0xD8, "➢   ➲  ←→↑↓↖↗↙↘ ➔"), (0xEF, "⇦⇨⇧⇩⬄⇳"), (0xFB, "✗✓☒☑"),
+        ),
+    }.items()
+}  # fmt: skip
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
+MARKED = {  # reasons that many formats share
+    **dict.fromkeys(["del", "strike", "strikethrough", "deleted-phrase"], DELETED),
+    **dict.fromkeys(["rt", "rtc"], READINGS),
+    "rp": "",
+}
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
 
@@ -74,6 +96,12 @@ def local_name(element: Element) -> str:
 def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
     """Append the text under `root` to `blocks`; trees can be deep: the walk is not recursive."""
     _Walk(grammar, blocks).through(root)
+
+
+def signs(text: str, font: str) -> str:
+    """Characters of Symbol or Wingdings as what these fonts show; others, and those without a character, are left."""
+    shown = _SIGNS.get(font.strip("'\"").lower(), {})
+    return "".join(shown.get(ord(one) & 0xFF if 0xF000 <= ord(one) < 0xF100 else ord(one), one) for one in text)
 
 
 def words(element: Element | None) -> str:

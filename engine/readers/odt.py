@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
@@ -14,6 +14,7 @@ from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.readers.scalars import authors_of
+from engine.text.centred import headings_of_lines
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.numbering import numeral
 
@@ -32,7 +33,6 @@ _REASONS = {
     "tracked-changes": reasons.DELETED,
     "number": "",
 }
-_SPACES = frozenset(["s", "tab"])
 _DRAWING_WORDS = re.compile(r"\{(?=[^}]*svg)[^}]*+\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
 _SHAPES = frozenset(["text-box", "custom-shape", "rect", "circle", "ellipse", "polygon", "polyline", "path", "line"])
@@ -47,30 +47,43 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     archive = Archive(data, "ODT")
     if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
         raise DocumentError("it is encrypted; save it without a password")
-    root = parse_safely(archive.read("content.xml"))
-    body = root.find("{*}body/{*}text")
+    root, blocks = parse_safely(archive.read("content.xml")), Blocks()
+    _insert_formulas(archive, root)
+    parts = {name: _part(archive, name, blocks) for name in ("styles.xml", "meta.xml")}
+    whole = etree.Element("document")  # as a flat file has all parts
+    whole.extend([part for part in (*parts.values(), root) if part is not None])
+    return read_tree(whole, doc_id, source, blocks)
+
+
+def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = None) -> Document:
+    """Read a flat OpenDocument text, whose parts are in one file."""
+    body, blocks = root.find(".//{*}body/{*}text"), blocks or Blocks()
     if body is None:
         raise DocumentError("it is not an OpenDocument text; save it as .odt")
-    blocks = Blocks()
     blocks.expect(markup.all_text(body))
-    styles = _part(archive, "styles.xml", blocks)
-    _space(body)
-    sheets = [one for one in (styles, root) if one is not None]
-    _mark_styles(body, sheets)
-    _mark_lists(body, sheets)
-    _mark_headings(body, sheets)
+    for element in body.iter("{*}s", "{*}tab"):
+        element.text = " "
+    titles = {"Title"} | {
+        markup.attributes(style).get("name", "")
+        for style in root.iter("{*}style")
+        if markup.attributes(style).get("parent-style-name") == "Title"
+    }
+    titled = next((p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in titles), None)
+    lines = _mark_styles(body, root, blocks)
+    _mark_lists(body, root)
+    _mark_headings(body, root)
+    for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
+        line = lines[heading.start][0]
+        if line is not titled:
+            line.tag, line.attrib["outline-level"] = f"{line.tag[:-1]}h", str(heading.level)
     markup.lift(body, _SHAPES, _PARAGRAPHS)
-    _insert_formulas(archive, body)
     _move_notes(body)
     write(body, _GRAMMAR, blocks)
-    if styles is not None:
-        parts = styles.iter(
-            *(f"{{*}}{kind}{place}" for kind in ("header", "footer") for place in ("", "-left", "-first"))
-        )
-        blocks.left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
-    meta = _part(archive, "meta.xml", blocks)
-    declared = "" if meta is None else words(meta.find(".//{*}meta/{*}title"))
-    title = _titled(body, root) or declared if is_made_up_title(declared) else declared
+    parts = root.iter(*(f"{{*}}{kind}{place}" for kind in ("header", "footer") for place in ("", "-left", "-first")))
+    blocks.left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
+    meta = root.find(".//{*}meta")
+    title = "" if meta is None else words(meta.find("{*}title"))
+    title = rendered(titled, _GRAMMAR) or title if is_made_up_title(title) else title
     return blocks.document(doc_id, source, title, _metadata(meta))
 
 
@@ -83,27 +96,42 @@ def _part(archive: Archive, name: str, blocks: Blocks) -> Element | None:
         return None
 
 
-def _mark_styles(body: Element, sheets: Iterable[Element]) -> None:
-    """Mark the elements whose styles raise, hide or strike their text."""
-    meanings: dict[str, str] = {}
-    for sheet in sheets:
-        for style in sheet.iter("{*}style"):
-            properties = style.find("{*}text-properties")
-            values = markup.attributes(properties) if properties is not None else {}
-            position = values.get("text-position", "").split(" ")[0]
-            lines = (values.get("text-line-through-style"), values.get("text-line-through-type"))
-            if values.get("display") == "none":
-                meaning = "hidden"
-            elif any(line not in (None, "none") for line in lines):
-                meaning = "deleted"
-            else:
-                meaning = "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
-            own = markup.attributes(style)
-            meanings[own.get("name", "")] = meaning or meanings.get(own.get("parent-style-name", ""), "")
+def _mark_styles(body: Element, root: Element, blocks: Blocks) -> list[tuple[Element, str, bool]]:
+    """Mark the elements whose styles raise, hide or strike their text; returns the lines of `headings_of_lines`."""
+    looks: dict[str, dict[str, str]] = {}
+    for style in root.iter("{*}style"):
+        own = markup.attributes(style)
+        values = dict(looks.get(own.get("parent-style-name", ""), {}))
+        for properties in style.iterchildren("{*}paragraph-properties", "{*}text-properties"):
+            values |= markup.attributes(properties)
+        looks[own.get("name", "")] = values
+    lines: list[tuple[Element, str, bool]] = []
     for element in body.iter("{*}span", "{*}p", "{*}h"):
-        meaning = meanings.get(markup.attributes(element).get("style-name", ""), "")
-        if meaning and (meaning != "raised" or local_name(element) == "span"):
+        look, tag = looks.get(markup.attributes(element).get("style-name", ""), {}), local_name(element)
+        meaning = _meaning(look)
+        if meaning and (meaning != "raised" or tag == "span"):
             element.set(_OWN, meaning)
+        if element.text and re.search("[\uf000-\uf0ff]", element.text):
+            blocks.skip(element.text)
+            element.text = markup.signs(element.text, look.get("font-name") or look.get("font-family") or "")
+        if tag != "span" and (text := words(element)):
+            spans = [looks.get(markup.attributes(one).get("style-name", ""), {}) for one in element.iter("{*}span")]
+            is_plain = (element.text or "").strip() != "" or not spans
+            is_bold = all(one.get("font-weight") == "bold" for one in ([look] if is_plain else spans))
+            is_line = look.get("text-align") == "center" and tag == "p"
+            is_line = is_line and next(element.iterancestors("{*}table", "{*}list"), None) is None
+            lines.append((element, text if is_line else "", is_bold))
+    return lines
+
+
+def _meaning(look: Mapping[str, str]) -> str:
+    lines = (look.get("text-line-through-style"), look.get("text-line-through-type"))
+    position = look.get("text-position", "").split(" ")[0]
+    if look.get("display") == "none":
+        return "hidden"
+    if any(line not in (None, "none") for line in lines):
+        return "deleted"
+    return "raised" if position == "super" or re.fullmatch(r"[1-9]\d*%", position) else ""
 
 
 def _levels(style: Element, kind: str) -> dict[int, dict[str, str]]:
@@ -122,10 +150,10 @@ def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> s
     return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
 
 
-def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
+def _mark_lists(body: Element, root: Element) -> None:
     """Write the label of each item of a numbered list into the item; lists can continue others."""
     styles = {markup.attributes(style).get("name", ""): _levels(style, "list-level-style-number")
-              for sheet in sheets for style in sheet.iter("{*}list-style")}  # fmt: skip
+              for style in root.iter("{*}list-style")}  # fmt: skip
     last: dict[tuple[str, int], int] = {}  # numbers by style or id of the list, and level
     counts: dict[Element, int] = {}
     for one in body.iter("{*}list-header"):
@@ -147,9 +175,9 @@ def _mark_lists(body: Element, sheets: Iterable[Element]) -> None:
         item.set(markup.LABEL, _label(levels, [counts.get(each, 0) for each in reversed(lists)]))
 
 
-def _mark_headings(body: Element, sheets: Iterable[Element]) -> None:
+def _mark_headings(body: Element, root: Element) -> None:
     """Write the numbers of chapters into their headings."""
-    outline = next((style for sheet in sheets for style in sheet.iter("{*}outline-style")), None)
+    outline = next(root.iter("{*}outline-style"), None)
     levels = {} if outline is None else _levels(outline, "outline-level-style")
     counts: dict[int, int] = {}
     for heading in body.iter("{*}h"):
@@ -180,13 +208,6 @@ def _insert_formulas(archive: Archive, body: Element) -> None:
             embedded.append(root)
 
 
-def _space(body: Element) -> None:
-    """Replace each element that stands for spaces or a tab by one space."""
-    for element in body.iter(etree.Element):
-        if local_name(element) in _SPACES:
-            element.text = " "
-
-
 def _move_notes(body: Element) -> None:
     """Move the notes of a paragraph behind it, and leave their numbers in brackets in the paragraph."""
     for note in reversed(list(body.iter("{*}note"))):
@@ -207,17 +228,6 @@ def _move_notes(body: Element) -> None:
         note.tag = "reference"
         text.tail, paragraph.tail = paragraph.tail, None
         paragraph.addnext(text)
-
-
-def _titled(body: Element, root: Element) -> str:
-    """The first paragraph of style Title, or of one that is based on it."""
-    names = {"Title"}
-    for style in root.iter("{*}style"):
-        values = markup.attributes(style)
-        if values.get("parent-style-name") == "Title":
-            names.add(values.get("name", ""))
-    titled = (p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in names)
-    return rendered(next(titled, None), _GRAMMAR)
 
 
 def _left_out(element: Element) -> str | None:
@@ -279,14 +289,14 @@ _GRAMMAR = Grammar(
 def _metadata(meta: Element | None) -> dict[str, MetadataValue]:
     if meta is None:
         return {}
-    date = words(meta.find(".//{*}creation-date")) or words(meta.find(".//{*}date"))
-    author = words(meta.find(".//{*}initial-creator")) or words(meta.find(".//{*}creator"))
+    date = words(meta.find("{*}creation-date")) or words(meta.find("{*}date"))
+    author = words(meta.find("{*}initial-creator")) or words(meta.find("{*}creator"))
     fields: dict[str, MetadataValue] = {
         "authors": [*authors_of(author)],
         "date": date[:10],
         "year": int(date[:4]) if re.match(r"\d{4}", date) else None,
         "keywords": [words(keyword) for keyword in meta.iter("{*}keyword")],
-        "subject": words(meta.find(".//{*}subject")),
-        "language": words(meta.find(".//{*}language")),
+        "subject": words(meta.find("{*}subject")),
+        "language": words(meta.find("{*}language")),
     }
     return {field: value for field, value in fields.items() if value}

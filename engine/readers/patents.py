@@ -15,6 +15,7 @@ from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue
 
 _REASONS = {
+    **markup.MARKED,
     **dict.fromkeys(["chemistry", "chem", "img"], reasons.FIGURES),
     **dict.fromkeys(["CHEMICAL-US", "EMI", "image", "chemistry-us"], reasons.FIGURES),
     **dict.fromkeys(["us-claim-statement", "claim-statement", "cross-reference-to-claim-image"], ""),
@@ -23,7 +24,10 @@ _TEXT = {  # heading of a part, and its tag in each format
     "Abstract": ("abstract", "SDOAB", "subdoc-abstract"),
     "Description": ("description", "SDODE", "subdoc-description"),
     "Claims": ("claims", "SDOCL", "subdoc-claims"),
+    "Amended claims": ("amended-claims", "amended-claims-statement"),
 }
+_CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
+_NOTES = frozenset(["footnote", "fn"])
 _HEADED = ("H", "heading", "CLM-heading")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
 ROOTS = (
@@ -66,16 +70,19 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     blocks.expect(markup.all_text(root))
     blocks.add(title)
     _number_claims(root)
+    markup.lift(root, _NOTES, frozenset(["p", "claim-text"]))
+    for amended in root.iterfind("{*}claims[@claim-type]"):
+        if "amended" in amended.get("claim-type"):
+            amended.tag = "amended-claims"
     for heading, tags in _TEXT.items():
-        parts = [part for tag in tags for part in root.findall(f"{{*}}{tag}")]
-        part = _in_language(parts, root.get("lang"))
-        for other in parts:
-            if other is not part:
-                markup.leave_outside(other, [], reasons.TRANSLATIONS, blocks)
-        if part is None or not words(part):
-            continue
-        blocks.add_heading(heading, 1)
-        write(part, _GRAMMAR, blocks)
+        parts = {tag: root.findall(f"{{*}}{tag}") for tag in tags}
+        read = [part for of_tag in parts.values() if words(part := _in_language(of_tag, root.get("lang")))]
+        for other in (part for of_tag in parts.values() for part in of_tag if part not in read):
+            markup.leave_outside(other, [], reasons.TRANSLATIONS, blocks)
+        if read:
+            blocks.add_heading(heading, 1)
+        for part in read:
+            write(part, _GRAMMAR, blocks)
     _count_bibliography(root, bibliography.used(), blocks)
     return blocks.document(doc_id, source, title, _present(bibliography))
 
@@ -119,7 +126,7 @@ def _language(part: Element) -> str:
 
 def _left_out(element: Element) -> str | None:
     tag = local_name(element)
-    if tag in _HEADED and any(local_name(above) in _TEXT["Claims"] for above in element.iterancestors()):
+    if tag in _HEADED and any(local_name(above) in _CLAIMS for above in element.iterancestors()):
         return ""  # "What is claimed is:"
     return _REASONS.get(tag)
 
@@ -145,7 +152,8 @@ def _pin(element: Element) -> str:
 
 
 _BLOCKS = frozenset([
-    "abstract", "claim", "claims", "claim-text", "dd", "description", "description-of-drawings", "dl", "doc-page",
+    "abstract", "amended-claims", "amended-claims-statement", "claim", "claims", "claim-text",
+   "footnote", "fn", "dd", "description", "description-of-drawings", "dl", "doc-page",
     "dt", "heading", "maths", "ol", "p", "pre",
     "program-listing", "sequence-list", "table", "table-external-doc", "tables", "tbody", "tgroup", "thead",
     "title", "ul", "PARA", "CLM", "CL", "CLMSTEP", "H", "BTEXT", "paragraph", "section", "tbl", "TABLE-US", "LST",

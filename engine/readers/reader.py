@@ -66,6 +66,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".xml": _XML,
         ".nxml": _XML,
         ".tei": _XML,
+        ".fodt": _XML,
         ".tex": Format(
             "LaTeX",
             _named("latex"),

@@ -39,7 +39,7 @@ _PARTS = (
     "paragraphs", "sections", "subsections", "claims", "claim_text",
 )  # fmt: skip  # of an object that holds text
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
-_BIBLIOGRAPHIES = ("bib_entries", "references", "bibliography")
+BIBLIOGRAPHIES = ("bib_entries", "references", "bibliography")
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
 _OPINION = re.compile(
@@ -185,11 +185,11 @@ def _divide_description(found: dict[str, list[tuple[str, str]]]) -> None:
 
 def count_unread(record: Mapping[str, Any], read: set[str], shown: list[str], left_out: Counter[str]) -> None:
     """Count the words of fields that are neither text nor metadata; those in `read` are known to be one of these."""
-    for name in _BIBLIOGRAPHIES:
+    for name in BIBLIOGRAPHIES:
         if isinstance(record.get(name), dict | list) and name not in read:
             left_out[reasons.REFERENCES] += len(record[name])
     for name, value in record.items():
-        if name not in (*read, *_BIBLIOGRAPHIES) and (unread := [*_texts_in(value)]):
+        if name not in (*read, *BIBLIOGRAPHIES) and (unread := [*_texts_in(value)]):
             left_out[reasons.FIELDS] += n_lost(unread, shown)  # each by itself, because fields repeat each other
 
 

@@ -16,15 +16,14 @@ from engine.text.document import Document, MetadataValue
 _DIVISION = re.compile(r"div[0-7]?$")
 _PART = re.compile(r"div[0-7]?$|front$|body$|back$|group$")  # that a head can stand above
 _REASONS = {
+    **markup.MARKED,
     "teiHeader": "",
     "listBibl": reasons.REFERENCES,
     "fw": reasons.RUNNING_HEADS,
     "graphic": reasons.FIGURES,
     "media": reasons.FIGURES,
     **dict.fromkeys(["facsimile", "sourceDoc", "standOff"], reasons.FRONT_MATTER),
-    **dict.fromkeys(["del", "surplus"], reasons.DELETED),
-    "rt": reasons.READINGS,
-    "rp": "",
+    "surplus": reasons.DELETED,
 }
 _DROPPED_DIVISIONS = {
     **dict.fromkeys(["references", "bibliography"], reasons.REFERENCES),

@@ -15,12 +15,13 @@ from itertools import count, pairwise
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import jats, patents, tei
+from engine.readers import jats, odt, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks
 from engine.readers.formulas import tex_text
 from engine.readers.jats import person_name
 from engine.readers.markup import (
+    MARKED,
     Element,
     Grammar,
     HeadingMark,
@@ -56,11 +57,11 @@ _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break"])
 _VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
 _NOTES = frozenset(["authorialNote", "footnote", "fn"])
 _REASONS = {
+    **MARKED,
     **dict.fromkeys(["meta", "metadata", "head", "form-metadata"], reasons.FRONT_MATTER),
     **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
     **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
-    **dict.fromkeys(["del", "deleted-phrase"], reasons.DELETED),
     **dict.fromkeys(["script", "style", "presentation"], ""),
 }
 _OF_THE_FRONT = frozenset([
@@ -111,6 +112,8 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return _read_any(root, doc_id, source)  # of DocBook
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
+    if "opendocument" in root.tag:
+        return odt.read_tree(root, doc_id, source)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
     if not inside:
         return _read_any(root, doc_id, source)
@@ -206,10 +209,15 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     ]
     years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
     names = [
-        one.get("fullname") or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
+        one.get("fullname")
+        or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
+        or words(one.find("{*}organization"))
         for one in root.iterfind("{*}front/{*}author")
     ]
     names += [person_name(one) for one in root.iterfind("{*}book-meta//{*}contrib")]
+    for one in root.iter("{*}Author"):  # of PubMed
+        parts = (words(one.find(f"{{*}}{part}")) for part in ("ForeName", "LastName", "CollectiveName"))
+        names.append(" ".join(filter(None, parts)))
     names += [one_line(all_text(one)) for one in root.iterfind("{*}info//{*}author")]
     numbers = root.iter("{*}cite", "{*}docNumber", "{*}legis-num")
     fields: dict[str, MetadataValue] = {

@@ -88,6 +88,28 @@ def centred_headings(text: str) -> list[Heading]:
     return list(_levels(lines))
 
 
+def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
+    """The headings among lines that a file itself sets in the middle, with their places among them as starts.
+
+    A line is its text, or "" where it is prose, and whether it is bold. Headings stand above prose.
+    """
+    found: list[_Centred] = []
+    opens = False
+    for place in range(len(lines) - 1, -1, -1):
+        title, is_bold = lines[place]
+        if not title:
+            opens = True
+            continue
+        number, is_part = _number(title), is_part_of_opinion(title)
+        is_title = number is not None or _names_part(title) or _is_in_capitals(title)
+        is_title = is_title or (is_bold and could_be_title(title) and not re.search(r"\d{4}", title))
+        is_caption = len(title) > _FULL_LINE * 2 or _CAPTION.search(title) or (not number and names_court(title))
+        opens = opens and (is_part or (is_title and not is_caption))
+        if opens:
+            found.append(_Centred(title, place, 0, "", "", "", number, is_part))
+    return list(_levels(found[::-1]))
+
+
 def _candidates(text: str) -> Iterator[_Centred]:
     shouted = sum(map(str.isupper, text)) > 0.3 * len(text)
     taken = 0

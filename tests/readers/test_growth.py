@@ -28,16 +28,21 @@ FRAMES = {
     ".html": "<html><body><h1>Pumps</h1><p>water %s</p></body></html>",
     ".xml": "<article><body><sec><title>Pumps</title><p>water</p>%s</sec></body></article>",
     ".tex": "\\documentclass{article}\n\\begin{document}\n\\section{Pumps}\nwater %s\n\\end{document}",
+    ".fodt": "<o:document xmlns:o='opendocument' xmlns:t='t'><t:style t:name='C'><t:paragraph-properties "
+             "t:text-align='center'/></t:style><o:body><o:text><t:p>water</t:p>%s</o:text></o:body></o:document>",
     ".json": "%s",
-}
+}  # fmt: skip
 OF_TEXT = (" ", "\t", "\n", " \n", "\u3000", "-", ".", ". . ", "1.", "1 ", "A. ", "iv ", "*", "\"' ", "(", "[1] ", "1-")
 CONSTRUCTS = {
     ".md": ("[", "![", "](", "[a](", "*a ", "**a", "_", "`", "`a ", "<a ", "<!--", "<!-- -->", "{#a ", "| a ", "> ",
             "<sup>", "<b hidden>", "{~~",
             "# " + "`" * 1_000 + "\n\n"),
     ".rst": ("`", "`a <", "*a ", "|a", ":a:", "_", "a_ ", "[1]_ ", "::\n\n", ".. a:: ", "  a\n"),
-    ".html": ("<", "<p", "<p ", "<p a='", '<p a="b" ', "<!--", "<!-- -->", "</", "&", "&#", "<br>", "<b>a</b>"),
-    ".xml": ("<p>a</p>", "<p/>", "<!-- -->", "<?a?>", "&amp;", "<b>a</b>", "<xref>1</xref>"),
+    ".html": ("<", "<p", "<p ", "<p a='", '<p a="b" ', "<!--", "<!-- -->", "</", "&", "&#", "<br>", "<b>a</b>",
+              "<center><b>Aim</b></center>", "<p align=center>", "<font face=symbol>a</font>", "<div>A</div><p>im</p>"),
+    ".xml": ("<p>a</p>", "<p/>", "<!-- -->", "<?a?>", "&amp;", "<b>a</b>", "<xref>1</xref>", "<del>a</del>",
+             "<math alttext='a'/>"),
+    ".fodt": ("<t:p t:style-name='C'>Aim</t:p>", "<t:p>a</t:p>", "<t:s/>"),
     ".tex": (
         "{", "}", "{}", "[", "$", "$$", "\\", "\\a", "\\a ", "\\a{", "\\a[", "\\\\[", "\\hspace ", "% a\n", "#1",
         "1pt ", "\\begin{a}", "\\cite[", "\\section{", "\\newcommand{\\a}[", "\\NewDocumentCommand{\\a}{ ",

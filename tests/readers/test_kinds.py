@@ -492,3 +492,139 @@ def test_letters_that_only_some_languages_have_tell_the_encoding(encoding: str, 
     (document,) = read_bytes((text * 3).encode(encoding), "a.txt")
     assert isinstance(document, Document)
     assert document.text == text * 3
+
+
+_ANNOTATED = '<math><semantics><annotation encoding="application/x-tex">\\frac{a}{b}</annotation></semantics></math>'
+_AMENDED = (
+    '<claims lang="en"><claim num="1"><claim-text>A pump.</claim-text></claim></claims>{}<claim num="1"><claim-text>'
+    "A pump with seals.</claim-text></claim></{}>"
+)
+_FLAT = (
+    '<office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:t="t" xmlns:dc="dc">'
+    "<office:meta><dc:title>Locks</dc:title></office:meta><t:style t:name='R'><t:text-properties t:text-position="
+    "'super 58%'/></t:style><t:header><t:p>head</t:p></t:header><office:body><office:text><t:h>One</t:h><t:p>silt"
+    "<t:span t:style-name='R'>12</t:span> rose.<t:image><t:binary-data>aGVsbG8gd29y</t:binary-data></t:image></t:p>"
+    "</office:text></office:body></office:document>"
+)
+_CHOICE_OF_BLOCKS = (
+    '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Choice><w:p>'
+    f"{word_run('Oak')}</w:p></mc:Choice><mc:Fallback><w:p>{word_run('old')}</w:p></mc:Fallback></mc:AlternateContent>"
+)
+
+
+def patent(body: str, root: str = "ep-patent-document") -> str:
+    return f'<{root} lang="en">{body}</{root}>'
+
+
+def signs_of(*signs: tuple[str, str]) -> bytes:
+    runs = "".join(f"<w:r><w:sym w:font='{font}' w:char='{code}'/></w:r>" for font, code in signs)
+    return word_of(f"<w:p>{runs}{word_run(' end')}</w:p>")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "left_out"),
+    [
+        *((name, data, "rate a/b of", {}) for name, data in (
+            ("a.html", html(f"<p>rate {_ANNOTATED} of</p>")),
+            ("a.html", html("<p>rate <math alttext='\\frac{a}{b}'></math> of</p>")),
+            ("a.html", html("<p>rate <math><annotation encoding='StarMath 5.0'>a/b</annotation></math> of</p>")),
+            ("a.xml", jats("", f"<p>rate <inline-formula>{_ANNOTATED}</inline-formula> of</p>")),
+            ("a.tei", tei(f"<p>rate <formula>{_ANNOTATED}</formula> of</p>")),
+        )),
+        ("a.xml", patent(_AMENDED.format("<amended-claims>", "amended-claims")
+                         + "<amended-claims-statement>Under article 19.</amended-claims-statement>"),
+         "Claims 1. A pump. Amended claims 1. A pump with seals. Under article 19.", {}),
+        ("a.xml", patent(_AMENDED.format('<claims claim-type="amended">', "claims"), "wo-patent-document"),
+         "Claims 1. A pump. Amended claims 1. A pump with seals.", {}),
+        *(("a.xml", patent(f"<abstract><p>The {gone} gate<footnote><p>A note.</p></footnote> shuts.</p></abstract>"),
+           "Abstract The gate shuts. A note.", {kind: 1}) for gone, kind in (
+            ("<del>old</del>", "deleted_words"), ("<strike>old</strike>", "deleted_words"),
+            ("<ruby><rt>old</rt></ruby>", "reading_words"))),
+        ("a.xml", "<law><p>The toll is <strike>ten</strike> twenty pence now.</p></law>",
+         "The toll is twenty pence now.", {"deleted_words": 1}),
+        ("a.fodt", _FLAT, "One silt^12 rose.", {"figures": 1, "running_heads": 1}),
+        ("a.docx", signs_of(("Wingdings", "F0FC"), ("Symbol", "F022"), ("Symbol", "00B0"), ("Wingdings", "F0FF"),
+                            ("Webdings", "F061")), "✓∀° end", {"unreadable_characters": 2}),
+        ("a.docx", word_of("<w:p>" + word_run("\uf061", "<w:rFonts w:ascii='Symbol'/>") + "</w:p>"), "α", {}),
+        ("a.odt", odt("<text:p>rate <text:span text:style-name='T1'>\uf061</text:span></text:p>",
+                      odt_style('style:font-name="Symbol"')), "rate α", {}),
+        ("a.html", html("<p>rate <font face='Symbol'>a</font><span class='superscript'>2</span></p>"), "rate α^2", {}),
+        ("a.html", html("<div class='initial'>H</div><p>arbours were built</p>"), "Harbours were built", {}),
+        ("a.docx", word_of(f"{_CHOICE_OF_BLOCKS}<w:del><w:p>{word_run('gone')}</w:p></w:del>"), "Oak",
+         {"deleted_words": 1}),
+        ("a.docx", word_of(f"<w:p>{word_run('Oak')}</w:p><w:altChunk/><w:subDoc/>"), "Oak",
+         {"damaged_parts": 1, "missing_files": 1}),
+        ("a.docx", word_of(f"<w:p>{word_run('noon ' + _BASE64)}</w:p>"), "noon", {"encoded_characters": 2_760}),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_kind_and_what_is_left_out(
+    name: str, data: str | bytes, text: str, left_out: dict[str, int]
+) -> None:
+    (document,) = documents(name, data)
+    assert " ".join(document.text.split()) == text
+    assert document.left_out == left_out
+
+
+_PROSE = f"<p>{'The court weighs the lease of the quay. ' * 9}</p>"
+_LONG = f"<w:p>{word_run('The court weighs the lease. ' * 9)}</w:p>"
+_CENTRED = (
+    '<style:style style:name="C"><style:paragraph-properties style:text-align="center"/><style:text-properties '
+    'style:font-weight="bold"/></style:style>'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "heading"),
+    [
+        *(("a.html", html(f"<style>.x{{text-align:center}}</style>{_PROSE}{line}{_PROSE}"), heading)
+          for line, heading in (
+            ("<center><b>Background</b></center>", "Background"),
+            ("<p align=center><b>Background</b></p>", "Background"),
+            ("<p style='text-align: center'><strong>Background</strong></p>", "Background"),
+            ("<p style='text-align:center;font-weight:bold'>Background</p>", "Background"),
+            ("<p class='x'><b>Background</b></p>", "Background"),
+            ("<center>I. BACKGROUND</center>", "I. BACKGROUND"),
+            ("<center><b>HARBOUR v. LIME</b></center><center><b>OPINION</b></center>", "OPINION"),
+            ("<center><b>* * *</b></center>", ""),
+            ("<center>decided in May</center>", ""),
+            ("<table><tr><td><center><b>Rate</b></center></td></tr></table>", ""),
+        )),
+        ("a.epub", epub_bytes({"a.xhtml": f"{_PROSE}<p align='center'><b>Background</b></p>{_PROSE}"}), "Background"),
+        ("a.jsonl", json.dumps({"id": 1, "html": f"{_PROSE}<center><b>Background</b></center>{_PROSE}"}), "Background"),
+        *(("a.docx", word_of(f"{_LONG}<w:p><w:pPr>{place}</w:pPr>{word_run('Background', bold)}</w:p>{_LONG}",
+                             "<w:style w:styleId='C'><w:pPr><w:jc w:val='center'/></w:pPr><w:rPr><w:b/></w:rPr>"
+                             "</w:style>"), heading) for place, bold, heading in (
+            ("<w:jc w:val='center'/>", "<w:b/>", "Background"), ("<w:pStyle w:val='C'/>", "", "Background"),
+            ("", "<w:b/>", ""))),
+        ("a.odt", odt(f"<text:p>{'The court weighs. ' * 12}</text:p><text:p text:style-name='C'>Aim</text:p><text:p>"
+                      f"{'The court weighs. ' * 12}</text:p>", _CENTRED), "Aim"),
+    ],
+)  # fmt: skip
+def test_bold_or_numbered_lines_in_the_middle_are_headings(name: str, data: str | bytes, heading: str) -> None:
+    (document,) = documents(name, data)
+    assert [section.heading for section in document.sections] == ["", heading][: 1 + bool(heading)]
+
+
+def test_nested_objects_of_records_are_fields_within_bounds() -> None:
+    kept = {"venue": {"name": "ACL", "place": {"city": "Goole"}}, "journal": {"volume": 3, "tags": ["a"]}}
+    unread = {"vectors": {"a": [0.5]}, "many": {f"k{at}": at for at in range(101)}, "long": {"note": "word " * 300}}
+    (document,) = documents("a.jsonl", json.dumps({"id": "1", "text": "Eels."} | kept | unread))
+    assert document.metadata == {
+        "venue.name": "ACL", "venue.place.city": "Goole", "journal.volume": 3, "journal.tags": ["a"],
+        "left_out_field_words": 300,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "authors"),
+    [
+        ("a.xml", "<rfc><front><title>T</title><author><organization>Weir Group</organization></author></front>"
+                  "<middle><t>Words of it here.</t></middle></rfc>", ["Weir Group"]),
+        ("a.xml", "<PubmedArticle><Article><ArticleTitle>Eels</ArticleTitle><AbstractText>Eels hide in mud."
+                  "</AbstractText><Author><LastName>Vane</LastName><ForeName>Ann</ForeName></Author></Article>"
+                  "</PubmedArticle>", ["Ann Vane"]),
+        ("a.jsonl", '{"id": 1, "text": "x", "authorships": [{"author": {"display_name": "Ann Vane"}}]}', ["Ann Vane"]),
+    ],
+)  # fmt: skip
+def test_authors_of_other_formats(name: str, data: str, authors: list[str]) -> None:
+    assert documents(name, data)[0].metadata["authors"] == authors
