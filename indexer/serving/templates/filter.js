@@ -38,7 +38,7 @@ export function setFields(given) {
 }
 
 function example(given) {
-  const commonest = (type, isFit) => given.filter((one) => one.types.join() === type && isFit(one)).sort((a, b) => b.n_documents - a.n_documents)[0];
+  const commonest = (type, isFit) => given.filter((one) => one.types.join() === type && !one.name.startsWith("left_out_") && isFit(one)).sort((a, b) => b.n_documents - a.n_documents)[0];
   const number = commonest("number", (one) => one.examples.length > 1);
   const text = commonest("text", (one) => one.examples.length > 1 && !/^\d/.test(one.examples[0]));
   const conditions = [text && condition(text.name, "=", text.examples[0]), number && condition(number.name, ">=", number.examples[0])].filter(Boolean);
