@@ -73,7 +73,7 @@ def result_dict(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> dict[str
         return head_dict(result) | {"hits": list(hits)}
     sections = [
         {
-            "section": _section(result.query, one.section),
+            "section": section_dict(result.query, one.section),
             "kind": one.kind.value,
             "novelty": one.novelty,
             "hit": None if one.hit is None else next(hits),
@@ -223,7 +223,7 @@ def _model(model: ModelExplanation, query: Document, target: Document) -> dict[s
 
 
 def _model_sections(document: Document, weights: NDArray[np.float32]) -> list[dict[str, Any]]:
-    return [_section(document, index) | {"weight": weight} for index, weight in enumerate(weights.tolist())]
+    return [section_dict(document, index) | {"weight": weight} for index, weight in enumerate(weights.tolist())]
 
 
 def _model_chunks(chunks: Sequence[Chunk], weights: NDArray[np.float32]) -> list[dict[str, Any]]:
@@ -329,8 +329,8 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best:
     )
     terms = quotes.listed(pair.terms)
     return part | {
-        "query_section": _section(query, pair.query_section),
-        "target_section": _section(hit.document, pair.target_section),
+        "query_section": section_dict(query, pair.query_section),
+        "target_section": section_dict(hit.document, pair.target_section),
         "words": list(map(_word, terms, *quotes.places(pair, [term.key for term in terms]))),
         "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
         "marks": _both(quotes.marks(pair)) if is_best else None,
@@ -365,7 +365,16 @@ def _word(term: TermPart, mine: list[int], theirs: list[int]) -> dict[str, Any]:
     }
 
 
-def _section(document: Document, index: int) -> dict[str, Any]:
+def outline(document: Document) -> list[dict[str, Any]]:
+    """The sections of a document, with the headings above them and the number of sections that were joined in each."""
+    return [
+        section_dict(document, index) | {"path": list(section.path), "n_joined": section.n_merged}
+        for index, section in enumerate(document.sections)
+    ]
+
+
+def section_dict(document: Document, index: int) -> dict[str, Any]:
+    """A section of a document, without its text."""
     section = document.sections[index]
     place = place_of(document, Span(section.start, section.stop))
     return {"index": index, "heading": section.heading, "label": section_label(document, index), **place}

@@ -93,7 +93,7 @@ def chart(
 
     \b
     Example:
-        longmatch chart papers.lm patent.xml --by claim -k 3 --format docx -o chart.docx
+        longmatch chart papers.lm patent.xml --by claim -k 3 -o chart.docx
     """
     if (document is None) == (doc_id is None):
         raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")

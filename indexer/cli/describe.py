@@ -12,6 +12,7 @@ import numpy as np
 from engine.citing import Citation, cited_by
 from engine.errors import QueryError
 from engine.index import Index
+from engine.report.contract import outline
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from engine.text.outside import json_text
@@ -169,7 +170,7 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> l
         values = {name: getattr(document, name) for name in ("doc_id", "title", "source")}
         values |= {"metadata": dict(document.metadata)}
         values |= {name: getattr(coverage, name) for name in ("tokens_read", "tokens_total")}
-        values["sections"] = [{"position": i, **asdict(section)} for i, section in enumerate(document.sections)]
+        values["sections"] = outline(document)
         return _json(values | ({"text": document.text} if text else {}))
     if text:
         return [(Run(document.text),)]

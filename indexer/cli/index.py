@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from indexer.building.corpus import CorpusFiles
     from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
-    from indexer.cli.progress import BuildProgress
     from indexer.plan import Plan
     from indexer.reading.reader import DocumentReader
     from indexer.reading.requests import Request
@@ -52,17 +51,17 @@ _WAYS = {  # logged before a run
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
 }
-_HEADINGS = {"text_field": "Documents", "encode": "Vectors", "dry_run": "Limits", "as_json": "Output"}
+_HEADINGS = {"text_field": "Documents", "way": "Vectors", "dry_run": "Limits", "as_json": "Output"}
 
 
 @dataclass(frozen=True)
 class _Options:
-    """The options of the command."""
+    """The options of the command; those of a run are named as the fields of `Settings`."""
 
-    encode: Literal["none", "later", "all"] | None
+    way: Literal["none", "later", "all"] | None
     prune: bool
     id_prefix: str
-    replace: bool
+    replace_files: bool
     retry_failures: bool
     reencode: bool
     dry_run: bool
@@ -74,9 +73,9 @@ class _Options:
     title_field: str | None
     id_field: str | None
     factory: str
-    memory: int | None
-    vram: int | None
-    disk: int | None
+    memory_bytes: int | None
+    vram_bytes: int | None
+    disk_bytes: int | None
     reading: Reading
     device: str | None
     ray_address: str | None
@@ -88,18 +87,8 @@ class _Options:
         """How documents are indexed; all get vectors unless the command decides otherwise."""
         from indexer.building.builder import Settings
 
-        return Settings(
-            self.encoder,
-            self.device,
-            factory=self.factory,
-            memory_bytes=self.memory,
-            vram_bytes=self.vram,
-            disk_bytes=self.disk,
-            language=self.language,
-            partitions=self.partitions,
-            prune=self.prune,
-            replace_files=self.replace,
-        )
+        names = {field.name for field in fields(Settings)} & {field.name for field in fields(self)}
+        return Settings(**{name: getattr(self, name) for name in names})
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS)
@@ -112,6 +101,7 @@ class _Options:
 @option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/.")
 @option(
     "--replace",
+    "replace_files",
     is_flag=True,
     help="Let a file replace another file with the same doc_id; by default the new file fails.",
 )
@@ -128,6 +118,7 @@ class _Options:
 )
 @option(
     "--encode",
+    "way",
     type=click.Choice(["none", "later", "all"]),
     help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
     "document now. By default later; all without PATH; none for PATHs of an index of words alone.",
@@ -163,9 +154,11 @@ class _Options:
     help="With --ray, encoders that run at the same time; by default one for each GPU, or else for each core.",
 )
 @option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
-@option("--memory", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M.")
-@option("--vram", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
-@option("--disk", type=parse_bytes, metavar="SIZE", help="Disk space of the index.")
+@option(
+    "--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M."
+)
+@option("--vram", "vram_bytes", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
+@option("--disk", "disk_bytes", type=parse_bytes, metavar="SIZE", help="Disk space of the index.")
 @reading_options
 @json_option
 @collected(options=_Options)
@@ -211,7 +204,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     if options.reencode:
         _reencode(index, options)
         return
-    corpus = _failed_corpus(index) if options.retry_failures else _named_corpus(index, paths, options)
+    corpus = _corpus(index, paths, options)
     for source, reason in corpus.left_out:
         log(f"not read again: {source}: {reason}")
     if options.retry_failures and not corpus.requests:
@@ -220,7 +213,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
         from engine.words.languages import check_language
 
         check_language(options.language)
-    encode = options.encode or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
+    encode = options.way or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
     encoder: str | Encoder | None = options.encoder
     plan: Plan | None = None
     is_limited = options.settings.is_limited
@@ -240,7 +233,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Check that arguments and options go together."""
-    of_other_runs = (options.prune, options.replace, options.retry_failures, options.encode, options.partitions)
+    of_other_runs = (options.prune, options.replace_files, options.retry_failures, options.way, options.partitions)
     if options.reencode and (paths or any(of_other_runs) or options.ray_address or options.n_workers):
         raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
     of_paths = [("--prune", options.prune), ("--dry-run", options.dry_run and not options.reencode)]
@@ -263,11 +256,11 @@ def _check_ray(options: _Options) -> None:
         if options.n_workers is not None:
             raise click.UsageError("--workers is for a Ray cluster; name one: --ray local")
         return
-    if options.encode in ("none", "later"):
-        raise click.UsageError("--encode does not go with --ray; leave one of them out")
-    for name in ("dry_run", "memory", "vram", "disk"):
-        if getattr(options, name):
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --ray; leave one of them out")
+    others: dict[str, object] = {"--encode": options.way in ("none", "later"), "--dry-run": options.dry_run}
+    others |= {"--memory": options.memory_bytes, "--vram": options.vram_bytes, "--disk": options.disk_bytes}
+    for name, value in others.items():
+        if value:
+            raise click.UsageError(f"{name} does not go with --ray; leave one of them out")
     check_extra("ray", "longmatch index --ray", "Ray", "ray")
 
 
@@ -280,10 +273,14 @@ class _Corpus:
 
     paths: tuple[str, ...] = ()
     ids: FileIds | None = None
-    n_files: int | None = None
     requests: Sequence[Request] = ()
     left_out: Sequence[tuple[str, str]] = ()
     files: CorpusFiles | None = None
+
+    @property
+    def n_documents(self) -> int | None:
+        """How many will be read, if that is known."""
+        return self.files.n_documents if self.files is not None else len(self.requests) or None
 
     @property
     def sources(self) -> Sequence[str]:
@@ -299,25 +296,21 @@ class _Corpus:
         return iter(()) if reader is None else reader.read(self.requests)
 
 
-def _named_corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
-    """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
+def _corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
+    """The corpus of a run; a path that does not exist ends it here, before slow imports."""
     from engine.readers.fields import Fields
-    from indexer.building.corpus import list_corpus
+    from indexer.building.corpus import find_failed, list_corpus
     from indexer.building.doc_ids import FileIds
 
+    if options.retry_failures:
+        retry = find_failed(index)
+        if not retry.requests and not retry.left_out:
+            echo(f"no document of {index} has failed")
+        return _Corpus(requests=retry.requests, left_out=retry.left_out)
     if not paths:
         return _Corpus()
     files = list_corpus(paths, Fields(options.text_field, options.title_field, options.id_field))
-    return _Corpus(paths, FileIds(options.id_prefix, index), files.n_documents, files=files)
-
-
-def _failed_corpus(index: Path) -> _Corpus:
-    from indexer.building.corpus import find_failed
-
-    retry = find_failed(index)
-    if not retry.requests and not retry.left_out:
-        echo(f"no document of {index} has failed")
-    return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
+    return _Corpus(paths, FileIds(options.id_prefix, index), files=files)
 
 
 def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
@@ -368,10 +361,10 @@ def _built(
     from indexer.cli.build_report import describe_plan
     from indexer.cli.progress import BuildProgress
 
-    is_free = encode == "later" and options.encode is None and options.encoder is None and not holds_index(index)
+    is_free = encode == "later" and options.way is None and options.encoder is None and not holds_index(index)
     with (
         opened_reader([source for source in corpus.sources if source != STDIN], options.reading) as reader,
-        BuildProgress(corpus.n_files, way=None if plan is None else plan.way(encode)) as progress,
+        BuildProgress(corpus.n_documents, way=None if plan is None else plan.way(encode)) as progress,
     ):
         documents: Iterable[Document | Unreadable] = corpus.read(reader)
         if is_free:
@@ -389,9 +382,18 @@ def _built(
                 progress.log(line)
         settings = replace(options.settings, encoder=encoder, encode=encode)
         with _named_cost(index, encoder, encode, options.device):
-            if options.ray_address is not None:
-                return _built_on_cluster(index, documents, options, progress), encode
-            return build(index, documents, settings, progress=progress, log=progress.log), encode
+            if options.ray_address is None:
+                return build(index, documents, settings, progress=progress, log=progress.log), encode
+            from indexer.cluster.session import connected
+
+            with connected(options.ray_address, options.n_workers) as cluster:
+                from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
+
+                n = options.n_workers
+                report = build_on_cluster(
+                    index, documents, cluster, settings, n_workers=n, progress=progress, log=progress.log
+                )
+                return report, encode
 
 
 @contextmanager
@@ -415,27 +417,6 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
         if used.fingerprint == bound["fingerprint"]:
             raise
         raise IndexMismatch(f"{error}; {reencoding_cost(index, used)}") from error
-
-
-def _built_on_cluster(
-    index: Path, documents: Iterable[Document | Unreadable], options: _Options, progress: BuildProgress
-) -> BuildReport:
-    """Write the index with the encoders of a Ray cluster."""
-    from indexer.cluster.session import connected
-
-    assert options.ray_address is not None
-    with connected(options.ray_address, options.n_workers) as cluster:
-        from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
-
-        return build_on_cluster(
-            index,
-            documents,
-            cluster,
-            options.settings,
-            n_workers=options.n_workers,
-            progress=progress,
-            log=progress.log,
-        )
 
 
 def _reencode(index: Path, options: _Options) -> None:

@@ -22,6 +22,7 @@ from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 if TYPE_CHECKING:
     from engine.plots.style import Plot
 
+_FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
@@ -41,6 +42,7 @@ output_option = click.option(
     "--output",
     type=click.Path(path_type=Path),
     callback=checked_output,
+    is_eager=True,  # read before `--format`, whose default follows from it
     help="Write to this file instead of standard output.",
 )
 
@@ -202,14 +204,21 @@ def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[Dec
 
 
 def format_option(names: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
-    """`--format`; the first name is the default."""
+    """`--format`: by default the one that the output file's suffix names, or else the first."""
+
+    def chosen(context: click.Context, _parameter: click.Parameter, form: str | None) -> str:
+        output = context.params.get("output")
+        suffix = "" if output is None else output.suffix[1:].lower()
+        by_name = _FORMS.get(suffix, suffix)
+        return form or (by_name if by_name in names else names[0])
+
     note = "; html is a report in one file" if "html" in names[1:] else ""
     note += ", bibtex and ris are references of the hits" if "bibtex" in names else ""
     return click.option(
         "--format",
         "form",
         type=click.Choice(names),
-        default=names[0],
-        show_default=True,
+        callback=chosen,
+        show_default=f"that of the output file's name, or {names[0]}",
         help=f"Output format{note}.",
     )

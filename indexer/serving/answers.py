@@ -12,12 +12,12 @@ import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.report.contract import envelope, head_dict, hit_dicts, result_dict
+from engine.report.contract import envelope, head_dict, hit_dicts, outline, result_dict
 from engine.result import SectionMatrix, recorded_encoder
 from engine.search.request import Request
 from engine.store.lookup import check_fields, stored_fields, stored_values
 from engine.text.document import Document
-from engine.text.spans import Coverage, Span
+from engine.text.spans import Coverage
 from engine.views import Result
 from engine.work import step
 from indexer.request_fields import request_of
@@ -167,7 +167,7 @@ def document(index: Index, doc_id: str) -> bytes:
     position = _position(index, doc_id)
     ((found, coverage),) = index.snapshot.documents(np.array([position]))
     entry = _entry(found, coverage, index.snapshot.is_encoded(position))
-    return as_json(entry | {"sections": _sections(found), "text": found.text})
+    return as_json(entry | {"sections": outline(found), "text": found.text})
 
 
 def description(index: Index, max_bytes: int) -> bytes:
@@ -223,14 +223,4 @@ def _entry(found: Document, coverage: Coverage, has_vectors: bool) -> dict[str, 
 
 
 def _outline(found: Document) -> dict[str, Any]:
-    return {"id": found.doc_id, "title": found.title, "sections": _sections(found)}
-
-
-def _sections(found: Document) -> list[dict[str, Any]]:
-    rows = []
-    for number, section in enumerate(found.sections):
-        pages = found.page_numbers(Span(section.start, section.stop)) or (None,)
-        row = {"index": number, "heading": section.heading, "path": list(section.path)}
-        span = {"start": section.start, "end": section.stop}
-        rows.append(row | span | {"page": pages[0], "last_page": pages[-1]})
-    return rows
+    return {"id": found.doc_id, "title": found.title, "sections": outline(found)}

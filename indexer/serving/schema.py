@@ -51,7 +51,9 @@ def add_contract(description: dict[str, Any]) -> dict[str, Any]:
         ),
         "ready": _object(status={"const": "ready"}),
         "listed_document": _object(**{name: of_hit[name] for name in _HIT_FIELDS}),
-        "document_section": _more("section", path=_list(_TEXT, description="Headings above, its own last.")),
+        "document_section": _more(
+            "section", path=_list(_TEXT, description="Headings above, its own last."), n_joined=_COUNT
+        ),
         "documents": _object(
             n_documents=_COUNT | {"description": "On all pages."},
             offset=_COUNT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -323,7 +324,8 @@ def test_show_prints_the_exact_text(built: Path, papers: Path) -> None:
     assert run("show", built, "fox/0.md", "--text").stdout == text + "\n"
     shown = json.loads(run("show", built, "fox/0.md", "--json").stdout)
     assert shown["metadata"] == {"topic": "fox", "number": 0}
-    assert [section["heading"] for section in shown["sections"]] == ["The fox 0", "More on the fox"]
+    assert [(row["index"], row["heading"]) for row in shown["sections"]] == [(0, "The fox 0"), (1, "More on the fox")]
+    assert [text[row["start"] : row["end"]] for row in shown["sections"]] == re.split(r"(?=^## )", text, flags=re.M)
 
 
 def test_info_counts_documents_failures_and_tokens(built: Path) -> None:

@@ -47,8 +47,25 @@ def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "beginning"),
+    [
+        ("chart", "x.csv", b"row,label,"),
+        ("chart", "x.HTM", b"<!doctype html>"),
+        ("chart", "x.txt", b"<!doctype html>"),
+        ("query", "x.json", b'{\n "schema"'),
+        ("query", "x.bib", b"@"),
+        ("query --format jsonl", "x.json", b'{"schema"'),
+    ],
+)
+def test_the_file_names_the_format(folder: Path, tmp_path: Path, words: str, name: str, beginning: bytes) -> None:
+    command, *options = words.split()
+    succeed(command, folder / "x.lm", "--id", "fox.md", "-o", tmp_path / name, *options)
+    assert (tmp_path / name).read_bytes().startswith(beginning)
+
+
 def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> None:
-    succeed("chart", folder / "x.lm", "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx")
+    succeed("chart", folder / "x.lm", "--id", "fox.md", "-o", tmp_path / "x.docx")
     assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
     page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
     assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
