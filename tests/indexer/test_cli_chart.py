@@ -69,22 +69,3 @@ def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> Non
     assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
     page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
     assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        ([], 2, "name one query"),
-        (["x.md", "--id", "fox.md"], 2, "name one query"),
-        (["--id", "fox.md", "--format", "docx"], 2, "-o chart.docx"),
-        (["--id", "fox.md", "--by", "claim"], 1, "no section of numbered claims"),
-        (["--id", "fox.md", "--least", "much"], 2, "must be a number or auto"),
-        (["no.md"], 1, "no.md: No such file or directory"),
-        (["--id", "no.md"], 1, "no document 'no.md' among 2"),
-    ],
-)
-def test_wrong_use_ends_with_a_message_and_a_status(
-    folder: Path, arguments: list[str], status: int, message: str
-) -> None:
-    result = run("chart", folder / "x.lm", *arguments)
-    assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output

@@ -50,8 +50,6 @@ def test_changes_are_shown_in_every_format(files: Path, bert_folder: Path, tmp_p
     ((start, end),) = [change["deleted"] for change in answer["changes"]]
     assert (files / "a.md").read_text()[start:end] == "over the dark fox"
     assert "<del>over the dark fox</del>" in run("compare", *command, "--format", "html").stdout
-    refused = run("compare", *command, "--matrix")
-    assert refused.exit_code == 2 and "exclude each other" in refused.stderr
 
 
 def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path) -> None:
@@ -99,28 +97,6 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, tmp_path: Path)
         assert result.stdout == "" and (tmp_path / form).read_text().startswith(start)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["{files}/a.md"], 2, "1 documents are named; compare two: longmatch compare A B, or A --index INDEX --id ID"),
-        (["{files}/a.md", "{files}/b.md", "{files}/c.md"], 2, "3 documents are named"),
-        (["{files}/a.md", "--id", "b.md"], 2, "--id needs --index"),
-        (["{files}/a.md", "{files}/b.md", "--index", "{built}", "--encoder", "x"], 2, "exclude each other"),
-        (["{files}/a.md", "{files}/no.md"], 1, "no.md: No such file or directory"),
-        (["{files}/a.md", "{files}"], 1, "is a folder"),
-        (["{files}/a.md", "--index", "{built}", "--id", "no.md"], 1, "no document 'no.md' among 3"),
-        (["{files}/a.md", "--index", "/no/such.lm", "--id", "b.md"], 1, "holds no index"),
-        (["{files}/a.md", "-", "--index", "{built}"], 1, "stdin: "),
-    ],
-)
-def test_wrong_use_ends_with_a_message_and_a_status(
-    files: Path, built: Path, arguments: list[str], status: int, message: str
-) -> None:
-    result = run("compare", *(one.format(files=files, built=built) for one in arguments), stdin="")
-    assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output
-
-
 def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, tmp_path: Path) -> None:
     command = [files / "a.md", files / "b.md", "--index", built, "--sections", "1", "--format"]
     (answer,) = json.loads(run("compare", *command, "json").stdout)["results"]
@@ -129,8 +105,3 @@ def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: P
     for row in answer["hits"][0]["by_section"]["rows"]:
         assert f'<data value="{row["contribution"]}">{row["contribution"]:.4f}</data>' in page
     assert f"--index {built} --sections 1 --format html" in page
-
-
-def test_a_report_takes_no_matrix(files: Path) -> None:
-    result = run("compare", files / "a.md", files / "b.md", "--format", "html", "--matrix")
-    assert result.exit_code == 2 and "leave --matrix out" in result.stderr

@@ -34,21 +34,6 @@ def test_vectors_of_filtered_documents_are_exported(built_folder: Path, tmp_path
     assert result.stderr == f"{table.num_rows:,} rows, 3 documents\n"
 
 
-def test_vectors_of_an_index_of_words_alone_are_an_error_and_leave_no_file(words_folder: Path, tmp_path: Path) -> None:
-    result = run("export", words_folder, "--what", "vectors", "-o", tmp_path / "x.parquet")
-    assert result.exit_code == 1 and f"add them: longmatch index {words_folder}" in result.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("options", [[], ["-o", "x.csv"], ["-o", "parquet"]])
-def test_a_file_name_without_a_known_suffix_is_refused(
-    words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = run("export", words_folder, *options)
-    assert result.exit_code == 2 and "name a file that ends in .parquet or .arrow" in result.stderr
-
-
 def test_failed_exports_keep_the_old_file(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_text("old")
 
@@ -68,8 +53,6 @@ def test_parts_of_results_are_columns(words_folder: Path, tmp_path: Path) -> Non
         rows = read(tmp_path / "x").to_pylist()
         assert {row["query_id"] for row in rows} == {"doc003", "doc004"}
         assert {row["kind"] for row in rows} == {"section_pair", "rest"}
-    refused = run(*query, "--format", "parquet")
-    assert refused.exit_code == 2 and "is binary; name a file: -o parts.parquet" in refused.stderr
 
 
 def test_hits_are_printed_as_bibtex_and_ris(words_folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.commands import run, succeed
+from tests.commands import succeed
 from tests.strict_schema import check
 
 NEW = "Keel, mast and harbour: the wind fills a sail, and a rope holds the anchor against the tide. " * 4
@@ -71,16 +71,3 @@ def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) ->
     by_file = novelty(folder, folder / "fox.md", "--format", "json")
     assert "left out: fox.md; same content as the query" in by_file.stderr
     assert [one["hit"] for one in json.loads(by_file.stdout)["results"][0]["sections"]] == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-k", "3"], "k is for rankings of documents; leave out with mode 'novelty'"),
-        (["--weight", "ships=2"], "weights is for rankings"),
-        (["--format", "trec"], "--format trec shows no novelty; use one of: table, json, jsonl, csv, html"),
-    ],
-)
-def test_options_of_rankings_are_refused(folder: Path, arguments: list[str], message: str) -> None:
-    result = run("query", folder / "x.lm", folder / "draft.md", *arguments, "--mode", "novelty")
-    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -106,24 +106,6 @@ def test_parquet_without_its_package_is_refused(folder: Path, tmp_path: Path, mo
     assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--cluster-least", "0.8"], "--cluster-least needs --clusters or --map"),
-        (["--map", "clusters.pdf"], "name a file that ends in .png or .svg: --map clusters.svg"),
-        (["--clusters", "c.csv", "--cluster-least", "0.2"], "a score of at least --least"),
-        (["--least", "0"], "0.0 is not in the range 0<x<=1"),
-        (["--clusters", "no/such/folder/c.csv"], "does not exist"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = run("pairs", folder, *arguments)
-    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
-
-
 def test_pairs_are_a_table_of_pandas(folder: Path) -> None:
     pandas = pytest.importorskip("pandas")
     with longmatch.open(folder) as index:

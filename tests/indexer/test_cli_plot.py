@@ -36,28 +36,6 @@ def test_a_document_of_the_index_is_the_query(words_folder: Path, tmp_path: Path
     assert "query: Title 3" in svg and "6 of 60 documents" in svg
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "name a file that ends in .png or .svg: -o map.svg"),
-        (["-o", "x.jpg"], "-o map.svg"),
-        (["draft.md", "--id", "doc003", "-o", "x.png"], "DOCUMENT and --id exclude each other"),
-        (["--by", "yaer", "-o", "x.png"], "no document has the field 'yaer'; did you mean 'year'?"),
-        (["--id", "nope", "-o", "x.png"], "no document 'nope' among 60"),
-        (["no.md", "-o", "x.png"], "no.md: No such file or directory"),
-        (["two.jsonl", "-o", "x.png"], "two.jsonl holds 2 documents; name a file of one document"),
-    ],
-)
-def test_the_error_names_what_does_not_fit(
-    words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("two.jsonl").write_text('{"text": "fox"}\n{"text": "dog"}\n')
-    result = run("plot", words_folder, *arguments)
-    assert result.exit_code in (1, 2) and message in result.stderr
-    assert not Path("x.png").exists()
-
-
 def test_the_error_names_a_missing_package(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = run("plot", words_folder, "-o", tmp_path / "x.png")

@@ -86,20 +86,6 @@ def test_a_moved_index_and_query_can_be_given_on_the_command_line(folder: Path) 
     assert found.exit_code in (0, 1) and "On the fox" in found.stdout
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("no json", "is not JSON"),
-        ('{"schema": "other/1"}', "has the schema 'other/1', not 'longmatch-result/1'"),
-        ("[]", "has the schema None"),
-    ],
-)
-def test_a_file_that_is_not_a_result_is_refused_with_the_next_step(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "x.json").write_text(content)
-    result = run("replay", tmp_path / "x.json")
-    assert result.exit_code == 1 and message in result.stderr and "--format json" in result.stderr
-
-
 def test_a_result_of_an_earlier_version_is_refused(folder: Path) -> None:
     path = stored(folder, folder / "draft.md")
     value = json.loads(path.read_text())
@@ -162,4 +148,3 @@ def test_diff_names_five_replaced_documents(sixty: Path) -> None:
 def test_diff_reports_a_query_that_cannot_be_read(folder: Path) -> None:
     result = run("diff", folder / "x.lm", folder / "x.lm", "--queries", folder / "no.md", folder / "draft.md")
     assert result.exit_code == 3 and result.stdout.startswith("equal: ") and "failed: " in result.stderr
-    assert run("diff", folder / "x.lm", folder / "x.lm").exit_code == 2

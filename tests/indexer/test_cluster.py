@@ -220,16 +220,3 @@ def test_the_command_encodes_on_a_cluster(words: Path, tmp_path: Path, bert_fold
     result = CliRunner().invoke(main, ["index", str(folder), *options])
     report = json.loads(result.stdout)
     assert (result.exit_code, report["n_encoded"], report["n_missing"]) == (0, N // 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--workers", "2"], "--workers is for a Ray cluster"),
-        (["--ray", "local", "--encode", "later"], "--encode does not go with --ray"),
-        (["--ray", "local", "--memory", "1G"], "--memory does not go with --ray"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(words: Path, options: list[str], message: str) -> None:
-    result = CliRunner().invoke(main, ["index", str(words), *options])
-    assert result.exit_code == 2 and message in result.stderr

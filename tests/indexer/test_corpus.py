@@ -278,8 +278,3 @@ def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, 
 def test_a_folder_without_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match="holds no index; make one"):
         find_failed(tmp_path)
-
-
-def test_a_retry_with_paths_is_refused(index: Path, tmp_path: Path) -> None:
-    wrong = run("index", index, tmp_path / "in", "--retry-failures")
-    assert wrong.exit_code == 2 and f"leave out {tmp_path / 'in'}" in wrong.stderr

@@ -136,11 +136,6 @@ def test_the_command_line_prints_and_writes_the_explanation(folder: Path) -> Non
     assert "by the model alone (" in shown.stdout
     written = CliRunner().invoke(main, [*given, "--format", "json"], catch_exceptions=False)
     assert check(json.loads(written.stdout)["results"][0])["hits"][0]["model"]["query_sections"][0]["heading"] == "Fox"
-    refused = CliRunner().invoke(main, [*given, "--format", "csv"])
-    assert refused.exit_code == 2
-    assert "--format csv shows no --explain model; use one of: table, json, jsonl, html" in refused.stderr
-    novelty = CliRunner().invoke(main, [*given[:-4], "--explain", "model", "--mode", "novelty"])
-    assert "explain is for rankings of documents; leave out with mode 'novelty'" in novelty.stderr
 
 
 class Unread(FakeEncoder):
