@@ -90,11 +90,6 @@ def compare(
     """Score a document as a search would, and break the score down.
 
     With an index as background and one of its documents as target, the score equals that of the hit.
-
-    Args:
-        target: another document, with vectors of the same encoder.
-        folder: folder of that index; "" for `alone`.
-        origin: the encoder, index and parameters that the result records.
     """
     started = time.perf_counter()
     scoring = scoring or Scoring()
@@ -103,7 +98,13 @@ def compare(
     spans = np.array(
         [[chunk.section, chunk.start, chunk.stop, chunk.n_tokens] for chunk in target.vectors.chunk_spans], np.int32
     )
-    (breakdown,) = break_down(prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored)
+    (breakdown,) = break_down(
+        prepared.vectors.chunk_spans,
+        [target.document],
+        [spans.reshape(-1, 4)],
+        [section_bits(target.document)],
+        scored,
+    )
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
     matrix = query.vectors.sections @ target.vectors.sections.T

@@ -130,9 +130,6 @@ _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlit
 def fault(error: BaseException, place: str = "") -> EngineError | None:
     """Convert an error into one that a user can act on.
 
-    Args:
-        place: a file, for errors that name none.
-
     Returns:
         None for an error of this program, for a `ConnectionError`, and for an error from anywhere else than the
         system or the libraries above.

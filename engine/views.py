@@ -51,9 +51,6 @@ class Hit(results.Hit):
     def snippets(self, n_pairs: int = N_SNIPPETS) -> list[PairSnippet]:
         """The sentences behind the strongest section pairs, with the words that both sides share.
 
-        Args:
-            n_pairs: section pairs, strongest first.
-
         Raises:
             QueryError: the hit belongs to no `Result`, so there is no query.
         """

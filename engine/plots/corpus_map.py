@@ -87,9 +87,6 @@ def corpus_map(
     If at least half of the documents have vectors, or the index has no words, the document vectors are projected, and
     documents without vectors are left out. In an index of words, or with few vectors, the weighted words are projected.
 
-    Args:
-        keep: doc_ids of documents that a sample also contains.
-
     Raises:
         QueryError: there is no such document, or the filter cannot be used.
     """
@@ -138,12 +135,7 @@ def _position(snapshot: Snapshot, doc_id: str) -> Positions:
 
 
 def plot_map(index: Mapped, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
-    """Draw a map.
-
-    Args:
-        index: the index of the map.
-        by: metadata field, whose most common values get colours and markers.
-    """
+    """Draw a map."""
     figure, axes = map_figure(made)
     _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
     if result is not None:

@@ -76,11 +76,6 @@ def draw_heatmap(
 
     Args:
         values: (rows.n_cells, columns.n_cells).
-        rows: the left side.
-        columns: the top side.
-        measure: name of the quantity, for the label of the scale.
-        colours: name of a colour map of matplotlib.
-        norm: maps values to the colour map; by default linearly over the range of the values.
         least_number: values below it are not written into their cells.
     """
     height, width = _inches(rows.n_cells, columns.n_cells)

@@ -26,11 +26,7 @@ class Plot(Figure):
 
 
 def figure_file(figure: Figure, form: Form) -> bytes:
-    """Render a figure, cropped to its contents; the same figure gives the same bytes.
-
-    Args:
-        form: in an SVG, text stays text.
-    """
+    """Render a figure, cropped to its contents; the same figure gives the same bytes."""
     stream = io.BytesIO()
     metadata = {"Date": None} if form == "svg" else {}
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "longmatch"}), warnings.catch_warnings():

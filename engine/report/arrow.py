@@ -73,7 +73,6 @@ class Export:
         """Write the table.
 
         Args:
-            file: opened for writing.
             form: `arrow` is the Arrow IPC file format, which is also Feather version 2.
 
         Returns:
@@ -108,11 +107,6 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
     - `sections`: a row for each section with its text, place and kind.
     - `vectors`: a row for each vector, float32: `level` is document, section or chunk. Documents without vectors have
       no rows.
-
-    Args:
-        snapshot: an opened index.
-        what: which table.
-        positions: documents to export; all by default.
 
     Raises:
         IndexMismatch: vectors are requested from an index of words alone.

@@ -81,10 +81,7 @@ def claim_chart(
     """Arrange a result as a chart.
 
     Args:
-        result: of a search with a query that was cut by `engine.text.units`.
-        rows: positions of the sections of the query that become rows.
         least: lowest contribution of a cell; by default what a section must add to stand out.
-        most_characters: of the text of a row; by default it is whole.
     """
     query = result.query
     texts = [_shortened(_text(query, row), most_characters) for row in rows]

@@ -46,9 +46,7 @@ def result_page(results: Sequence[Result], *, n_pairs: int | None = None, comman
     """The report of one or several results of the same mode, or of a comparison.
 
     Args:
-        results: at least one.
         n_pairs: section pairs shown for each hit; by default 10, for novelty 3.
-        command: the command line that made the report, shown at its end.
     """
     is_novelty = results[0].sections is not None
     n_shown = N_MATCHES if n_pairs is None else n_pairs

@@ -182,11 +182,14 @@ class Quotes:
 
     def _marks(self, text: str, places: NDArray[np.int32]) -> list[list[int]]:
         """Places (n, 2), rising, that touch, overlap or nest as one mark each, with content words at its ends."""
-        stops = np.maximum.accumulate(places[:, 1])
-        is_first = np.append(True, places[1:, 0] > stops[:-1])[: len(places)]
-        is_last = np.append(is_first[1:], True)[: len(places)]
+        joined: list[list[int]] = []
+        for start, stop in places.tolist():
+            if not joined or start > joined[-1][1]:
+                joined.append([start, stop])
+            elif stop > joined[-1][1]:
+                joined[-1][1] = stop
         marks = []
-        for start, stop in zip(places[is_first, 0].tolist(), stops[is_last].tolist(), strict=True):
+        for start, stop in joined:
             content = content_of(text[start:stop], self._language)
             if content is not None:
                 marks.append([start + content.start, start + content.stop])

@@ -103,7 +103,6 @@ def section_shares(
     """Sum the section pairs of a hit by section of the query.
 
     Args:
-        sections: of the query.
         pairs: of the hit, the strongest of each section of the query before its others.
         sums_of_all: `Breakdown.sections`; the sections of a very long query that are not divided come last.
     """

@@ -59,9 +59,7 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
     Sections of a search for novelty, most novel first, have their best hits; a comparison has one hit.
 
     Args:
-        result: of a search or a comparison.
         n_pairs: sections of the query shown for each hit; by default 3, for novelty 1.
-        width: columns of the terminal.
     """
     if result.sections is not None:
         return _novelty(result, N_NOVELTY_PAIRS if n_pairs is None else n_pairs, width)
@@ -184,14 +182,7 @@ def _summary(hit: Mapping[str, Any], width: int) -> list[Line]:
 
 
 def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:
-    """The score by section of the query: share and best counterpart of each, with quotes, and the sum of the others.
-
-    Args:
-        hit: from `Result.to_dict`; the sections that it lists are shown.
-        n_pairs: section pairs shown of an explanation of the model.
-        width: columns of the terminal.
-        is_on_demand: whether documents of the index have no vectors yet.
-    """
+    """The score by section of the query: share and best counterpart of each, with quotes, and the sum of the others."""
     margin = " " * _INDENT
     rows = zip(hit["by_section"]["rows"], best_parts(hit), strict=True)
     lines = [one for row, part in rows for one in _section(row, part, width)]

@@ -22,12 +22,12 @@ from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
-from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.section_kinds import SectionKind
 from engine.text.spans import Chunk, Span
 from engine.words.apart import Sections
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.mixture import N_DIVIDED, DividedMixture, Mixture, is_long
-from engine.words.places import PAIR, QueryText, TermPlaces
+from engine.words.places import PAIR, QueryText, TermPlaces, section_starts
 from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 
@@ -197,9 +197,15 @@ def break_down(
     query_chunks: Sequence[Chunk],
     targets: Sequence[Document],
     target_spans: Sequence[NDArray[np.int32]],
+    target_bits: Sequence[NDArray[np.uint8]],
     scored: Scored,
 ) -> list[Breakdown]:
-    """Break the scores of R targets down into parts; spans of chunks are (C, 4) section, start, stop, tokens."""
+    """Break the scores of R targets down into parts.
+
+    Args:
+        target_spans: (C, 4) section, start, stop and tokens of the chunks of each target.
+        target_bits: (A,) of the kinds of the sections of each target, see `engine.text.section_kinds`.
+    """
     limits, scoring = scored.limits, scored.scoring
     shares = limits.weights[:, None] * margin(scored.matches.similarities, limits.chunks[:, None], scoring.power)
     summed = shares.sum(axis=0)
@@ -207,7 +213,7 @@ def break_down(
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
     breakdowns = []
-    for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
+    for number, (target, spans, bits) in enumerate(zip(targets, target_spans, target_bits, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
         rows = np.flatnonzero(shares[:, number] > 0)
         chunks = _Chunks(
@@ -216,7 +222,7 @@ def break_down(
             scored.matches.similarities[rows, number],
             components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
-        make = partial(_parts, query_chunks, target, chunks, components, scored)
+        make = partial(_parts, query_chunks, target, bits, chunks, components, scored)
         breakdowns.append(deferred(Breakdown, make, components=components))
     return breakdowns
 
@@ -379,6 +385,7 @@ class _RankedTerms(LazyParts[TermPart]):
 def _parts(
     query_chunks: Sequence[Chunk],
     target: Document,
+    bits: NDArray[np.uint8],
     chunks: _Chunks,
     components: Mapping[str, float],
     scored: Scored,
@@ -389,11 +396,11 @@ def _parts(
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
         found = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
-            found = Sections.of_kinds(target).kept(found, scored.skip)
+            found = Sections(section_starts(target), bits).kept(found, scored.skip)
         places = scored.text.places, TermPlaces(target, found)
         terms = scored.words, scored.pairs
         words = _SharedTerms(places, terms, components, scored.section_weights)
-    besides = _besides(scored.text.kinds), _besides(section_kinds(target))
+    besides = _besides(scored.text.kinds), np.flatnonzero(bits)
     rest = sections = None
     if words is None:
         columns = by_pair.columns()
@@ -417,10 +424,9 @@ class _Passages:
     """What the passages of each pair of sections contribute."""
 
     def __init__(self, passages: Mapping[tuple[int, int], list[ChunkPart]], query: Document, target: Document) -> None:
-        sizes = [(len(query.sections) - 1, len(target.sections) - 1), *passages]
-        n_rows, n_columns = (np.max(sizes, axis=0).clip(0) + 1).tolist()
-        self.shape = n_rows, n_columns  # (A, B)
         self._pairs = np.array([*passages], np.int64).reshape(-1, 2)
+        n_rows, n_columns = (self._pairs.max(axis=0, initial=0) + 1).tolist()
+        self.shape = max(n_rows, len(query.sections)), max(n_columns, len(target.sections))  # (A, B)
         self._sums = np.array([sum(part.contribution for part in parts) for parts in passages.values()])
 
     def columns(self) -> PairColumns:

@@ -86,9 +86,7 @@ class CandidateLists:
     def lists(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
         """The documents nearest to each query chunk, as far as the index finds them, with exact similarities.
 
-        Args:
-            allowed: (N,) the documents that may be found.
-            length: R.
+        `allowed` (N,) are those that may be found, `length` is R.
         """
         if not len(queries):
             return empty_lists(len(queries))
@@ -188,8 +186,6 @@ def document_lists(index: FilteredChunks, queries: Vectors, length: int, n_docum
     """The documents nearest to each query chunk, as far as an index finds them.
 
     Args:
-        index: an index of chunks.
-        length: R.
         n_documents: number of documents that may be found; once all are found, no deeper search follows.
 
     Returns:

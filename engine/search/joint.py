@@ -44,7 +44,6 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
 
     Args:
         queries: documents whose sections are skipped and weighted already; first those to be like.
-        n_like: number of documents to be like, at least 1.
         request: of which ranks, filters, `exact`, `least` and `min_pair` are used.
 
     Raises:

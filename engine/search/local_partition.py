@@ -113,7 +113,7 @@ class LocalPartition:
         documents = self.snapshot.documents(positions)
         are_encoded = self.snapshot.has_vectors[positions].tolist()
         return [
-            Shown(document, coverage, self.snapshot.spans(position), has_vectors)
+            Shown(document, coverage, self.snapshot.spans(position), has_vectors, self.snapshot.section_bits(position))
             for (document, coverage), position, has_vectors in zip(
                 documents, positions.tolist(), are_encoded, strict=True
             )

@@ -83,6 +83,7 @@ class Shown:
     coverage: Coverage
     spans: NDArray[np.int32]  # (C, 4) section, start, stop and tokens of its chunks
     has_vectors: bool
+    bits: NDArray[np.uint8]  # (A,) kinds of its sections, see `engine.text.section_kinds`
 
 
 class Partition(Protocol):

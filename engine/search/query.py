@@ -201,11 +201,6 @@ def query_stretches(
 ) -> list[Span]:
     """The stretches of a query that are left out of its evidence: some of its sections, and common sentences.
 
-    Args:
-        left_out: from `left_out_sections`.
-        common: stretches of common sentences.
-        names: of the sections that are left out, for the error.
-
     Returns:
         Stretches in reading order that do not overlap.
 
@@ -240,12 +235,7 @@ MOST_CHUNKS = 512  # of 126 tokens each: about 40,000 words
 
 
 def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocument:
-    """The document in at most `most` chunks; unchanged if it has no more.
-
-    Args:
-        encoded: a query; its document and section vectors do not change.
-        most: chunks, at least 1; `MOST_CHUNKS` by default.
-    """
+    """The document in at most `most` chunks; unchanged if it has no more."""
     most = most or MOST_CHUNKS
     if len(encoded.chunks) <= most:
         return encoded

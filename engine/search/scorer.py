@@ -115,12 +115,7 @@ class Scorer:
     def __init__(
         self, snapshot: Snapshot, scoring: Scoring, scan_chunks: int | None = None, scan: Scan | None = None
     ) -> None:
-        """Score documents of a snapshot.
-
-        Args:
-            scan_chunks: target chunks in memory at one time.
-            scan: compares the documents that it holds, up to its error.
-        """
+        """Score documents of a snapshot."""
         self._snapshot = snapshot
         self._scoring = scoring
         self._scan_chunks = scan_chunks or SCAN_CHUNKS
@@ -240,7 +235,6 @@ class Scorer:
         """Scores as they are shown, from similarities that do not depend on the shapes of products.
 
         Args:
-            positions: R documents.
             known: components of the same documents, whose word components are used; computed by default.
         """
         matches = self._matches(prepared, positions)

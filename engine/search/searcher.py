@@ -68,10 +68,8 @@ class Searcher:
         """Search a snapshot.
 
         Args:
-            scan_chunks: target chunks in memory at one time; by default as `Scorer` chooses.
             replica: lists on a GPU, in place of those of the generation.
             scan: compares all chunks on a GPU, in place of lists.
-            partitions: of the snapshot, by number; by default they are searched in this process.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
@@ -205,10 +203,6 @@ class Searcher:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
 
         The queries share passes over vectors and term counts.
-
-        Args:
-            queries: each with its result of `prepare`.
-            n_documents: number of documents that may be found.
         """
         best: list[Hit | None] = []
         for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
@@ -283,6 +277,7 @@ class Searcher:
             prepared.vectors.chunk_spans,
             [one.document for one in shown],
             [one.spans for one in shown],
+            [one.bits for one in shown],
             scored,
         )
         return tuple(

@@ -157,6 +157,13 @@ class Gathering:
         spans = self._shards.spans(int(self.locations.shard[position]))
         return spans[first : first + int(self.locations.n_chunks[position])]
 
+    def section_bits(self, position: int) -> NDArray[np.uint8]:
+        """(A,) the kind of each section of one document as a bit, see `engine.text.section_kinds`."""
+        apart = self._shards.words(int(self.locations.shard[position]), apart=True).apart
+        assert apart is not None
+        row = int(self.locations.document_row[position])
+        return apart.kinds[slice(*apart.section_starts[row : row + 2].tolist())]
+
     def chunk_bits(self, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
         """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`."""
         counts = self.locations.n_chunks[positions]

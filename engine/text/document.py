@@ -178,7 +178,7 @@ def _printed_pins(text: str) -> tuple[tuple[tuple[int, str], ...], ...]:
         tuple((match.start(), match[match.lastindex or 0]) for match in pattern.finditer(text))
         if any(sign in text for sign in signs)
         else ()
-        for pattern, signs in ((_PARAGRAPH, "[¶"), (_STAR_PAGE, "["))
+        for pattern, signs in ((_PARAGRAPH, ("[0", "¶")), (_STAR_PAGE, ("[*",)))
     )
 
 

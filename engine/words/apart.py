@@ -129,11 +129,7 @@ class LeftOut:
 def left_out(apart: Apart[Any], skip: int, lengths: NDArray[np.float64], of_groups: NDArray[np.float64]) -> LeftOut:
     """Leave sections of some kinds out of the counts of one kind of term; titles count by the remaining length.
 
-    Args:
-        apart: kinds and groups of the documents.
-        skip: bits of the kinds to leave out.
-        lengths: (N,) occurrences of each document.
-        of_groups: (G,) occurrences of each group.
+    Lengths (N,) are occurrences of each document, `of_groups` (G,) of each group; `skip` has the bits of kinds.
     """
     n_documents = apart.n_documents
     documents = np.repeat(np.arange(n_documents), np.diff(apart.group_starts))

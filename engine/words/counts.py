@@ -185,7 +185,6 @@ def counted(
     """The counts of segmented texts.
 
     Args:
-        texts: the terms of each text.
         titles: span of the title of each text, see `engine.words.titles`; by default no text has one.
         sections: of each text, with the bits of their kinds; by default nothing is counted apart.
     """

@@ -67,8 +67,6 @@ def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.
     """Weigh the terms of a query.
 
     Args:
-        query: counts of one document.
-        statistics: of the corpus.
         means: (Q,) mean weight of the places of each term; 1 by default.
     """
     counts = query.counts.astype(np.float64)

@@ -87,11 +87,8 @@ class Mixture:
         """Distribute contributions.
 
         Args:
-            query: shares of the T terms in the query's sections.
-            target: their shares in the target's sections.
             contributions: (T,) x_t.
             passages: (A, B) g_p.
-            rounds: how often the shares are updated; with 0 they are a0.
         """
         self._query, self._target = query, target
         self._contributions = contributions[query.terms] * query.shares  # (n,) x_ti

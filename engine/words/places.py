@@ -244,11 +244,8 @@ class QueryText:
         """Keep a text.
 
         Args:
-            document: the query.
-            language: of its words; None without words.
             text: with blanks in place of common sentences; by default the whole text.
             left_out: (A,) sections that take no part; by default all do.
-            kinds: of the sections; by default computed when they are first needed.
         """
         self.document = document
         self.language = language

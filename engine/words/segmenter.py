@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain, pairwise
+from itertools import chain, cycle, pairwise
 
 import numpy as np
 import Stemmer
@@ -37,6 +37,7 @@ _UNMARKED = re.compile(f"[{UNSPACED}]+")
 _NO_TERM = -1
 _NO_WORD = -1
 _WORD, _SPACE, _SIGN = range(3)
+_LEAST_PLAIN = 200  # characters of a plain stretch between two others
 _BLOCK = 1 << 16  # characters whose words are strings at one time
 _MOST_REMEMBERED = 250_000  # cached words, about 35 MB
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
@@ -95,7 +96,7 @@ class WordSegmenter:
 
     def segment(self, text: str) -> Terms:
         """Find the terms of a text; spans are offsets in the text as it is given."""
-        words = _plain_words(text) if text.isascii() or not _NOT_PLAIN.search(text) else _all_words(text)
+        words = _plain_words(text) if text.isascii() else _mixed_words(text)
         hashes = np.fromiter(map(self._hashes.__getitem__, words.words), np.int64, len(words.spans))
         is_content = hashes != _NO_TERM
         first = np.flatnonzero(is_content & (words.nexts != _NO_WORD))
@@ -150,6 +151,36 @@ def _kinds() -> NDArray[np.uint8]:
     """Of each code point of a plain text whether it is in `\\w`, white space, or a sign."""
     every = map(chr, range(_PLAIN_CODES))
     return np.array([_WORD if c.isalnum() or c == "_" else _SPACE if c.isspace() else _SIGN for c in every], np.uint8)
+
+
+def _mixed_words(text: str) -> _Words:
+    """The words of any text: of the plain stretches by arrays, of the others between blanks one by one."""
+    others: list[list[int]] = []
+    for match in _NOT_PLAIN.finditer(text):
+        at = others[-1][1] if others else 0
+        if match.start() >= at:
+            start = max(at, text.rfind(" ", at, match.start()) + 1)
+            stop = text.find(" ", match.start())
+            stop = len(text) if stop < 0 else stop
+            if others and start - at < _LEAST_PLAIN:
+                others[-1][1] = stop
+            else:
+                others.append([start, stop])
+    edges = [0, *chain.from_iterable(others), len(text)]
+    cuts = cycle((_plain_words, _all_words))
+    parts = [(start, cut(text[start:stop])) for cut, (start, stop) in zip(cuts, pairwise(edges), strict=False)]
+    firsts = np.cumsum([len(part.spans) for _, part in parts]).tolist()
+    spans = np.concatenate([part.spans + start for start, part in parts])
+    nexts = np.concatenate(
+        [
+            np.where(part.nexts == _NO_WORD, _NO_WORD, part.nexts + first)
+            for (_, part), first in zip(parts, [0, *firsts], strict=False)
+        ]
+    )
+    for first in firsts:  # words on both sides of a border can be neighbours
+        if 0 < first < len(spans) and _is_near(text[spans[first - 1, 1] : spans[first, 0]]):
+            nexts[first - 1] = first
+    return _Words(chain.from_iterable(part.words for _, part in parts), spans, nexts)
 
 
 def _all_words(text: str) -> _Words:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,23 +24,6 @@ def test_passages_that_overlap_share_a_run() -> None:
     ]
 
 
-def test_words_are_pieces_of_a_run() -> None:
-    marks = [Mark(Span(4, 19), 1), Mark(Span(8, 11), 1, is_word=True), Mark(Span(29, 34), 1, is_word=True)]
-    assert marked_runs(TEXT, Span(4, 34), marks) == [
-        Run((1,), (("old ", False), ("fox", True), (" crosses", False))),
-        Run((), ((" the wide ", False), ("river", True))),
-    ]
-
-
-def test_windows_of_one_match_that_overlap_are_one_run() -> None:
-    marks = [Mark(Span(0, 10), 3), Mark(Span(5, 20), 3)]
-    assert [run.matches for run in marked_runs(TEXT, Span(0, 35), marks)] == [(3,), ()]
-
-
-def test_marks_outside_the_stretch_are_left_out() -> None:
-    assert marked_runs(TEXT, Span(4, 7), [Mark(Span(8, 11), 1), Mark(Span(0, 4), 2)]) == [Run((), (("old", False),))]
-
-
 _SPANS = st.tuples(st.integers(0, 35), st.integers(0, 35)).map(lambda ends: Span(min(ends), max(ends)))
 _MARKS = st.lists(st.builds(Mark, _SPANS, st.integers(1, 3), st.booleans()), max_size=8)
 
@@ -47,6 +32,7 @@ _MARKS = st.lists(st.builds(Mark, _SPANS, st.integers(1, 3), st.booleans()), max
 def test_runs_join_to_the_text_and_know_their_passages(span: Span, marks: list[Mark]) -> None:
     runs = marked_runs(TEXT, span, marks)
     assert "".join(text for run in runs for text, _ in run.pieces) == TEXT[span.start : span.stop]
+    assert all(one.matches != other.matches for one, other in pairwise(runs))
     at = span.start
     for run in runs:
         for text, is_word in run.pieces:

@@ -39,6 +39,9 @@ def chunks_of(n_chunks: int) -> list[Chunk]:
     return [Chunk(number // 2, 10 * number, 10 * number + 8, number + 1) for number in range(n_chunks)]
 
 
+NO_KINDS = np.zeros(1, np.uint8)  # of sections: all are body
+
+
 def spans_of(n_chunks: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
     return np.array([[number // 3, 5 * number, 5 * number + 4, 2] for number in range(n_chunks)], np.int32)
 
@@ -60,7 +63,7 @@ def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN) -> Scor
 def breakdown_of(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
     n_query, n_target = similarities.shape
     given = scored(matches(similarities), limits, scoring)
-    return break_down(chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
+    return break_down(chunks_of(n_query), [NOTHING], [spans_of(n_target)], [NO_KINDS], given)[0]
 
 
 def joined(parts: list[Matches]) -> Matches:
@@ -79,7 +82,7 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_r
     query = chunks_of(n_query)
     limits = thresholds(theta, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
     given = scored(matches(similarities), limits, scoring)
-    (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], given)
+    (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], [NO_KINDS], given)
     expected = combine(given.components, dict(given.weights), scoring.root)[0]
     assert breakdown.score == pytest.approx(expected, abs=1e-9)
     assert sum(breakdown.components.values()) == pytest.approx(expected, abs=1e-9)
@@ -117,7 +120,7 @@ def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     alone = [breakdown_of(table, limits) for table in tables]
     best = scored(joined([matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
-    together = break_down(chunks_of(5), [NOTHING] * 3, spans, best)
+    together = break_down(chunks_of(5), [NOTHING] * 3, spans, [NO_KINDS] * 3, best)
     for one, other in zip(together, alone, strict=True):
         assert [(pair.query_section, pair.target_section) for pair in one.pairs] == [
             (pair.query_section, pair.target_section) for pair in other.pairs
@@ -153,7 +156,7 @@ def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
     nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
     limits = Thresholds(np.zeros(0, np.float32), np.zeros(0))
     given = Scored(limits, nothing, components, scoring.weights(), scoring, words, pairs, QueryText(QUERY, "english"))
-    return break_down([], [target], [np.zeros((0, 4), np.int32)], given)[0]
+    return break_down([], [target], [np.zeros((0, 4), np.int32)], [NO_KINDS], given)[0]
 
 
 @pytest.mark.parametrize("root", [1.0, 0.5])

@@ -45,10 +45,6 @@ def test_a_hit_of_another_section_comes_before_a_repeated_one() -> None:
     assert diverse_order(np.array([[0.5, 0.0], [0.45, 0.0], [0.0, 0.2]])) == [0, 2, 1]
 
 
-def test_hits_that_add_nothing_keep_their_order() -> None:
-    assert diverse_order(np.array([[0.5, 0.4], [0.3, 0.3], [0.2, 0.4], [0.3, 0.1]])) == [0, 1, 2, 3]
-
-
 @pytest.mark.slow
 def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
     plain, diverse = (index.search("doc003", Request(k=50, diversify=is_so)) for is_so in (False, True))

@@ -103,6 +103,15 @@ def test_terms_equal_the_slow_definition(text: str) -> None:
     assert len(found.pairs) == len(pairs)
 
 
+@given(st.text(st.sampled_from(TRICKY), max_size=9), st.text(st.sampled_from(TRICKY), max_size=9))
+def test_signs_far_apart_leave_the_words_between_them(one: str, other: str) -> None:
+    text = f"{one}{'the foxes ' * 25}{other} red{one}"
+    found = WordSegmenter("english").segment(text)
+    words, pairs = terms_by_hand(text)
+    assert found.words.tolist() == words
+    assert [tuple(span) for span in found.pair_spans.tolist()] == pairs
+
+
 @pytest.mark.slow
 @given(st.text(max_size=60))
 def test_spans_slice_the_text_as_it_was_given(text: str) -> None:
