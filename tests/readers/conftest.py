@@ -1,19 +1,12 @@
-"""Fixtures that make PDF and Word documents."""
+"""A fixture that makes PDF documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.readers.made import MakePdf, docx_bytes, pdf_bytes
+from tests.readers.made import MakePdf, pdf_bytes
 
 
 @pytest.fixture
 def make_pdf() -> MakePdf:
     return pdf_bytes
-
-
-@pytest.fixture
-def make_docx() -> Callable[..., bytes]:
-    return docx_bytes

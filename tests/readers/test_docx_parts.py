@@ -8,7 +8,6 @@ from time import process_time
 
 import pytest
 
-from engine.errors import DocumentError
 from engine.readers.docx import read
 from tests.readers.made import docx_bytes
 
@@ -213,9 +212,3 @@ def test_time_is_linear(made: object) -> None:
         read(data, "a", "a.docx")
         seconds.append(process_time() - started)
     assert seconds[1] < 1 + 25 * seconds[0]
-
-
-def test_more_xml_than_any_author_writes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.readers.docx.MAX_XML_BYTES", 1000)
-    with pytest.raises(DocumentError, match=r"unpacked text with its marks is .* bytes, the limit is 1,000"):
-        read(docx_bytes([("Normal", "words")]), "a", "a.docx")

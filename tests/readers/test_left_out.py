@@ -31,7 +31,7 @@ _PICTURE = b"BI /W 1 /H 1 /BPC 8 /CS /G ID a EI\n"
 _PAGE = b"BT /F1 10 Tf 1 0 0 1 72 %d Tm (Half of a page of words that anybody can read \\001\\003) Tj ET\n"
 
 
-def _members(data: bytes) -> dict[str, str | bytes]:
+def members_of(data: bytes) -> dict[str, str | bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -63,7 +63,7 @@ def document_of(data: bytes | str, name: str) -> Document:
         ("a.epub", epub_bytes({"nav.xhtml": "<nav xmlns:e='http://www.idpf.org/2007/ops'><a e:type='toc' "
          "href='c.xhtml'>Of</a></nav>", "c.xhtml": "<p>Oak, Elm</p>", "a.xhtml": f"<p>{BODY}</p>"}),
          {"navigation_words": 1, "contents_words": 2}),
-        ("a.epub", zip_bytes(_members(epub_bytes({"a.xhtml": f"<p>{BODY}</p>", "b.xhtml": ""})) | {"OEBPS/b.xhtml":
+        ("a.epub", zip_bytes(members_of(epub_bytes({"a.xhtml": f"<p>{BODY}</p>", "b.xhtml": ""})) | {"OEBPS/b.xhtml":
          b"\xff" * 99}), {"damaged_parts": 1}),
         ("a.txt", BODY, {}),
         ("a.pdf", pdf_of_contents([b"".join(_PAGE % y for y in range(700, 400, -12))]),

@@ -1,0 +1,237 @@
+"""What DOCX, ODT, EPUB and HTML have in common: sections, fields, files that are refused, and limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from engine.readers import Unreadable, read_bytes
+from engine.text.document import Document
+from tests.readers.made import docx_bytes
+from tests.readers.test_docx_parts import M, W, word_of
+from tests.readers.test_left_out import members_of
+from tests.readers.zipped import epub_bytes, zip_bytes
+
+BODY = "A sentence of the body that is long enough. " * 6
+PROSE = BODY.strip()
+PAGES = {
+    "b.xhtml": f"<h1>Second</h1><p>{BODY}</p>",
+    "nav.xhtml": "<h1>Contents</h1>",
+    "a.xhtml": f"<h1>First</h1><p>{BODY}</p>",
+}
+_NAMES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for name in ("office", "text", "table", "meta", "drawing")
+)
+_META = f"""<office:document-meta {_NAMES} xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta>
+<dc:title>On Pumps</dc:title><meta:initial-creator>Ann Lee</meta:initial-creator><dc:creator>Ben Roy</dc:creator>
+<meta:creation-date>2015-03-03T10:00:00</meta:creation-date><meta:keyword>pump</meta:keyword></office:meta>
+</office:document-meta>"""
+_ENTITIES = '<!DOCTYPE x [<!ENTITY a "haha"><!ENTITY b "&a;&a;&a;&a;">]>'
+_WORD = docx_bytes([("Normal", BODY)])
+_BROKEN = zip_bytes(members_of(_WORD) | {"word/document.xml": f"<w:document {W} {M}><w:body>"})
+
+
+def page(body: str, head: str = "<title>The page</title>") -> bytes:
+    return f"<!DOCTYPE html><html lang='en'><head>{head}</head><body>{body}</body></html>".encode()
+
+
+def odt(body: str, before: str = "", **more: str) -> bytes:
+    content = f"{before}<office:document-content {_NAMES}><office:body><office:text>{body}</office:text></office:body>"
+    return zip_bytes({"content.xml": f"{content}</office:document-content>", **more})
+
+
+def encrypted(*names: str) -> bytes:
+    links = "".join(f"<CipherReference URI='OEBPS/{name}'/>" for name in names)
+    return epub_bytes(PAGES, **{"META-INF/encryption.xml": f"<encryption>{links}</encryption>"})
+
+
+def damaged(data: bytes, member: bytes) -> bytes:
+    """A zip file with other bytes in the middle of a member."""
+    start = data.find(member) + len(member) + 45
+    return data[:start] + b"\xff" * 20 + data[start + 20 :]
+
+
+def shifted(data: bytes) -> bytes:
+    """A zip file whose table of members points before its start."""
+    return data[:-6] + (int.from_bytes(data[-6:-2], "little") + 20).to_bytes(4, "little") + data[-2:]
+
+
+def links(names: list[str], attributes: str = "") -> str:
+    return f"<ul {attributes}>" + "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in names) + "</ul>"
+
+
+LANGUAGES = ["Deutsch", "Français", "Español", "Italiano", "日本語", "Polski", "Русский", "中文", "Svenska"]
+_WITH_TEXT = "<ul>" + "".join(f"<li><a href='#'>{name}</a> is a language.</li>" for name in LANGUAGES) + "</ul>"
+_TITLED = links([f"{name}: a history of the language and of those who wrote it" for name in LANGUAGES])
+
+
+def document_of(name: str, data: bytes) -> Document:
+    (document,) = read_bytes(data, name)
+    assert isinstance(document, Document), document
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "paths"),
+    [
+        ("a.docx", docx_bytes([("Title", "My Paper"), ("Heading 1", "One"), ("Normal", BODY), ("Heading 2", "Two"),
+                               ("Normal", BODY)]), "My Paper", [("One",), ("One", "Two")]),
+        ("a.odt", odt(f'<text:h text:outline-level="1">One</text:h><text:p>{BODY}</text:p><text:h text:outline-level='
+                      f'"2">Two</text:h><text:p>{BODY}</text:p>'), "a", [("One",), ("One", "Two")]),
+        ("a.html", page(f"<h1>One</h1><p>{BODY}</p><div><h2>Two <a href='#x'>¶</a></h2>{BODY}</div>"), "The page",
+         [("One",), ("One", "Two")]),
+        ("a.epub", epub_bytes(PAGES, ["nav.xhtml", "a.xhtml", "b.xhtml"]), "On Pumps", [("First",), ("Second",)]),
+        ("a.odt", odt('<text:p text:style-name="Title">Pumps</text:p><text:p>x</text:p>'), "Pumps", [("",)]),
+        ("a.docx", docx_bytes([("Normal", "x")], "Declared"), "Declared", [("",)]),
+    ],
+)  # fmt: skip
+def test_headings_make_sections(name: str, data: bytes, title: str, paths: list[tuple[str, ...]]) -> None:
+    document = document_of(name, data)
+    assert (document.title, [section.path or ("",) for section in document.sections]) == (title, paths)
+
+
+_ITEM = "<text:list-item><text:p>{}</text:p></text:list-item>"
+_ROW = (
+    "<table:table-row><table:table-cell><text:p>1</text:p></table:table-cell><table:table-cell><text:p>2</text:p>"
+    "</table:table-cell></table:table-row>"
+)
+_NOTE = (
+    "<text:note><text:note-citation>{0}</text:note-citation><text:note-body><text:p>Note {0}.</text:p>"
+    "</text:note-body></text:note>"
+)
+_CELLS = "".join(f"<w:tc><w:p><w:r><w:t>c{place}</w:t></w:r></w:p></w:tc>" for place in range(2))
+_LISTED = '<w:p><w:pPr><w:pStyle w:val="ListBullet"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("a.docx", word_of(f"<w:p><w:r><w:t>before</w:t></w:r></w:p>{_LISTED.format('one')}{_LISTED.format('two')}"
+                           f"<w:tbl><w:tr>{_CELLS}</w:tr></w:tbl><w:p><w:r><w:t>after</w:t><w:tab/><w:t>tab</w:t></w:r>"
+                           "</w:p>"), "before\n\n- one\n- two\n\nc0 | c1\n\nafter\ttab"),
+        ("a.odt", odt('<text:p>a<text:s text:c="3"/>b<text:tab/>c<text:line-break/>d</text:p>'), "a b c\nd"),
+        ("a.odt", odt(f"<text:list>{_ITEM.format('x')}{_ITEM.format('y')}</text:list><table:table>{_ROW}{_ROW}"
+                      "</table:table>"), "- x\n- y\n1 | 2\n1 | 2"),
+        ("a.odt", odt(f"<text:p>One{_NOTE.format(1)} and two{_NOTE.format(2)} are here.</text:p><text:p>After."
+                      "</text:p>"),
+         "One[1] and two[2] are here.\n\n[1] Note 1.\n\n[2] Note 2.\n\nAfter."),
+        ("a.odt", odt("<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:table-of-content>"
+                      "<text:index-body><text:p>One 1</text:p></text:index-body></text:table-of-content><text:p>kept"
+                      "<office:annotation><text:p>comment</text:p></office:annotation></text:p><text:section "
+                      'text:display="none"><text:p>hidden</text:p></text:section>'), "kept"),
+        ("a.odt", odt("<text:p>x &b;</text:p>", _ENTITIES), "x &b;"),
+        ("a.epub", epub_bytes(PAGES, ["nav.xhtml", "a.xhtml", "b.xhtml"]),
+         f"First\n\n{PROSE}\n\nSecond\n\n{PROSE}"),
+        ("a.epub", epub_bytes({"a.xhtml": "<p>once</p>"}, ["a.xhtml"] * 999), "once"),
+        ("a.epub", encrypted("font.otf"), f"Second\n\n{PROSE}\n\nFirst\n\n{PROSE}"),
+        ("a.html", page("<p>a <b>b</b><i>c</i>\n d<br>e</p><ul><li>x<li><p>y</p></ul><pre>  k\n    l\n</pre>z"),
+         "a bc d\ne\n- x\n- y\n\n  k\n    l\n\nz"),
+        ("a.html", page("<table><tr><th>A</th><th>B</th></tr><tr><td><p>1</p></td><td>2</td></tr></table>"),
+         "A | B\n1 | 2"),
+        ("a.html", page("<table><tr><td><h1>Head</h1><p>one</p><p>two</p></td></tr></table>"), "Head\n\none\n\ntwo"),
+        ("a.html", page("<nav>menu</nav><header>top</header><script>x()</script><style>y</style><aside>ad</aside>"
+                        "<p hidden>h</p><p style='display: none'>n</p><template>t</template><noscript>s</noscript>"
+                        "<p>kept</p><footer>foot</footer>"), "kept"),
+        ("a.html", page(f"<div>links</div><main><h1>M</h1>{BODY}</main>"), f"M\n\n{PROSE}"),
+        ("a.html", "<head><meta charset='iso-8859-2'></head><body>Łódź</body>".encode("iso8859-2"), "Łódź"),
+        ("a.xhtml", b'<?xml version="1.0" encoding="utf-8"?><html><body><p>x</p></body></html>', "x"),
+        ("a.html", b"<div>" * 500 + b"deep" + b"</div>" * 500, "deep"),
+        *(("a.html", page(f"<p>Before.</p><div>{menu} Between.</div><p>{BODY}</p>"),
+           f"Before.\n\nBetween.\n\n{PROSE}") for menu in (
+            links(LANGUAGES), links(["Home", "News", "About"], "class='site-menu'"))),
+        ("a.html", page(f"<p>{BODY}</p>{links(['Pumps', 'Valves'])}{_WITH_TEXT}{_TITLED}"),
+         "\n- ".join([PROSE, "Pumps", "Valves", *(f"{name} is a language." for name in LANGUAGES), *(
+             f"{name}: a history of the language and of those who wrote it" for name in LANGUAGES)])),
+        ("a.html", page(f"<p>All:</p>{links(LANGUAGES)}"), "\n- ".join(["All:", *LANGUAGES])),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_file(name: str, data: bytes, text: str) -> None:
+    assert document_of(name, data).text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "metadata"),
+    [
+        ("a.html", page("<p>x</p>"), {"language": "en"}),
+        ("a.odt", odt("<text:p>x</text:p>", **{"meta.xml": _META}),
+         {"authors": ["Ann Lee"], "date": "2015-03-03", "year": 2015, "keywords": ["pump"]}),
+        ("a.epub", epub_bytes(PAGES), {
+            "authors": ["Ann Lee", "Ben Roy"], "date": "2015-03-03", "year": 2015, "identifier": "urn:isbn:1",
+            "language": "en", "left_out_contents_words": 1}),
+    ],
+)  # fmt: skip
+def test_metadata_is_that_of_the_properties(name: str, data: bytes, metadata: Mapping[str, object]) -> None:
+    document = document_of(name, data)
+    assert document.metadata == metadata
+    assert document.title == ("The page" if name == "a.html" else "On Pumps")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.docx", b"", "not a whole DOCX"),
+        ("a.docx", b"PK", "not a whole DOCX"),
+        ("a.docx", b"\xd0\xcf\x11\xe0", "encrypted"),
+        ("a.docx", docx_bytes([]), "no text"),
+        ("a.docx", zip_bytes({"hello.txt": "hello"}), "zip file but not a Word document"),
+        ("a.docx", damaged(_WORD, b"word/document.xml"), "it is a damaged DOCX file"),
+        ("a.docx", _BROKEN, "it is a damaged DOCX file"),
+        ("a.odt", zip_bytes({"a.txt": "x"}), "has no content.xml"),
+        ("a.odt", zip_bytes({"content.xml": "<x"}), "not well-formed"),
+        ("a.odt", zip_bytes({"content.xml": "<document-content/>"}), "not an OpenDocument text"),
+        ("a.odt", zip_bytes({"content.xml": "\0", "META-INF/manifest.xml": "<m><encryption-data/></m>"}), "encrypted"),
+        ("a.epub", b"", "not a whole EPUB"),
+        ("a.epub", epub_bytes(PAGES)[:-30], "not a whole EPUB"),
+        ("a.epub", zip_bytes({"a.txt": "x"}), "has no META-INF/container.xml"),
+        ("a.epub", zip_bytes({"META-INF/container.xml": "<container/>"}), "names no book"),
+        ("a.epub", epub_bytes({}), "no text"),
+        ("a.epub", epub_bytes({"../../../../etc/passwd": "<p>x</p>"}), "no text"),
+        ("a.epub", encrypted(*PAGES), "encrypted"),
+        ("a.epub", damaged(epub_bytes({"a.xhtml": f"<p>{BODY}</p>"}), b"OEBPS/a.xhtml"), "damaged EPUB"),
+        ("a.epub", shifted(epub_bytes(PAGES)), "damaged EPUB file (negative seek"),
+        ("a.html", b"", "no text"),
+        ("a.html", b"<html></html>", "no text"),
+        ("a.html", b"<!-- x -->", "no text"),
+        ("a.html", b"<script>x</script>", "no text"),
+        ("a.html", b"<p>x<div>" * 5000 + b"deep", "nested too deeply"),
+        ("a.html", b"x" + b"<br>" * 2_000_001, "it has 2,000,001 tags"),
+    ],
+)
+def test_a_file_is_refused_with_a_reason(name: str, data: bytes, reason: str) -> None:
+    (failure,) = read_bytes(data, name)
+    assert isinstance(failure, Unreadable)
+    assert reason in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("limit", "name", "data", "reason"),
+    [
+        ("docx.MAX_CONTAINER_BYTES", "a.docx", zip_bytes({"word/document.xml": b"0" * 100_000}),
+         "the unpacked file is 100,000 bytes, the limit is 1,000"),
+        ("docx.MAX_XML_BYTES", "a.docx", _WORD, "the unpacked text with its marks is "),
+        ("archive.MAX_CONTAINER_BYTES", "a.epub", epub_bytes(PAGES), "the unpacked file is "),
+    ],
+)  # fmt: skip
+def test_what_unpacks_to_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, name: str, data: bytes, reason: str
+) -> None:
+    monkeypatch.setattr(f"engine.readers.{limit}", 1_000)
+    (failure,) = read_bytes(data, name)
+    assert isinstance(failure, Unreadable)
+    assert failure.reason.startswith(reason) and "the limit is 1,000" in failure.reason
+
+
+def test_thousands_of_attributes_take_no_time() -> None:
+    tag = "<p " + " ".join(f"a{number}='<{number}>'" for number in range(100_000)) + ">"
+    start = time.process_time()
+    assert document_of("a.html", page(f"{tag}kept</p><p class='x'>next</p>")).text == "kept\n\nnext"
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.slow
+def test_a_row_of_very_many_cells_is_read() -> None:
+    data = page("<table><tr>" + "<td>" * 5 + "<td>a" * 80_000 + "</table>")
+    assert document_of("a.html", data).text == " | ".join("a" * 80_000)
