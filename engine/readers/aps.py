@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from functools import partial
 
-from engine.errors import DocumentError
 from engine.readers import left_out as reasons
-from engine.readers.blocks import Blocks
+from engine.readers.blocks import Blocks, several
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, Unreadable
 
@@ -40,17 +39,8 @@ def read_text(text: str, doc_id: str, source: str) -> Document | Iterator[Docume
     """Read the patent of a text, or the patents of a weekly file, each named by its number."""
     starts = [match.start() for match in _START.finditer(text)]
     pieces = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
-    return _patent(pieces[0], doc_id, source) if len(pieces) == 1 else _patents(pieces, doc_id, source)
-
-
-def _patents(pieces: Iterable[str], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
-    for number, piece in enumerate(pieces, 1):
-        try:
-            document = _patent(piece, doc_id, source)
-        except DocumentError as error:
-            yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{number}")
-        else:
-            yield replace(document, doc_id=f"{doc_id}#{document.metadata.get('number') or number}")
+    readers = (partial(_patent, piece, doc_id, source) for piece in pieces)
+    return _patent(pieces[0], doc_id, source) if len(pieces) == 1 else several(readers, doc_id, source, ("number",))
 
 
 def _patent(text: str, doc_id: str, source: str) -> Document:

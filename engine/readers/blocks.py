@@ -7,12 +7,13 @@ another form. Words that are then neither in the document nor skipped were lost 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.text.cleaning import one_line, without_encoded
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.spans import Heading
 
 MAX_HEADING_CHARS = 300  # a longer one is a paragraph that was styled as a heading
@@ -125,6 +126,23 @@ class Blocks:
     def _append(self, part: str) -> None:
         self._parts.append(part)
         self._size += len(part)
+
+
+def several(
+    readers: Iterable[Callable[[], Document]], doc_id: str, source: str, own_ids: Sequence[str]
+) -> Iterator[Document | Unreadable]:
+    """The documents of a file, named by the first of the fields that they have and no other has, else by places."""
+    seen: set[str] = set()
+    for number, read in enumerate(readers, 1):
+        try:
+            document = read()
+        except DocumentError as error:
+            yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{number}")
+            continue
+        own = next((str(value) for field in own_ids if (value := document.metadata.get(field))), "")
+        name = own if own and own not in seen else str(number)
+        seen.add(name)
+        yield replace(document, doc_id=f"{doc_id}#{name}")
 
 
 def n_lost(source: list[str], accounted: list[str]) -> int:

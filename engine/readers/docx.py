@@ -24,11 +24,11 @@ from engine.readers.docx_styles import (
     Numbering,
     NumberOf,
     Styles,
-    align_of,
-    is_bold,
+    is_on,
     number_of,
     outline_level,
     qn,
+    value_of,
 )
 from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
@@ -56,7 +56,9 @@ _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
 _RUN, _CHUNK = qn("r"), qn("altChunk")
+_BLOCKS = frozenset([_PARAGRAPH, _TABLE, _CHUNK])
 _CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("ptab"): "\t", qn("noBreakHyphen"): "\u2011"}
+_REFERENCES = {qn(f"{kind}Reference"): kind for kind in ("footnote", "endnote")}
 _SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"), qn("rt"), _FALLBACK])
 _CHOICES = ("AlternateContent", "Choice")  # a part for newer programs, beside one for older ones
 _CONTAINERS = frozenset([
@@ -217,7 +219,7 @@ class _Writer:
         lines = list(self._centred_lines(body))
         for heading in headings_of_lines([(text, bold) for _, text, bold in lines]):
             self._centred[lines[heading.start][0]] = heading.level - 1
-        for block in blocks_of(body):
+        for block in _opened(body, _BLOCKS):
             self._write(block)
         self._flush()
         for note in self._notes.values():  # nothing refers to it, so Word does not show it
@@ -272,12 +274,12 @@ class _Writer:
         for paragraph in body.iter(_PARAGRAPH):
             style = _style_of(paragraph)
             runs = [run for run in paragraph.iter(_RUN) if any((text.text or "").strip() for text in run.iter(_TEXT))]
-            is_line = (align_of(paragraph) or self._styles.look(style, "align")) == "center"
+            is_line = (value_of(paragraph, "pPr/jc") or self._styles.look(style, "align")) == "center"
             is_line = is_line and self._heading_level(paragraph, style) is None
             is_line = is_line and "title" not in self._styles.name(style)
             is_line = is_line and next(paragraph.iterancestors(_TABLE), None) is None
             if runs:
-                looks = (is_bold(run) for run in runs)
+                looks = (is_on(run, "rPr/b") for run in runs)
                 bold = all(self._styles.look(style, "is_bold") if look is None else look for look in looks)
                 yield paragraph, one_line(text_of(paragraph)) if is_line else "", bold
 
@@ -309,7 +311,7 @@ class _Writer:
         if any(self._heading_level(paragraph, style) is not None for paragraph, style in paragraphs):
             for row in _opened(table, frozenset([_ROW])):
                 for cell in _opened(row, frozenset([_CELL])) if not _is_deleted_row(row) else ():
-                    for block in blocks_of(cell):
+                    for block in _opened(cell, _BLOCKS):
                         self._write(block)
             return
         for paragraph, style in paragraphs:
@@ -468,21 +470,14 @@ class _Field:
 
 
 def _style_of(paragraph: _Element) -> str:
-    style = paragraph.find(f"{qn('pPr')}/{qn('pStyle')}")
-    return "" if style is None else str(style.get(qn("val"), ""))
+    return value_of(paragraph, "pPr/pStyle") or ""
 
 
 def _is_continued(paragraph: _Element) -> bool:
     """Whether the next paragraph continues this one: it is an initial in a frame, or its mark was deleted."""
     frame = paragraph.find(f"{qn('pPr')}/{qn('framePr')}")
-    if frame is not None and frame.get(qn("dropCap"), "none") != "none":
-        return True
-    return any(paragraph.find(mark) is not None for mark in _DELETED_MARKS)
-
-
-def blocks_of(body: _Element) -> Iterator[_Element]:
-    """Paragraphs, tables and imported parts of a body in order; content controls are opened, tables are not."""
-    return _opened(body, frozenset([_PARAGRAPH, _TABLE, _CHUNK]))
+    is_initial = frame is not None and frame.get(qn("dropCap"), "none") != "none"
+    return is_initial or any(paragraph.find(mark) is not None for mark in _DELETED_MARKS)
 
 
 def rows_of(table: _Element) -> Iterator[str]:
@@ -526,10 +521,8 @@ def note_references(block: _Element) -> Iterator[tuple[str, str]]:
     todo = [block]
     while todo:
         node = todo.pop()
-        if node.tag == qn("footnoteReference"):
-            yield "footnote", node.get(qn("id"), "")
-        elif node.tag == qn("endnoteReference"):
-            yield "endnote", node.get(qn("id"), "")
+        if node.tag in _REFERENCES:
+            yield _REFERENCES[node.tag], node.get(qn("id"), "")
         elif node.tag not in _SKIPPED and not _is_deleted_row(node):
             todo.extend(reversed(node))
 
@@ -539,6 +532,7 @@ def _is_deleted_row(node: _Element) -> bool:
 
 
 def _opened(parent: _Element, wanted: frozenset[str]) -> Iterator[_Element]:
+    """The elements of some kinds under another, in order; controls and other containers are opened."""
     todo = list(reversed(parent))
     while todo:
         node = todo.pop()

@@ -17,6 +17,18 @@ def qn(name: str) -> str:
     return f"{_W}{name}"
 
 
+def value_of(element: _Element, path: str) -> str | None:
+    """The value of the element on a path such as "pPr/jc"; "" where it has none, None where there is no element."""
+    child = element.find("/".join(map(qn, path.split("/"))))
+    return None if child is None else str(child.get(qn("val"), ""))
+
+
+def is_on(element: _Element, path: str) -> bool | None:
+    """Whether a switch such as "rPr/b" is on; None where it is not there."""
+    value = value_of(element, path)
+    return None if value is None else value not in ("0", "false", "off")
+
+
 @dataclass(frozen=True, slots=True)
 class NumberOf:
     """The list that numbers a paragraph, and the level; each None where it is not given."""
@@ -43,18 +55,16 @@ class Styles:
     def __init__(self, root: _Element | None) -> None:
         self._styles: dict[str, _Style] = {}
         for style in root.iterchildren(qn("style")) if root is not None else ():
-            name = style.find(qn("name"))
-            based_on = style.find(qn("basedOn"))
-            own_name = (name.get(qn("val")) if name is not None else None) or ""
+            name, level = (value_of(style, "name") or "").lower(), outline_level(style)
             self._styles[style.get(qn("styleId"), "")] = _Style(
-                own_name.lower(),
-                based_on.get(qn("val"), "") if based_on is not None else "",
-                _level_by_name(own_name.lower()) if outline_level(style) is None else outline_level(style),
+                name,
+                value_of(style, "basedOn") or "",
+                _level_by_name(name) if level is None else level,
                 number_of(style).num_id,
                 number_of(style).level,
                 _meaning(style),
-                align_of(style),
-                is_bold(style),
+                value_of(style, "pPr/jc"),
+                is_on(style, "rPr/b"),
             )
         self._known: dict[tuple[str, str], Any] = {}
         self._have_meaning = any(style.meaning for style in self._styles.values())
@@ -85,10 +95,10 @@ class Styles:
         meaning = _meaning(run)
         if meaning is None and self._have_meaning:
             paragraph = next(run.iterancestors(qn("p")), None)
-            places = [run.find(f"{qn('rPr')}/{qn('rStyle')}")]
-            places += [] if paragraph is None else [paragraph.find(f"{qn('pPr')}/{qn('pStyle')}")]
-            styles = (style.get(qn("val"), "") for style in places if style is not None)
-            meaning = next((of for style in styles if (of := self._inherited(style, "meaning")) is not None), None)
+            styles = [value_of(run, "rPr/rStyle")]
+            styles += [] if paragraph is None else [value_of(paragraph, "pPr/pStyle")]
+            meanings = (self._inherited(style, "meaning") for style in styles if style)
+            meaning = next((one for one in meanings if one is not None), None)
         return meaning or ""
 
     def _inherited(self, style_id: str, name: str) -> Any:  # noqa: ANN401
@@ -124,35 +134,18 @@ def _meaning(element: _Element) -> str | None:
     return meaning
 
 
-def align_of(element: _Element) -> str | None:
-    """How a paragraph or a style itself is aligned."""
-    align = element.find(f"{qn('pPr')}/{qn('jc')}")
-    return None if align is None else str(align.get(qn("val")))
-
-
-def is_bold(element: _Element) -> bool | None:
-    """Whether a run or a style itself is bold; None where it does not say."""
-    bold = element.find(f"{qn('rPr')}/{qn('b')}")
-    return None if bold is None else bold.get(qn("val")) not in ("0", "false", "off")
-
-
 def outline_level(element: _Element) -> int | None:
     """The outline level of a paragraph or a style itself, from 0; 9 is body text."""
-    level = element.find(f"{qn('pPr')}/{qn('outlineLvl')}")
-    value = level.get(qn("val")) if level is not None else None
-    return int(value) if value and value.isdecimal() and len(value) < 3 else None
+    return _small(value_of(element, "pPr/outlineLvl"))
 
 
 def number_of(element: _Element) -> NumberOf:
     """The list of a paragraph or a style itself."""
-    found = element.find(f"{qn('pPr')}/{qn('numPr')}")
-    num_id = found.find(qn("numId")) if found is not None else None
-    level = found.find(qn("ilvl")) if found is not None else None
-    value = level.get(qn("val"), "") if level is not None else ""
-    return NumberOf(
-        num_id.get(qn("val")) if num_id is not None else None,
-        int(value) if value.isdecimal() and len(value) < 3 else None,
-    )
+    return NumberOf(value_of(element, "pPr/numPr/numId"), _small(value_of(element, "pPr/numPr/ilvl")))
+
+
+def _small(value: str | None) -> int | None:
+    return int(value) if value and value.isdecimal() and len(value) < 3 else None
 
 
 def _level_by_name(name: str) -> int | None:
@@ -258,8 +251,7 @@ def _levels(abstract: _Element) -> dict[int, _Level]:
         level = _number(element.get(qn("ilvl"), ""), 0)
         form = _value(element, "numFmt") or "decimal"
         start = _number(_value(element, "start"), 1)
-        legal = element.find(qn("isLgl"))
-        is_legal = legal is not None and legal.get(qn("val")) not in ("0", "false", "off")
+        is_legal = is_on(element, "isLgl") or False
         levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"), is_legal)
     return {level: one for level, one in levels.items() if level < N_LEVELS}
 
@@ -274,8 +266,7 @@ def _overrides(number: _Element) -> dict[int, int]:
 
 
 def _value(element: _Element, name: str) -> str:
-    child = element.find(qn(name))
-    return str(child.get(qn("val"), "")) if child is not None else ""
+    return value_of(element, name) or ""
 
 
 def _number(text: str, default: int) -> int:

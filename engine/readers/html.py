@@ -7,19 +7,20 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import islice
 
 from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
-from engine.readers.blocks import Blocks
+from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import names_of, split_names, typed_scalar
 from engine.text.centred import headings_of_lines
-from engine.text.cleaning import without_encoded
+from engine.text.cleaning import one_line, without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
@@ -54,6 +55,7 @@ _STRUCK_CLASS = re.compile(
 )
 _PAGE_BREAK = re.compile(r"\b(?:doc-)?pagebreak\b")
 _RAISED_STYLE = re.compile(r"vertical-align\s*:\s*(?:super|text-top)", re.IGNORECASE)
+_MOST_PARTS = 50  # of a heading
 _LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "blockquote", "pre")
 _RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
@@ -221,9 +223,8 @@ def _move_notes(root: Element) -> None:
     for footer in list(root.iter("footer")):
         notes = [one for one in footer.iter("section", "div", "aside", "ol") if _NOTES.search(_names(one))]
         for note in notes:
-            if not set(notes) & set(note.iterancestors()) and not any(
-                one.tag in _PARTS for one in footer.iterancestors()
-            ):
+            is_of_part = any(one.tag in _PARTS for one in footer.iterancestors())
+            if not is_of_part and not set(notes) & set(note.iterancestors()):
                 markup.take_out(note)
                 footer.addprevious(note)
 
@@ -248,11 +249,11 @@ def _mark_centred(root: Element) -> None:
     centred = set(filter(_is_centred, root.iter(etree.Element)))
     lines: list[tuple[Element, str, bool]] = []
     for element in root.iter(*_LINES) if centred else ():
-        if any(child.tag in _BLOCKS for child in element) or not (text := words(element)):
+        if any(child.tag in _BLOCKS for child in element) or not (text := _opening(element)):
             continue
         is_line = element.tag in ("p", "div", "center") and next(element.iterancestors("table", "li"), None) is None
         is_line = is_line and not centred.isdisjoint((element, *element.iterancestors()))
-        bold = "".join(words(part) for part in element.iter("b", "strong")).replace(" ", "")
+        bold = "".join(map(_opening, islice(element.iter("b", "strong"), _MOST_PARTS))).replace(" ", "")
         is_bold = _BOLD.search(element.get("style") or "") is not None or bold == text.replace(" ", "")
         lines.append((element, text if is_line else "", is_bold))
         if (element.tail or "").strip():
@@ -261,6 +262,11 @@ def _mark_centred(root: Element) -> None:
         element = lines[heading.start][0]
         element.set("role", "heading")
         element.set("aria-level", str(min(6, heading.level + 1)))
+
+
+def _opening(element: Element) -> str:
+    """The first words of an element, enough for a heading: elements can lie inside of each other."""
+    return one_line("".join(part[:MAX_HEADING_CHARS] for part in islice(element.itertext(etree.Element), _MOST_PARTS)))
 
 
 def _is_centred(element: Element) -> bool:
@@ -435,13 +441,8 @@ def _declared_authors(root: Element) -> list[str]:
         if script.get("type") == "application/ld+json":
             with suppress(ValueError, RecursionError):
                 value = json.loads(script.text or "")
-                items = (
-                    value
-                    if isinstance(value, list)
-                    else value.get("@graph", [value])
-                    if isinstance(value, dict)
-                    else []
-                )
+                items = value.get("@graph", [value]) if isinstance(value, dict) else value
+                items = items if isinstance(items, list) else []
                 names = [name for item in items if isinstance(item, dict) for name in names_of(item.get("author"))]
                 if names:
                     return [name for name in names if not name.startswith("http")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lxml import etree
+
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
@@ -29,27 +31,38 @@ _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
     """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list."""
-    article, blocks = _Article(root), Blocks()
+    meta, blocks = root.find("{*}front/{*}article-meta"), Blocks()
+    if meta is None:
+        meta = next(root.iter("{*}article-meta"), etree.Element("article-meta"))
+    shown = meta.find("{*}title-group/{*}article-title")
+    title, journal = (
+        markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)),
+        root.find(".//{*}journal-meta//{*}journal-title"),
+    )
     blocks.expect(markup.all_text(root))
     markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
     markup.lift(root, _FLOATS, frozenset(["p"]))
-    blocks.add(article.title)
-    for other in article.other_titles():
+    blocks.add(title)
+    group = meta.find("{*}title-group")
+    others = [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title", "{*}trans-subtitle")]
+    for other in others:
         blocks.add(rendered(other, _GRAMMAR))
-    for abstract in (*article.meta_all("abstract"), *article.meta_all("trans-abstract")):
+    abstracts = [*meta.iterfind("{*}abstract"), *meta.iterfind("{*}trans-abstract")]
+    for abstract in abstracts:
         if abstract.find("{*}title") is None:
             blocks.add_heading("Abstract", 1)
         write(abstract, _GRAMMAR, blocks)
     _write_parts(root, blocks)
-    notes = [*article.meta_all("author-notes"), *article.meta_all("funding-group")]
+    notes = [*meta.iterfind("{*}author-notes"), *meta.iterfind("{*}funding-group")]
     for note in notes:
         blocks.resume("", 1)
         write(note, _GRAMMAR, blocks)
     _write_sub_articles(root, blocks)
     front = root.find("{*}front")
     if front is not None:
-        markup.leave_outside(front, [*article.written(), *notes], reasons.FRONT_MATTER, blocks, article.described())
-    return blocks.document(doc_id, source, article.title, article.metadata() | _kinds(root))
+        text = [shown, *others, *abstracts, *notes]
+        markup.leave_outside(front, text, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
+    return blocks.document(doc_id, source, title, _metadata(meta, journal) | _kinds(root))
 
 
 def _write_parts(article: Element, blocks: Blocks) -> None:
@@ -162,64 +175,35 @@ _GRAMMAR = Grammar(
 )
 
 
-class _Article:
-    """The front matter of an article."""
+def _described(meta: Element) -> list[Element]:
+    """Elements of the article's own metadata that become fields."""
+    people = [f"{{*}}contrib-group//{{*}}{tag}" for tag in _NAMES]
+    tags = (f"{{*}}{tag}" for tag in ("article-id", "pub-date", "kwd-group"))
+    return [element for path in (*people, *tags) for element in meta.iterfind(path)]
 
-    def __init__(self, root: Element) -> None:
-        self._journal = root.find(".//{*}journal-meta//{*}journal-title")
-        self._meta = root.find("{*}front/{*}article-meta")
-        if self._meta is None:
-            self._meta = root.find(".//{*}article-meta")
-        self._title = self.find("title-group/{*}article-title")
-        self.title = markup.NOTE_MARK.sub("", rendered(self._title, _GRAMMAR))
 
-    def find(self, path: str) -> Element | None:
-        """The first element below the article's own metadata."""
-        return None if self._meta is None else self._meta.find(f"{{*}}{path}")
+def _metadata(meta: Element, journal: Element | None) -> dict[str, MetadataValue]:
+    """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""
+    fields: dict[str, MetadataValue] = {"authors": [*_authors(meta)], "journal": words(journal)}
+    for identifier in meta.iterfind("{*}article-id"):
+        if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):
+            fields[kind] = words(identifier)
+    dates = [_date_of(date) for date in meta.iterfind("{*}pub-date")]
+    first = min(filter(None, dates), key=lambda date: (date[:4], -len(date), date), default="")
+    fields |= {"date": first if len(first) > 4 else "", "year": int(first[:4]) if first else None}
+    fields["keywords"] = [words(word) for word in meta.iterfind("{*}kwd-group//{*}kwd")]
+    return {field: value for field, value in fields.items() if value}
 
-    def meta_all(self, tag: str) -> list[Element]:
-        """Direct children of the article's own metadata."""
-        return [] if self._meta is None else self._meta.findall(f"{{*}}{tag}")
 
-    def other_titles(self) -> list[Element]:
-        """The subtitle, and the titles in other languages."""
-        group = self.find("title-group")
-        return [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title", "{*}trans-subtitle")]
-
-    def written(self) -> list[Element | None]:
-        """Elements that are text."""
-        return [self._title, *self.other_titles(), *self.meta_all("abstract"), *self.meta_all("trans-abstract")]
-
-    def described(self) -> list[Element | None]:
-        """Elements that are metadata."""
-        tags = ("article-id", "pub-date", "kwd-group")
-        names = [
-            name for group in self.meta_all("contrib-group") for name in group.iter(*(f"{{*}}{tag}" for tag in _NAMES))
-        ]
-        return [self._journal, *names, *(one for tag in tags for one in self.meta_all(tag))]
-
-    def metadata(self) -> dict[str, MetadataValue]:
-        """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""
-        fields: dict[str, MetadataValue] = {"authors": [*self._authors()], "journal": words(self._journal)}
-        for identifier in self.meta_all("article-id"):
-            if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):
-                fields[kind] = words(identifier)
-        dates = [_date_of(date) for date in self.meta_all("pub-date")]
-        first = min(filter(None, dates), key=lambda date: (date[:4], -len(date), date), default="")
-        fields |= {"date": first if len(first) > 4 else "", "year": int(first[:4]) if first else None}
-        fields["keywords"] = [words(word) for group in self.meta_all("kwd-group") for word in group.iter("{*}kwd")]
-        return {field: value for field, value in fields.items() if value}
-
-    def _authors(self) -> list[str]:
-        people = [
-            person
-            for group in self.meta_all("contrib-group")
-            for person in group.iter("{*}contrib")
-            if person.get("contrib-type", group.get("content-type") or "author").lower().startswith("author")
-            if next(person.iterancestors("{*}contrib", "{*}collab"), None) is None
-        ]
-        names = [person_name(person) for person in people]
-        return [name for name in names if name]
+def _authors(meta: Element) -> list[str]:
+    people = [
+        person
+        for group in meta.iterfind("{*}contrib-group")
+        for person in group.iter("{*}contrib")
+        if person.get("contrib-type", group.get("content-type") or "author").lower().startswith("author")
+        if next(person.iterancestors("{*}contrib", "{*}collab"), None) is None
+    ]
+    return [name for name in map(person_name, people) if name]
 
 
 def _date_of(date: Element) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import count, pairwise
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
 
 from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers import jats, odt, patents, tei
 from engine.readers import left_out as reasons
-from engine.readers.blocks import Blocks
+from engine.readers.blocks import Blocks, several
 from engine.readers.formulas import tex_text
 from engine.readers.jats import person_name
 from engine.readers.markup import (
@@ -100,7 +100,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         if len(starts) < 2:
             raise
         pieces = (data[start:stop] for start, stop in pairwise([*starts, len(data)]))
-        return _several(map(parse_safely, pieces), doc_id, source)
+        return _several(pieces, doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
     return read_root(root, doc_id, source)
@@ -118,7 +118,7 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
     if not inside:
         return _read_any(root, doc_id, source)
     if len(inside) > 1:
-        return _several(iter(inside), doc_id, source)
+        return _several(inside, doc_id, source)
     return _READERS[local_name(inside[0])](inside[0], doc_id, source)
 
 
@@ -126,24 +126,15 @@ def _is_nested(node: Element) -> bool:
     return any(local_name(above) in _READERS for above in node.iterancestors())
 
 
-def _several(roots: Iterator[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
-    """The documents of a file, named by their own numbers, or else by their places."""
-    seen: set[str] = set()
-    for number in count(1):
-        try:
-            root = next(roots, None)
-            if root is None:
-                return
-            if local_name(root) not in _READERS:
-                raise DocumentError(f"it is XML with root <{local_name(root)}>, which is no document")
-            document = _READERS[local_name(root)](root, doc_id, source)
-        except DocumentError as error:
-            yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{number}")
-            continue
-        own = next((str(value) for field in _OWN_IDS if (value := document.metadata.get(field))), "")
-        name = own if own and own not in seen else str(number)
-        seen.add(name)
-        yield replace(document, doc_id=f"{doc_id}#{name}")
+def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
+    return several((partial(_read_one, root, doc_id, source) for root in roots), doc_id, source, _OWN_IDS)
+
+
+def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
+    root = parse_safely(root) if isinstance(root, bytes) else root
+    if local_name(root) not in _READERS:
+        raise DocumentError(f"it is XML with root <{local_name(root)}>, which is no document")
+    return _READERS[local_name(root)](root, doc_id, source)
 
 
 def _read_any(root: Element, doc_id: str, source: str) -> Document:

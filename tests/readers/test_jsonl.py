@@ -161,34 +161,18 @@ def test_metadata_that_is_nested_without_end_is_refused() -> None:
 @pytest.mark.parametrize(
     ("record", "text"),
     [
-        (
-            {
-                "plain_text": "",
-                "html_with_citations": "<p>raised the gate.<sup>1</sup></p><pre>ORDER</pre><del>ten</del>",
-            },
-            "raised the gate.^1\n\nORDER",
-        ),
-        (
-            {"html": "<h2>Facts</h2><p>A gate.</p><h2>Law</h2><p>A rule.</p>"},
-            "Facts\n\nA gate.\n\nLaw\n\nA rule.",
-        ),
-        (
-            {"sections": [{"heading": "A", "paragraphs": ["One.", "Two."]}, {"heading": "B", "content": "Three."}]},
-            "A\n\nOne.\n\nTwo.\n\nB\n\nThree.",
-        ),
-        (
-            {"sections": [{"heading": "A", "text": "One.", "subsections": [{"heading": "A1", "text": "Two."}]}]},
-            "A\n\nOne.\n\nA1\n\nTwo.",
-        ),
-        (
-            {
-                "body_text": [{"section": "Proof", "text": "Let {{formula:f1}} be, see {{cite:c1}}."}],
-                "ref_entries": {"f1": {"type": "formula", "latex": "x^2"}, "t": {"type": "table", "caption": "Rates"}},
-            },
-            "Proof\n\nLet $x^2$ be, see .\n\nFigures and tables\n\nRates",
-        ),
+        ({"plain_text": "", "html_with_citations": "<p>raised the gate.<sup>1</sup></p><pre>ORDER</pre><del>ten</del>"},
+         "raised the gate.^1\n\nORDER"),
+        ({"html": "<h2>Facts</h2><p>A gate.</p><h2>Law</h2><p>A rule.</p>"}, "Facts\n\nA gate.\n\nLaw\n\nA rule."),
+        ({"sections": [{"heading": "A", "paragraphs": ["One.", "Two."]}, {"heading": "B", "content": "Three."}]},
+         "A\n\nOne.\n\nTwo.\n\nB\n\nThree."),
+        ({"sections": [{"heading": "A", "text": "One.", "subsections": [{"heading": "A1", "text": "Two."}]}]},
+         "A\n\nOne.\n\nA1\n\nTwo."),
+        ({"body_text": [{"section": "Proof", "text": "Let {{formula:f1}} be, see {{cite:c1}}."}],
+          "ref_entries": {"f1": {"type": "formula", "latex": "x^2"}, "t": {"type": "table", "caption": "Rates"}}},
+         "Proof\n\nLet $x^2$ be, see .\n\nFigures and tables\n\nRates"),
     ],
-)
+)  # fmt: skip
 def test_records_of_other_collections_lose_no_text(record: dict[str, Any], text: str) -> None:
     assert document_of({"publication_number": "US1", **record}).text == text
 
