@@ -32,15 +32,16 @@ _COMMENT = re.compile(
     r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
     r"|(?P<ruby>\{(?P<base>[\u3400-\u9fff\u3005]{1,20})\|[\u3041-\u30ff|]{1,40}\})"
+    r"|(?P<wiki>(?<![\w\]])!?\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?![(\[]))"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE | re.IGNORECASE,
 )
-_LEFT_OUT = re.compile(r"<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|\{[\u3400-\u9fff]")
+_LEFT_OUT = re.compile(r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|\{[\u3400-\u9fff]")
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
-_SIGN, _TICKS = re.compile(r"[<~`{\[]"), re.compile(r"`+")
+_SIGN, _TICKS = re.compile(r"[<~`{\[]|!(?=\[\[)"), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_TAG_CHARS = 20_000  # of a part that a tag hides
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
@@ -190,6 +191,8 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str)
     if match["note"]:
         counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
         return "", stop
+    if match["wiki"]:  # of Obsidian and wikis
+        return _link(match, counts), stop
     if match["ruby"]:
         counts[reasons.READINGS] += 1
         return match["base"], stop
@@ -202,6 +205,20 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str)
     if tag != "rp":
         counts[reasons.READINGS if tag == "rt" else reasons.DELETED] += len(match["struck"].split())
     return "", match.end("struck") if tag in ("rt", "rp") else stop
+
+
+def _link(match: re.Match[str], counts: Counter[str]) -> str:
+    """What a link between notes shows: its own words, or the name of the page and the heading; nothing of a picture.
+
+    A name alone stays in its brackets, which also mark tables of TOML.
+    """
+    page = match["page"].strip()
+    if match["wiki"][0] == "[" and match["shown"] is None and "#" not in page:
+        return match["wiki"]
+    if match["wiki"].startswith("!") and "." in page.rpartition("/")[2]:
+        counts[reasons.FIGURES] += 1
+        return ""
+    return match["shown"] or " > ".join(part.strip() for part in page.split("#") if part and part[0] != "^")
 
 
 def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: str) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """Hits as BibTeX and RIS references, from the metadata that readers and users supply. Text only.
 
-A document that several queries find is one reference, whose note lists each of these hits.
+A document that several queries find is one reference, whose note lists each of these hits. RIS has the evidence of
+each hit in a note of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.readers.scalars import is_organisation
-from engine.result import Hit, Result
+from engine.references.extraction import common_references
+from engine.report.quotes import Quotes
+from engine.result import N_SNIPPETS, Hit, Result
+from engine.text.document import section_label
 
 # Names of metadata fields in lower case; the first field that has a value is used.
 _AUTHORS = ("authors", "author", "creator", "creators", "inventors")
@@ -21,6 +25,7 @@ _MEETINGS = ("venue", "booktitle", "conference", "event")
 _PATENT_SIGNS = ("inventors", "assignees", "ipc", "cpc")
 _PLAIN = ("volume", "issue", "publisher", "doi", "url", "language")
 _DOI_PREFIX = re.compile(r"^(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.IGNORECASE)
+_N_CITED = 20
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_"},
@@ -61,6 +66,7 @@ class Reference:
     venue: str  # journal or proceedings
     fields: dict[str, str]  # the fields of `_PLAIN` that have a value
     note: str
+    hits: Sequence[tuple[Result, Hit]]
 
 
 def references(results: Iterable[Result]) -> list[Reference]:
@@ -107,7 +113,23 @@ def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str])
         note="; ".join(
             f"longmatch: rank {one.rank}, score {one.score:.4f} for {_text(result.query.title)}" for result, one in hits
         ),
+        hits=hits,
     )
+
+
+def _evidence(result: Result, hit: Hit) -> str:
+    """The strongest section pairs of a hit, with a sentence of each side, and the works that both cite."""
+    if not hit.pairs:
+        return ""
+    quotes = Quotes(result.query, hit, result.language, result.stock)
+    parts = []
+    for pair in hit.pairs[:N_SNIPPETS]:
+        query, target = (quote.text for quote in quotes.of(pair))
+        labels = section_label(result.query, pair.query_section), section_label(hit.document, pair.target_section)
+        parts.append(f'{pair.contribution / hit.score:.1%} {" -> ".join(labels)}: "{query}" -> "{target}"')
+    shared = [reference.name for reference in common_references(result.query, hit.document).shared[:_N_CITED]]
+    parts += [f"both cite {', '.join(shared)}"] if shared else []
+    return _text(f"longmatch, evidence for {result.query.title}: {'; '.join(parts)}")
 
 
 def _key(doc_id: str, taken: set[str]) -> str:
@@ -177,5 +199,5 @@ def _ris_lines(reference: Reference) -> list[str]:
     lines += [("AU", name) for name in reference.authors]
     lines += [("PY", reference.year), ("T2", reference.venue)]
     lines += [(tags[name], value) for name, value in reference.fields.items()]
-    lines += [("N1", reference.note)]
+    lines += [("N1", reference.note), *(("N1", _evidence(result, hit)) for result, hit in reference.hits)]
     return [*(f"{tag}  - {value}" for tag, value in lines if value), "ER  - "]

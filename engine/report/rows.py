@@ -37,7 +37,7 @@ PART_COLUMNS = (
     "kind",
     *("query_section", "query_heading", "query_start", "query_end", "query_page"),
     *("target_section", "target_heading", "target_start", "target_end", "target_page"),
-    *("contribution", "similarity", "threshold", "words"),
+    *("contribution", "similarity", "threshold", "words", "both_cite"),
 )
 NOVELTY_COLUMNS = (
     *("query_id", "rank", "novelty", "status"),
@@ -52,7 +52,7 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     Yields:
         Rows in the order of hits and parts; None for values that a part does not have. `words` are the strongest
-        terms, strongest first, separated by "; ".
+        terms, strongest first, separated by "; "; `both_cite` the works that the query and the hit cite.
     """
     for hit in listed_hits(result):
         shared = {
@@ -63,6 +63,7 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "title": hit["title"],
             "status": result["status"],
         }
+        both_cite = "; ".join(reference["name"] for reference in hit["references"]["shared"]) or None
         for part in hit["parts"]:
             yield {
                 **shared,
@@ -73,6 +74,7 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "similarity": part["similarity"],
                 "threshold": part["threshold"],
                 "words": "; ".join(word["term"] for word in part["words"]) or None,
+                "both_cite": both_cite,
             }
 
 

@@ -10,9 +10,11 @@ import glob
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable, holds_document, jsonl
@@ -23,6 +25,9 @@ from engine.text.document import Document
 from indexer.building.doc_ids import FileIds, absolute
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines
+
+if TYPE_CHECKING:
+    from indexer.building.zotero import Item
 
 
 def without_included(files: Collection[Path]) -> list[Path]:
@@ -53,6 +58,8 @@ def without_included(files: Collection[Path]) -> list[Path]:
 STDIN = "-"
 _N_NAMED = 8  # suffixes in a message
 NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
+NO_FILE = "missing file"  # of a library
+_ZOTERO = "zotero.sqlite"
 
 
 def _fragments(files: Collection[Path]) -> set[Path]:
@@ -72,6 +79,7 @@ class CorpusFiles:
     latex_parts: Sequence[Path] = ()  # parts, figures and drafts in the folders of LaTeX documents
     reads_stdin: bool = False
     fields: Fields = USUAL  # of records
+    items: Mapping[Path, Item] = field(default_factory=dict)  # of a library, by file
 
     def named(self, ids: FileIds | None = None) -> list[tuple[Path, str]]:
         """Absolute path and doc_id of each readable file, sorted by doc_id; see `indexer.building.doc_ids`.
@@ -102,9 +110,13 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     roots: dict[Path, Path] = {}
     suffixes: dict[Path, str] = {}
     parts: set[Path] = set()
+    items: dict[Path, Item] = {}
     for given in named:
         for path in map(absolute, _expand(given)):
             is_folder = path.is_dir()
+            if is_folder and (path / _ZOTERO).is_file():
+                items |= _library(path, roots, suffixes)
+                continue
             root = path if is_folder else path.parent
             for file in _files_below(path, suffixes, parts) if is_folder else [path]:
                 if file not in roots or len(root.parts) < len(roots[file].parts):
@@ -115,7 +127,22 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
         raise DocumentError(
             f"no readable file in {', '.join(named)}, there is {there or 'none'}; formats: see longmatch index --help"
         )
-    return CorpusFiles(roots, dict(counts), sorted(parts - roots.keys()), STDIN in paths, fields)
+    return CorpusFiles(roots, dict(counts), sorted(parts - roots.keys()), STDIN in paths, fields, items)
+
+
+def _library(folder: Path, roots: dict[Path, Path], unsupported: dict[Path, str]) -> dict[Path, Item]:
+    """The items of a library of Zotero by file; adds readable files to `roots`, and the others to `unsupported`."""
+    from indexer.building.zotero import attachments  # few folders are libraries
+
+    items = attachments(folder)
+    for file in items:
+        if not file.is_file():
+            unsupported[file] = NO_FILE
+        elif holds_document(file):
+            roots[file] = folder if file.is_relative_to(folder) else file.parent
+        else:
+            unsupported[file] = file.suffix.lower() or NO_SUFFIX
+    return items
 
 
 def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -> list[Path]:
@@ -164,11 +191,11 @@ def read_corpus(
     if files.reads_stdin:
         yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin", files.fields))
     requests = [Request(str(file), doc_id, fields=files.fields) for file, doc_id in files.named(ids)]
-    if reader is not None:
-        yield from _read(requests, reader, ids.prefix)
-    elif requests:
-        with DocumentReader() as own:
-            yield from _read(requests, own, ids.prefix)
+    if requests:
+        with nullcontext(reader) if reader is not None else DocumentReader() as used:
+            for document in _read(requests, used, ids.prefix):
+                item = files.items.get(Path(document.source)) if files.items else None
+                yield document if item is None or isinstance(document, Unreadable) else item.of(document)
 
 
 def _read(requests: Sequence[Request], reader: DocumentReader, prefix: str) -> Iterator[Document | Unreadable]:

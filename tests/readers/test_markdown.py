@@ -36,6 +36,22 @@ def test_the_title_is_the_first_heading_of_level_one() -> None:
     assert read(b"## Sub\n\ntext", "a", "x/notes.md").title == "notes"
 
 
+def test_a_note_of_obsidian_shows_the_words_of_its_links() -> None:
+    note = (
+        "---\ntags: [rivers, to/read]\naliases:\n  - Lock keeper\n---\n"
+        "See [[Weirs and gates]], [[Weirs#Sluice|the sluice]], [[Notes/Locks#Gates#^ab12]] and | [[a\\|b]] |.\n\n"
+        "![[plan.png|200]] ![[Other note]]\n\n```bash\nif [[ -f x ]]; then\n```\n"
+        "`[[code]]` and x[[0, 1]], [[1]](#one).\n"
+    )
+    document = read(note.encode(), "a", "vault/Lock.md")
+    assert document.text == (
+        "See [[Weirs and gates]], the sluice, Notes/Locks > Gates and | b |.\n\n"
+        " Other note\n\n```bash\nif [[ -f x ]]; then\n```\n`[[code]]` and x[[0, 1]], [[1]](#one).\n"
+    )
+    assert document.title == "Lock"
+    assert document.metadata == {"tags": ["rivers", "to/read"], "aliases": ["Lock keeper"], "left_out_figures": 1}
+
+
 def test_an_unclosed_front_matter_is_text() -> None:
     document = read(b"---\ntitle: x\n\nbody", "a", "a.md")
     assert document.title == "a"

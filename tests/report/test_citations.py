@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+import longmatch
 from engine.report.citations import bibtex, references, ris
 from engine.result import Status
 from engine.scoring.breakdown import Breakdown
@@ -72,6 +74,21 @@ def test_a_paper_is_a_reference_of_ris() -> None:
         "",
         "",
     ]
+
+
+def test_ris_has_the_evidence_of_a_hit_as_a_note(tmp_path: Path) -> None:
+    texts = {
+        "weir.md": "# Weirs\n\n## Gates\n\nThe sluice gate of the weir holds back the river, as RFC 2119 says.\n",
+        "draft.md": "# Draft\n\n## Plan\n\nA sluice gate of the weir holds back water under RFC 2119.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with longmatch.build(tmp_path / "x.lm", tmp_path / "weir.md", encode="none") as index:
+        found = index.search(tmp_path / "draft.md")
+    notes = [line for line in ris([found]).split("\r\n") if line.startswith("N1")]
+    assert len(notes) == 2 and notes[1].startswith("N1  - longmatch, evidence for Draft: ")
+    assert 'The sluice gate of the weir holds back the river, as RFC 2119 says."; both cite RFC 2119' in notes[1]
+    assert "evidence" not in bibtex([found])
 
 
 @pytest.mark.parametrize(
