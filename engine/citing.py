@@ -6,7 +6,6 @@ patents, DOIs, arXiv ids, and places of cases in reporters. Citations by author 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.references.extraction import own_references, references
+from engine.references.extraction import citations_of, own_references
 from engine.references.reference import Kind
 from engine.text.document import Document, section_label
 from engine.text.segmentation import sentence_starts
@@ -66,11 +65,7 @@ def cited_by(index: Index, doc_id: str) -> tuple[CitingDocument, ...]:
 
 def _citations(document: Document, names: Mapping[str, Kind]) -> Iterator[Citation]:
     """The citing sentences, each once."""
-    # All spellings of a name end in the same three digits, so most texts need no extraction.
-    if not any(digits[-1][-3:] in document.text for name in names if (digits := re.findall(r"\d+", name))):
-        return
-    found = references(document.text, frozenset(names.values()))
-    mentions = [reference.span for reference in found if reference.name in names]
+    mentions = [reference.span for reference in citations_of(names, document.text)]
     for number, section in enumerate(document.sections if mentions else ()):
         spans = [span for span in mentions if section.start <= span.start < section.stop]
         if not spans:

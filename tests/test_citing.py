@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from engine.errors import QueryError
 from engine.references.extraction import own_references, references
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.splitting import partition
 from indexer.cli import main
 from longmatch import Index
 from tests.fakes import make_document
@@ -88,3 +92,50 @@ def test_citing_documents_come_with_their_sentences(tmp_path: Path) -> None:
     assert "    Two: Read [RFC2119] for the words." in listed.splitlines()
     with Index.open(tmp_path / "x.lm") as index:
         assert [citing.document.doc_id for citing in index.cited_by("rfc2119.txt")] == ["b", "a"]
+
+
+OPINIONS = {
+    "brown": "Segregation of schools is unequal. We overrule Plessy v. Ferguson, 163 U.S. 537 (1896).",
+    "cooper": "The holding in Brown v. Board of Education, 347 U. S. 483, binds the schools of this state.",
+    "bolling": "In Brown v. Board, 347 US 483, 495 (1954), the schools of states were in question.",
+    "both": "Plessy, 163 U.S. 537, 544, was the law of schools until Brown, 347 U.S. 483.",
+    "page": "The schools of the county kept 483 desks and paid 347 dollars for them under 42 U.S.C. § 1983.",
+}
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2])
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("cites '347 U.S. 483'", ["bolling", "both", "cooper"]),
+        ("cites '347 US 483' and not cites \"163 U.S. 537\"", ["bolling", "cooper"]),
+        ("(cites '42 USC 1983' or cites '163 U.S. 537') and doc_id != 'brown'", ["both", "page"]),
+        ({"$cites": "347 U.S. 483", "year": {">": 1956}}, ["both"]),
+        ("cites '1 U.S. 1'", []),
+        ("cites = 'x' or year = 1954", ["brown"]),
+    ],
+)
+def test_a_filter_keeps_documents_that_cite_a_work(
+    opinions: tuple[Path, Path], where: str, expected: list[str], n_partitions: int
+) -> None:
+    with Index.open(opinions[n_partitions - 1]) as index:
+        result = index.search("schools of the states", where=where)
+        assert sorted(hit.doc_id for hit in result) == expected
+
+
+@pytest.fixture(scope="module")
+def opinions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("opinions")
+    documents = [
+        replace(make_document(doc_id, [("Opinion", text)]), metadata={"year": 1954 + number, "cites": "y"})
+        for number, (doc_id, text) in enumerate(OPINIONS.items())
+    ]
+    build(folder / "x.lm", documents, encode="none")
+    partition(folder / "x.lm", folder / "p.lm", 2)
+    return folder / "x.lm", folder / "p.lm"
+
+
+@pytest.mark.parametrize("where", ["cites 'Brown'", {"$cites": "nothing at all"}])
+def test_a_filter_by_no_work_is_refused(opinions: tuple[Path, Path], where: Any) -> None:  # noqa: ANN401
+    with Index.open(opinions[0]) as index, pytest.raises(QueryError, match="expected a case, law, patent, paper"):
+        index.search("schools", where=where)

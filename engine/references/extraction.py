@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -82,6 +82,19 @@ def own_references(document: Document) -> dict[str, Kind]:
     texts.append(stem if stem[:2] in ("US", "EP", "WO") else "")
     named = {text for text in texts if text and not text.isdigit()}  # a number alone is no reference
     return {reference.name: reference.kind for text in sorted(named) for reference in _in_name(text)}
+
+
+def named_works(text: str) -> dict[str, Kind]:
+    """The works that a text of a few words names, as "347 U.S. 483" or "RFC 2119 and RFC 8174"."""
+    return {reference.name: reference.kind for reference in _in_name(text) or _in_name(f"Case, {text}")}
+
+
+def citations_of(works: Mapping[str, Kind], text: str) -> list[Reference]:
+    """The references of a text to some works."""
+    # All spellings of a name end in the same three digits, so most texts need no extraction.
+    if not any(digits[-1][-3:] in text for name in works if (digits := re.findall(r"\d+", name))):
+        return []
+    return [reference for reference in references(text, frozenset(works.values())) if reference.name in works]
 
 
 @lru_cache(maxsize=1 << 8)  # those of a query are needed for every hit

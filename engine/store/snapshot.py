@@ -9,6 +9,7 @@ Letters in shapes: N documents, R requested documents, D width.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +64,7 @@ from engine.store.reference import (
 )
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import coarse, map_file
-from engine.store.where import has_key, parse_where
+from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences, stock_wording
@@ -212,7 +213,7 @@ class Documents(Gathering, ABC):
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
         condition = parse_where(where)
         statement = f"SELECT id FROM documents WHERE {condition.sql}"
-        return np.concatenate([part._among(statement, condition.values) for part in self.parts])
+        return np.concatenate([part._among(statement, [*map(part._bound, condition.values)]) for part in self.parts])
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
         """Documents in the order given; text and sections are unpacked when first read, also after closing.
@@ -477,6 +478,22 @@ class IndexSnapshot(Documents):
         """(N,) True for the documents whose catalog ids a statement returns."""
         self._check_all()
         return np.isin(self.locations.ids, np.array(self._read(statement, values), np.int64))
+
+    def _bound(self, value: Any) -> Any:  # noqa: ANN401
+        """A parameter of a condition as SQLite takes it; reads all texts for a work that was not looked up before."""
+        if not isinstance(value, Work):
+            return value
+        if value.name not in self._citing:
+            from engine.references.extraction import citations_of, named_works  # few filters need their patterns
+
+            works, everyone = named_works(value.name), np.arange(self.n_documents)
+            cite = [bool(citations_of(works, text)) for text in self._texts(everyone)]
+            self._citing[value.name] = json.dumps(self.locations.ids[cite].tolist())
+        return self._citing[value.name]
+
+    @cached_property
+    def _citing(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _listed(self) -> Listed:

@@ -6,6 +6,7 @@
     comparison := key ('=' | '!=' | '<' | '<=' | '>' | '>=') value
                 | key 'in' '(' value (',' value)* ')'
                 | key 'like' value | key 'exists' | key 'before' value
+                | 'cites' text
 
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
 it is not a plain word, and double a backtick in it. A value is 'text', "text", a number,
@@ -14,7 +15,7 @@ an element; a missing key satisfies no comparison but `!=`. A number is compared
 text that is a number as numbers; with any other text it is neither equal nor in an order.
 `before` compares dates: 2019, '2019-06' or '2019-06-01', of which the value of the filter counts as its first day and
 a metadata value as its last, so that what passes is certainly before. A time after the day does not matter, and other
-metadata values do not pass.
+metadata values do not pass. `cites '347 U.S. 483'` holds for documents whose text cites the work, in any spelling.
 
 Filters given as a dict are converted to this language:
 
@@ -28,8 +29,8 @@ be missing, or operators:
     in  not in              $in  $nin                           a list of values
     like  exists            $like  $exists                      a pattern; True or False
 
-`$and` and `$or` take a list of filters, `$not` takes one. A value is text, a number, True, False, or a
-date, which is compared as text in ISO format.
+`$and` and `$or` take a list of filters, `$not` takes one, and `$cites` a work. A value is text, a number, True,
+False, or a date, which is compared as text in ISO format.
 """
 
 from __future__ import annotations
@@ -62,6 +63,13 @@ _LAST_DAY = "9999-12-31"
 DATE_FIELDS = ("date", "published", "publication_date", "created", "year")  # of metadata, the first one counts
 _COLUMNS = ("doc_id", "title", "source")
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A cited work among the parameters of a condition; the ids of the documents that cite it are bound, as JSON."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +231,25 @@ class _Parser:
             return int(word == "true")  # as SQLite reads JSON
         raise self._error("a value ('text', a number, true or false)")
 
+    def _cited(self) -> str | None:
+        """The work behind the word "cites"; None where that word is a key, or another one follows."""
+        ahead = self.tokens[self.position : self.position + 2]
+        if [token.kind for token in ahead] != ["word", "text"] or ahead[0].text.lower() != "cites":
+            return None
+        from engine.references.extraction import named_works  # compiles patterns, which few filters need
+
+        self.position += 1
+        if not named_works(work := str(self._value())):
+            self.position -= 1
+            raise self._error("a case, law, patent, paper, RFC or standard, as '347 U.S. 483'")
+        return work
+
     def _comparison(self) -> Condition:
         self.n_comparisons += 1
         if self.n_comparisons > _MAX_COMPARISONS:
             raise self._error(f"at most {_MAX_COMPARISONS} comparisons (many values go into one 'in (...)')")
+        if (work := self._cited()) is not None:
+            return Condition("id IN (SELECT value FROM json_each(?))", (Work(work),))
         key = self._key()
         if self._take_if("exists"):
             return has_key(key)
@@ -410,8 +433,10 @@ class _Writer:
             return self._joined(key, value)
         if key == "$not":
             return f"not ({self.filter(value)})"
+        if key == "$cites" and isinstance(value, str):
+            return f"cites {_quoted_text(value)}"
         if key.startswith("$"):
-            self._fail(f"{key!r} joins no filters; known are $and, $or, $not")
+            self._fail(f"{key!r} joins no filters; known are $and, $or, $not, and $cites with a text")
         if key in _OF_OTHERS and _is_list(value) and value and all(isinstance(item, Mapping) for item in value):
             self._fail(f"{key!r} joins no filters; use $and, $or, $not")
         return self._condition(key, value)
