@@ -238,8 +238,8 @@ class Index:
         request = request or Request()
         if not like:
             raise QueryError("no document to be like; name one, and those to be unlike beside it")
-        for name in ("mode", "explain", "diversify"):
-            if getattr(request, name) in (Mode.NOVELTY, Explain.MODEL, True):
+        for name in ("mode", "explain", "diversify", "one_per"):
+            if getattr(request, name) not in (Mode.SIMILAR, Mode.CONTAINMENT, Explain.EVIDENCE, False, None):
                 raise QueryError(f"{name} {getattr(request, name)} is for one document; leave it out for several")
         self._check(request)
         queries = [*like, *unlike]
@@ -275,6 +275,8 @@ class Index:
             dates, _ = cut_off(request.before)
             if not any(map(self.snapshot.has_field, dates)):
                 raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
+        if request.one_per is not None:
+            self._check_filter(f"`{request.one_per.replace('`', '``')}` = ''")
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
 
@@ -509,7 +511,7 @@ def _searched(searcher: Searcher, query: Query, request: Request) -> results.Res
         from engine.search.novelty import novelty
 
         return novelty(searcher, query, request)
-    if request.diversify:
+    if request.diversify or request.one_per is not None:
         from engine.search.diversity import ranked
 
         return ranked(searcher, query, request)

@@ -84,6 +84,7 @@ class Hit:
     coverage: Coverage
     has_vectors: bool = True  # False: it was scored by words alone, and has no vectors yet
     model: ModelExplanation | None = None  # what the encoder computes by itself; None unless it was requested
+    others: tuple[str, ...] = ()  # the doc_ids of lower rank with the same value of `Request.one_per`
     # The result that the hit belongs to, without its hits; snippets need the query.
     _answer: Result | None = field(default=None, repr=False, compare=False)
 

@@ -48,6 +48,7 @@ class SearchOptions(TypedDict, total=False):
     weights: Mapping[str, float] | None
     mode: str
     diversify: bool
+    one_per: str | None
     min_pair: float
     least: float | str | None
     exact: bool
@@ -239,6 +240,8 @@ class Index:
             mode: "similar"; "containment": how much of the query a document contains, see
                 `engine.scoring.evidence`, where every document is scored; or "novelty": `Result.sections` ranks the
                 sections of the query by 1 minus the score of the document that contains most of the section.
+            one_per: a metadata field, as "family": of the documents with one value of it the best is a hit, and
+                `hit.others` are the doc_ids of the others that rank high. A document without the field is a hit.
             diversify: order the first 50 hits so that each adds sections of the query that the hits before it
                 lack, see `engine.search.diversity`. Scores do not change.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.

@@ -169,6 +169,8 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections)
         "parts": parts,
         "by_section": _by_section(hit, shares, [*listed], parts, n_listed),
     }
+    if hit.others:
+        values["others"] = list(hit.others)
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
 

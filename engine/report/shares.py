@@ -148,7 +148,7 @@ def summary(hit: Mapping[str, Any]) -> str:
 
 
 def reference_notes(hit: Mapping[str, Any]) -> list[str]:
-    """What both documents cite, and whether one cites the other, in a sentence each."""
+    """What both documents cite, whether one cites the other, and documents that the hit stands for, as sentences."""
     values = hit["references"]
     notes = [f"the query cites it, in {values['query_cites'][0]['label']}"] if values["query_cites"] else []
     notes += [f"it cites the query, in {values['target_cites'][0]['label']}"] if values["target_cites"] else []
@@ -158,6 +158,11 @@ def reference_notes(hit: Mapping[str, Any]) -> list[str]:
         names += [reference["name"] for reference in others]
         n_more = values["n_shared"] - len(names)
         notes.append(f"both cite {'; '.join(names)}{f'; {n_more} more' if n_more else ''}")
+    if others := hit.get("others", ()):
+        n_more = len(others) - _N_REFERENCES
+        notes.append(
+            f"of the same group: {'; '.join(others[:_N_REFERENCES])}{f'; {n_more} more' if n_more > 0 else ''}"
+        )
     return notes
 
 

@@ -1,4 +1,9 @@
-"""Diverse order of hits: those that match new sections of the query before those that repeat them. Keeps all scores.
+"""Hits that do not repeat each other: one hit for each group, and a diverse order. Keeps all scores.
+
+A group is the documents with one value of a metadata field, as the members of a family of patents. Its best one is
+the hit, as if the others were left out.
+
+A diverse order has hits that match new sections of the query before those that repeat them.
 
 The first `DIVERSIFIED` ranks by score are reordered, whatever page is requested, so that pages join to one list.
 Let c_i(t) be the contribution of section i of the query to the score of hit t, over all sections of t. After the hits
@@ -16,6 +21,7 @@ Letters in shapes: R hits, A sections of the query.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,12 +38,40 @@ DIVERSIFIED = 50  # ranks that are reordered
 _SAME = 1e-9  # smaller differences of gains come from the order of a sum
 
 
+_RANKED = 10  # documents that are looked at for each hit that is wanted, to find the groups
+
+
 def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
-    """Search, and diversify the hits if that is requested.
+    """Search with one hit for each group and in a diverse order, as far as these are requested.
 
     Raises:
         QueryError: the filter does not parse.
     """
+    if request.one_per is None:
+        return _diversified(searcher, query, request)
+    groups = _groups(searcher, query, request, request.one_per)
+    found = _diversified(searcher, query, request.leaving_out(*(name for group in groups for name in group[1:])))
+    others = {group[0]: tuple(group[1:]) for group in groups}
+    return replace(found, hits=tuple(replace(hit, others=others.get(hit.doc_id, ())) for hit in found.hits))
+
+
+def _groups(searcher: Searcher, query: Query, request: Request, field: str) -> list[list[str]]:
+    """The best documents by the value of a field, each group and all of them best first; no value, no group."""
+    n_hits = max(request.offset + request.k, DIVERSIFIED if request.diversify else 0)
+    n_most = _RANKED * n_hits
+    while True:
+        positions, _ = searcher.rank(query, replace(request, k=n_most, offset=0))
+        groups: dict[str, list[str]] = {}
+        for document, _ in searcher.snapshot.documents(positions):
+            value = document.metadata.get(field)
+            key = f"document {document.doc_id}" if value is None else json.dumps(value)
+            groups.setdefault(key, []).append(document.doc_id)
+        if len(groups) >= n_hits or len(positions) < n_most:
+            return list(groups.values())
+        n_most *= _RANKED
+
+
+def _diversified(searcher: Searcher, query: Query, request: Request) -> Result:
     if not request.diversify or request.offset >= DIVERSIFIED:
         return searcher.search(query, request)
     stop = request.offset + request.k

@@ -128,6 +128,12 @@ class Request:
     diversify: bool = field(
         default=False, metadata=_about("Order the first 50 hits so that each adds other sections of the query.")
     )
+    one_per: str | None = field(
+        default=None,
+        metadata=_about(
+            "One hit for each value of this metadata field, as family; it lists the others.", value="FIELD"
+        ),
+    )
     min_pair: float = field(
         default=0.0,
         metadata=_about(

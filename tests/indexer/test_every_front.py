@@ -44,6 +44,7 @@ VALUES: dict[str, Any] = {
     "weights": {"habits": 2.5},
     "mode": "containment",
     "diversify": True,
+    "one_per": "family",
     "min_pair": 0.02,
     "least": 0.01,
     "exact": True,
@@ -58,7 +59,8 @@ Hits: TypeAlias = list[tuple[str, float]]
 def text_of(number: int, topic: str) -> str:
     others = " ".join(f"The {TOPICS[(number + step) % 8]} runs and rests." for step in range(1, 5))
     return (
-        f"---\nyear: {2000 + number}\n---\n# The old {topic}\n\nA {topic} runs.\n\n## Habits\n\n{others}\n\n"
+        f"---\nyear: {2000 + number}\nfamily: f{number // 3}\n---\n"
+        f"# The old {topic}\n\nA {topic} runs.\n\n## Habits\n\n{others}\n\n"
         f"## References\n\n[1] Smith, J. (2001). On the {topic}. Journal, 3(2), 1-9.\n"
     )
 
