@@ -37,6 +37,10 @@ class Machine:
     memory_gib: int
     gpu: str  # "" where there is none
 
+    def __str__(self) -> str:
+        gpu = f", {self.gpu}" if self.gpu else ""
+        return f"{self.cpu}, {self.cores} cores, {self.memory_gib} GiB{gpu}"
+
 
 @dataclass(frozen=True)
 class Origin:

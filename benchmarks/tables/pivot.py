@@ -12,7 +12,6 @@ from typing import TypeAlias, TypeVar
 from benchmarks.__main__ import STUDIES, TASKS
 from benchmarks.runs import Case, Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
-from indexer.origin import Origin
 
 RowT = TypeVar("RowT")
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -129,15 +128,9 @@ def measured(records: Sequence[Run]) -> str:
     commits: dict[str, dict[str, None]] = {}
     for origin in (record.origin for record in records):
         commit = (origin.commit[:10] or "unknown") + (" with changes" if origin.is_dirty else "")
-        commits.setdefault(_machine(origin), {})[commit] = None
+        commits.setdefault(str(origin.machine), {})[commit] = None
     listed = [f"commit{'s' * (len(own) > 1)} {', '.join(own)} on {machine}" for machine, own in commits.items()]
     return f"Measured: {'; '.join(listed)}."
-
-
-def _machine(origin: Origin) -> str:
-    machine = origin.machine
-    gpu = f", {machine.gpu}" if machine.gpu else ""
-    return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"
 
 
 def case_tables(runs: Sequence[Run]) -> str:

@@ -18,22 +18,12 @@ from engine.store.durable import write_durably
 from engine.training.corpus import TrainingCorpus
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, latest_checkpoint, step_of
-from indexer.origin import Machine, describe_origin
+from indexer.origin import describe_origin
 from indexer.training.recipe import Recipe, Setting, settings_of, shown
 from indexer.training.start import StartingEncoder
 
+_ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
 CHANGES = "changed on the way"  # the setting that lists the settings changed when a run was resumed
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusSummary:
-    """A corpus that was trained on."""
-
-    name: str
-    n_documents: int
-    n_pairs: int  # of query and target; 0 where the objective needs none
-    checksum: str  # of the dataset's files
-    licence: str  # as its publisher states it; "" where none is stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +34,6 @@ class ValidationChange:
     metric: str  # nDCG@10
     before: float
     after: float
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """A finished training run."""
-
-    name: str  # of the model
-    encoder: str  # its kind: smith
-    command: str  # the last one given; it repeats the run unless settings were changed during the run
-    base: str  # source of the first parameters; "" where they began at random
-    base_model: str  # the base's name on the Hugging Face hub; "" where it has none
-    licence: str  # of the parameters, as the hub abbreviates it: apache-2.0, mit, other; "" where none was chosen
-    corpora: Sequence[CorpusSummary]
-    objective: str
-    settings: Mapping[str, object]  # of objective, sampler and optimizer
-    seed: int
-    steps: int  # updates of the parameters
-    best_step: int  # whose parameters were saved
-    n_tokens: int  # read in training, repeated ones counted again
-    chunk_tokens: int  # the longest chunk that the encoder reads at once
-    longest_words: int  # the longest document of the corpora
-    seconds: float
-    machine: str
-    commit: str  # "" outside a git checkout
-    validations: Sequence[ValidationChange]
 
 
 def compare_validations(history: History, best_step: int) -> tuple[ValidationChange, ...]:
@@ -88,31 +53,60 @@ def compare_validations(history: History, best_step: int) -> tuple[ValidationCha
     return tuple(compared)
 
 
-def write_card(folder: Path, run: RunSummary) -> None:
+def write_card(
+    folder: Path,
+    recipe: Recipe,
+    corpora: Sequence[TrainingCorpus],
+    trained: StartingEncoder,
+    outcome: Outcome,
+    validations: Sequence[ValidationChange],
+    *,
+    command: str = "",
+    changes: Sequence[str] = (),
+) -> None:
     """Write the model card of a run, README.md with the front matter of Hugging Face, into the encoder's folder.
 
-    Curves and history are linked if they are in the folder; an existing card is
-    replaced.
+    Curves and history are linked if they are in the folder.
+
+    Args:
+        trained: the saved encoder.
+        command: the last one given; it repeats the run unless there are `changes`, settings changed on the way.
     """
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     # A JSON value is a YAML value, whatever characters it has.
-    environment.filters |= {"row": _table_row, "json": partial(json.dumps, ensure_ascii=False)}
+    environment.filters |= {"row": _table_row, "json": partial(json.dumps, ensure_ascii=False), "duration": _duration}
     template = files("indexer.training").joinpath("templates", "card.md").read_text("utf-8")
+    has_base = trained.inherited is not None
+    settings = settings_of(recipe)
     text = environment.from_string(template).render(
-        run=run,
+        name=folder.resolve().name,
+        recipe=recipe,
+        corpora=corpora,
+        encoder=trained.encoder,
+        outcome=outcome,
+        validations=validations,
+        command=command or "# run from Python; its command was not recorded",
+        changes="; ".join(changes),
         front_matter={
             "library_name": "longmatch",
-            "license": run.licence,
+            "license": recipe.licence,
             "language": "en",
-            "base_model": run.base_model,
-            "tags": ["feature-extraction", "long-documents", run.encoder],
+            "base_model": _ON_THE_HUB.get(recipe.start.encoder) if has_base else None,
+            "tags": ["feature-extraction", "long-documents", trained.encoder.kind],
         },
-        changes=run.settings.get(CHANGES),
-        duration=_duration(run.seconds),
+        base=f"{shown(recipe.start.encoder)}{trained.inherited}" if has_base else "",
+        objective=(type(recipe.objective).__doc__ or "").partition("\n")[0],
+        settings={name: _answer(value) for name, value in settings.items() if name not in ("seed", "licence")},
+        longest_words=max(len(document.text.split()) for corpus in corpora for document in corpus.documents.values()),
+        origin=describe_origin(command, recipe.trainer.seed),
         curves=folder / CURVES_FILE,
         history=folder / HISTORY_FILE,
     )
     write_durably(folder / CARD_FILE, lambda unfinished: unfinished.write_text(text, "utf-8"))
+
+
+def _answer(value: Setting) -> Setting:
+    return value if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def _table_row(cells: Iterable[object]) -> str:
@@ -204,66 +198,3 @@ def _differences(begun: Record, requested: Record) -> dict[str, tuple[str, str]]
 
 def _shown(value: Setting) -> str:
     return "none" if value in (None, "") else str(value)
-
-
-_ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
-
-
-def summarize(
-    out: Path,
-    recipe: Recipe,
-    outcome: Outcome,
-    corpora: Sequence[TrainingCorpus],
-    trained: StartingEncoder,
-    record: Record,
-    *,
-    command: str,
-    changes: Sequence[ValidationChange],
-) -> RunSummary:
-    """Summarize a run for its model card."""
-    seed = recipe.trainer.seed
-    origin = describe_origin(command, seed)
-    inherited, encoder, needs_pairs = trained.inherited, trained.encoder, recipe.objective.needs_pairs
-    return RunSummary(
-        name=out.resolve().name,
-        encoder=encoder.kind,
-        command=command or "# run from Python; its command was not recorded",
-        base="" if inherited is None else shown(recipe.start.encoder) + inherited,
-        base_model=_ON_THE_HUB.get(recipe.start.encoder, "") if inherited is not None else "",
-        licence=recipe.licence,
-        corpora=[
-            CorpusSummary(one.name, len(one.documents), one.n_pairs if needs_pairs else 0, one.checksum, one.licence)
-            for one in corpora
-        ],
-        objective=_first_sentence(recipe.objective),
-        settings=_chosen(settings_of(recipe), record.changes),
-        seed=seed,
-        steps=outcome.steps,
-        best_step=outcome.best_step,
-        n_tokens=outcome.n_tokens,
-        chunk_tokens=encoder.chunk_tokens,
-        longest_words=max(len(value.text.split()) for corpus in corpora for value in corpus.documents.values()),
-        seconds=outcome.seconds,
-        machine=_described(origin.machine),
-        commit=origin.commit,
-        validations=changes,
-    )
-
-
-def _first_sentence(objective: object) -> str:
-    return (type(objective).__doc__ or "").strip().partition("\n")[0]
-
-
-def _chosen(settings: dict[str, Setting], changes: Sequence[str]) -> dict[str, object]:
-    """The settings that have a value, and their changes during the run."""
-    fields: dict[str, object] = {
-        name: "yes" if value is True else "no" if value is False else value
-        for name, value in settings.items()
-        if value not in (None, "") and name not in ("seed", "licence")
-    }
-    return {**fields, **({CHANGES: "; ".join(changes)} if changes else {})}
-
-
-def _described(machine: Machine) -> str:
-    gpu = f", {machine.gpu}" if machine.gpu else ""
-    return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"

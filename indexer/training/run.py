@@ -33,7 +33,6 @@ from indexer.training.record import (
     compare_validations,
     reached_step,
     reconcile,
-    summarize,
     write_card,
     write_record,
 )
@@ -403,14 +402,6 @@ def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[Va
         save_curves(outcome.history, run.out / CURVES_FILE)
     except ModuleNotFoundError:
         run.context.log(f"no picture of the curves: {MissingExtra('training curves', 'matplotlib', 'training')}")
-    summary = summarize(
-        run.out,
-        run.recipe,
-        outcome,
-        run.corpora,
-        replace(run.starting, encoder=best),
-        run.record,
-        command=run.context.command,
-        changes=changes,
-    )
-    write_card(run.out, summary)
+    trained = replace(run.starting, encoder=best)
+    command, changed = run.context.command, run.record.changes
+    write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=command, changes=changed)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from huggingface_hub import metadata_load
 
 from engine.encoders.files import CARD_FILE
+from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.history import History, Row, rows_of, validation_values
-from engine.training.trainer import CHECKPOINT_FOLDER, TrainerSettings
+from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
+from indexer.origin import Machine, Origin
+from indexer.training import record
 from indexer.training.recipe import Negatives, PairsObjective, Recipe, SectionsObjective, settings_of, shown
 from indexer.training.record import (
     CHANGES,
     RECIPE_FILE,
-    CorpusSummary,
     Record,
-    RunSummary,
     ValidationChange,
     compare_validations,
     reached_step,
@@ -28,6 +31,8 @@ from indexer.training.record import (
     write_card,
     write_record,
 )
+from indexer.training.start import Start, StartingEncoder
+from tests.fakes import make_document
 
 BEGUN = Record({"papers": "aaaa", "rfc": "bbbb"}, settings_of(Recipe()))
 
@@ -122,38 +127,25 @@ def test_a_name_on_the_hub_is_shown_as_it_is() -> None:
     assert (shown("allenai/specter"), shown("")) == ("allenai/specter", "")
 
 
-RUN = RunSummary(
-    name="smith-proposals",
-    encoder="smith",
-    command="longmatch train smith out --corpus proposals --seed 7",
-    base="all-MiniLM-L6-v2",
-    base_model="sentence-transformers/all-MiniLM-L6-v2",
-    licence="apache-2.0",
-    corpora=(
-        CorpusSummary("proposals", 12345, 678, "d41d8cd98f00", "CC0-1.0"),
-        CorpusSummary("rfc", 9000, 0, "0123456789ab", ""),
-    ),
-    objective="Contrast of a document with the others of its batch.",
-    settings={"temperature": 0.05, "batch pairs": 32, "sampler": "headings | citations", "learning rate": 2e-05},
-    seed=7,
-    steps=3000,
-    best_step=1500,
-    n_tokens=98765432,
-    chunk_tokens=126,
-    longest_words=131072,
-    seconds=7384.4,
-    machine="AMD EPYC 9B14, 2 cores, 8 GiB",
-    commit="0c1bbe5",
-    validations=(
-        ValidationChange("proposals", "nDCG@10", 0.51234, 0.56),
-        ValidationChange("rfc", "nDCG@10", 0.44, 0.4301),
-        ValidationChange("mean", "nDCG@10", 0.47617, 0.49505),
-    ),
+RECIPE = Recipe(start=Start("all-MiniLM-L6-v2"), trainer=TrainerSettings(seed=7), licence="apache-2.0")
+STARTING = StartingEncoder(cast(TrainableEncoder, SimpleNamespace(kind="smith", chunk_tokens=126)), "")
+OUTCOME = Outcome(Path("best"), best_step=1500, steps=3000, n_tokens=98765432, seconds=7384.4, history=History())
+LONG = make_document("long", [("", "word " * 131071)])
+CORPORA = (
+    TrainingCorpus("proposals", {"long": LONG}, {"long": dict.fromkeys("abc", 1)}, checksum="d41d8", licence="CC0 | 1"),
+    TrainingCorpus("rfc", {"short": make_document("short", "a fox")}, checksum="01234"),
 )
+VALIDATIONS = (
+    ValidationChange("proposals", "nDCG@10", 0.51234, 0.56),
+    ValidationChange("rfc", "nDCG@10", 0.44, 0.4301),
+    ValidationChange("mean", "nDCG@10", 0.47617, 0.49505),
+)
+COMMAND = "longmatch train smith out proposals --set seed=7"
 
 
-def card_of(run: RunSummary, folder: Path) -> str:
-    write_card(folder, run)
+def card_of(folder: Path, **changed: Any) -> str:  # noqa: ANN401
+    run = {"recipe": RECIPE, "trained": STARTING, "outcome": OUTCOME, "validations": VALIDATIONS, "command": COMMAND}
+    write_card(folder, corpora=CORPORA, **{**run, **changed})
     return (folder / CARD_FILE).read_text("utf-8")
 
 
@@ -164,7 +156,9 @@ def section(card: str, heading: str) -> list[str]:
 
 
 def test_the_front_matter_is_what_the_hub_reads(tmp_path: Path) -> None:
-    write_card(tmp_path, RUN)
+    (tmp_path / CARD_FILE).write_text("old")
+    card_of(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [CARD_FILE]
     assert metadata_load(tmp_path / CARD_FILE) == {
         "library_name": "longmatch",
         "license": "apache-2.0",
@@ -175,7 +169,7 @@ def test_the_front_matter_is_what_the_hub_reads(tmp_path: Path) -> None:
 
 
 def test_a_licence_or_base_that_is_not_named_is_left_out_of_the_front_matter(tmp_path: Path) -> None:
-    card = card_of(replace(RUN, base="", base_model="", licence=""), tmp_path)
+    card = card_of(tmp_path, trained=replace(STARTING, inherited=None), recipe=replace(RECIPE, licence=""))
     assert sorted(metadata_load(tmp_path / CARD_FILE) or {}) == ["language", "library_name", "tags"]
     assert "Training began with random weights." in card
     assert "No licence was chosen for the weights." in card
@@ -183,25 +177,22 @@ def test_a_licence_or_base_that_is_not_named_is_left_out_of_the_front_matter(tmp
 
 @pytest.mark.parametrize("odd", ['a: "b" # c', "- x\\y", "été 文 😀", "{[&*!|>%@`"])
 def test_odd_names_do_not_break_the_front_matter(tmp_path: Path, odd: str) -> None:
-    write_card(tmp_path, replace(RUN, base_model=odd))
-    assert (metadata_load(tmp_path / CARD_FILE) or {})["base_model"] == odd
+    card_of(tmp_path, recipe=replace(RECIPE, licence=odd))
+    assert (metadata_load(tmp_path / CARD_FILE) or {})["license"] == odd
 
 
-def test_the_opening_describes_the_encoder_and_gives_the_saved_step(tmp_path: Path) -> None:
-    opening = card_of(RUN, tmp_path).partition("# smith-proposals\n\n")[2].splitlines()[0]
-    assert opening == (
+@pytest.mark.parametrize(("best_step", "end"), [(1500, "1,500 of 3,000."), (0, "0 of 3,000, before any training.")])
+def test_the_opening_describes_the_encoder_and_gives_the_saved_step(tmp_path: Path, best_step: int, end: str) -> None:
+    opening = card_of(tmp_path, outcome=replace(OUTCOME, best_step=best_step)).partition(f"# {tmp_path.name}\n\n")[2]
+    assert opening.splitlines()[0] == (
         "An encoder of type `smith` for longmatch: it turns a document into vectors of its chunks, its sections and "
         "its whole, and queries and targets go through the same weights. Training began with the weights of "
-        "all-MiniLM-L6-v2. The saved weights are those of step 1,500 of 3,000."
+        f"all-MiniLM-L6-v2. The saved weights are those of step {end}"
     )
 
 
-def test_a_saved_step_of_0_is_described_as_before_any_training(tmp_path: Path) -> None:
-    assert "are those of step 0 of 3,000, before any training." in card_of(replace(RUN, best_step=0), tmp_path)
-
-
 def test_validation_is_shown_before_and_after_with_the_sign_of_the_difference(tmp_path: Path) -> None:
-    assert section(card_of(RUN, tmp_path), "Validation") == [
+    assert section(card_of(tmp_path), "Validation") == [
         "| corpus | metric | before | after | difference |",
         "| --- | --- | --- | --- | --- |",
         "| proposals | nDCG@10 | 0.5123 | 0.5600 | +0.0477 |",
@@ -210,46 +201,47 @@ def test_validation_is_shown_before_and_after_with_the_sign_of_the_difference(tm
         'The saved step was chosen on these queries, so a test on others may come out lower. "mean" gives each corpus '
         "the same weight.",
     ]
-
-
-def test_a_card_without_validation_states_that_nothing_was_validated(tmp_path: Path) -> None:
-    assert section(card_of(replace(RUN, validations=()), tmp_path), "Validation") == ["Nothing was validated."]
+    assert section(card_of(tmp_path, validations=()), "Validation") == ["Nothing was validated."]
 
 
 def test_curves_and_history_are_linked_where_the_files_exist(tmp_path: Path) -> None:
     (tmp_path / "curves.png").touch()
     (tmp_path / "history.csv").touch()
-    assert section(card_of(RUN, tmp_path), "Validation")[-2:] == [
+    assert section(card_of(tmp_path), "Validation")[-2:] == [
         "![Losses, validation and learning rate over steps](curves.png)",
         "All numbers of the run: [history.csv](history.csv).",
     ]
     (tmp_path / "curves.png").unlink()
-    assert "curves.png" not in card_of(RUN, tmp_path)
+    assert "curves.png" not in card_of(tmp_path)
 
 
 def test_training_data_are_listed_with_counts_checksums_and_licences(tmp_path: Path) -> None:
-    assert section(card_of(RUN, tmp_path), "Training data")[2:] == [
-        "| proposals | 12,345 | 678 | d41d8cd98f00 | CC0-1.0 |",
-        "| rfc | 9,000 | 0 | 0123456789ab | not stated |",
+    assert section(card_of(tmp_path), "Training data")[2:] == [
+        r"| proposals | 1 | 3 | d41d8 | CC0 \| 1 |",
+        "| rfc | 1 | 0 | 01234 | not stated |",
     ]
 
 
 def test_the_objective_has_a_table_of_settings(tmp_path: Path) -> None:
-    assert section(card_of(RUN, tmp_path), "Objective") == [
-        "Contrast of a document with the others of its batch.",
-        "| setting | value |",
-        "| --- | --- |",
-        "| temperature | 0.05 |",
-        "| batch pairs | 32 |",
-        r"| sampler | headings \| citations |",
-        "| learning rate | 2e-05 |",
-    ]
+    objective = section(card_of(tmp_path), "Objective")
+    assert objective[0] == "Ranks the targets of each query above the other documents of a batch."
+    rows = {"| losses | maxsim=1,document=0.3 |", "| learning rate | 3e-05 |", "| half | no |", "| dropout | 0 |"}
+    assert rows - {*objective} == {"| dropout | 0 |"}  # a setting without a value has no row
+    start = replace(RECIPE.start, dropout=0.0)
+    assert "| dropout | 0.0 |" in section(card_of(tmp_path, recipe=replace(RECIPE, start=start)), "Objective")
+    assert not [line for line in objective if line.startswith(("| seed", "| licence", "| changed"))]
 
 
-def test_the_card_holds_everything_needed_to_rerun_the_training(tmp_path: Path) -> None:
-    assert section(card_of(RUN, tmp_path), "How it was trained") == [
+@pytest.mark.parametrize(("seconds", "wall_time"), [(7384.4, "2 h 3 min 4 s"), (59.6, "1 min 0 s")])
+@pytest.mark.parametrize(("commit", "shown_commit"), [("0c1b", "0c1b"), ("", "none: not run from a git checkout")])
+def test_the_card_holds_everything_needed_to_rerun_the_training(
+    seconds: float, wall_time: str, commit: str, shown_commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine("AMD EPYC 9B14", 2, 8, "NVIDIA H200")
+    monkeypatch.setattr(record, "describe_origin", lambda *_: Origin(COMMAND, commit, False, 7, machine, {}))
+    assert section(card_of(tmp_path, outcome=replace(OUTCOME, seconds=seconds)), "How it was trained") == [
         "```sh",
-        "longmatch train smith out --corpus proposals --seed 7",
+        COMMAND,
         "```",
         "|  |  |",
         "| --- | --- |",
@@ -257,29 +249,25 @@ def test_the_card_holds_everything_needed_to_rerun_the_training(tmp_path: Path) 
         "| steps | 3,000 |",
         "| best step | 1,500 |",
         "| tokens read | 98,765,432 |",
-        "| wall time | 2 h 3 min 4 s |",
-        "| machine | AMD EPYC 9B14, 2 cores, 8 GiB |",
-        "| commit | 0c1bbe5 |",
+        f"| wall time | {wall_time} |",
+        "| machine | AMD EPYC 9B14, 2 cores, 8 GiB, NVIDIA H200 |",
+        f"| commit | {shown_commit} |",
     ]
 
 
-def test_the_card_rounds_seconds_and_states_that_there_is_no_checkout(tmp_path: Path) -> None:
-    rows = section(card_of(replace(RUN, seconds=59.6, commit=""), tmp_path), "How it was trained")
-    assert "| wall time | 1 min 0 s |" in rows
-    assert "| commit | none: not run from a git checkout |" in rows
-
-
 def test_limits_state_language_lengths_and_licence(tmp_path: Path) -> None:
-    limits = " ".join(section(card_of(RUN, tmp_path), "Intended use and limits"))
+    limits = " ".join(section(card_of(tmp_path), "Intended use and limits"))
     assert "validated on English text" in limits
-    assert "chunks of at most 126 tokens. The longest document of its corpora had 131,072 words" in limits
+    assert "chunks of at most 126 tokens. The longest document of its corpora had 131,071 words" in limits
     assert "The weights are under the licence apache-2.0." in limits
 
 
-def test_the_card_replaces_an_existing_card(tmp_path: Path) -> None:
-    (tmp_path / CARD_FILE).write_text("old")
-    assert re.match(r"---\nlibrary_name: ", card_of(RUN, tmp_path))
-    assert [file.name for file in tmp_path.iterdir()] == [CARD_FILE]
+def test_a_card_warns_when_its_command_does_not_reproduce_the_run(tmp_path: Path) -> None:
+    changes = ("steps 300 became 600 after step 75", "patience none became 3 after step 75")
+    usual, changed = card_of(tmp_path), card_of(tmp_path, changes=changes)
+    row, warning = [line for line in changed.splitlines() if line not in usual.splitlines()]
+    assert row == f"| {CHANGES} | {'; '.join(changes)} |"
+    assert warning.startswith("This command does not give the same weights: ") and f"({'; '.join(changes)})" in warning
 
 
 def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
@@ -294,13 +282,3 @@ def test_validations_are_compared_before_training_and_at_the_best_step() -> None
         ValidationChange("mean", "nDCG@10", 0.25, 0.5),
         ValidationChange("rfc", "R@100", 0.125, 0.375),
     )
-
-
-def test_a_card_warns_when_its_command_does_not_reproduce_the_run(tmp_path: Path) -> None:
-    lines = section(card_of(RUN, tmp_path), "How it was trained")
-    assert lines[:3] == ["```sh", RUN.command, "```"]
-    assert lines[3].startswith("|")
-    changed = replace(RUN, settings={**RUN.settings, CHANGES: "steps 300 became 600 after step 75"})
-    (warning,) = [line for line in section(card_of(changed, tmp_path), "How it was trained") if line not in lines]
-    assert warning.startswith("This command does not give the same weights: ")
-    assert "(steps 300 became 600 after step 75)" in warning
