@@ -16,23 +16,37 @@ from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss, backbone_of
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Settings, setting
+from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 from engine.training.views import ViewBatch, ViewPairs
 
 _INITIAL_STD = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ViewsSettings(Settings):
-    """Settings of the loss; DocSplit has a weight of 0.1 for masked words."""
+    """Settings of the loss; DocSplit has a weight of 0.1 for masked words.
+
+    Raises:
+        TrainingError: a setting does not work with a queue.
+    """
 
     temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
     symmetric: bool = setting(False, "use both views as queries")
     mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
     mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
+    queue: int = setting(0, "earlier views that are negatives", FROM_ZERO)
+    momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
     seed: int = 0  # of the heads
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
+            raise TrainingError(
+                f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
+                "leave them out, or train with the negatives of the batch: --set queue=0"
+            )
 
 
 class _OfViews:
@@ -169,40 +183,22 @@ class MomentumContrast(_OfViews):
     earlier epoch, are not negatives.
     """
 
-    def __init__(
-        self,
-        encoder: TrainableEncoder,
-        pairs: ViewPairs,
-        *,
-        queue_size: int = 131_072,
-        momentum: float = 0.9995,
-        temperature: float = 0.05,
-    ) -> None:
+    def __init__(self, encoder: TrainableEncoder, pairs: ViewPairs, settings: ViewsSettings) -> None:
         """Hold an encoder and a copy of it.
 
-        Args:
-            queue_size: K, at least the batch size.
-            momentum: m, in [0, 1).
-            temperature: tau, above 0.
-
         Raises:
-            TrainingError: a number is out of range.
+            TrainingError: the queue is smaller than a batch.
         """
-        if queue_size < pairs.batch_size:
+        if settings.queue < pairs.batch_size:
             raise TrainingError(
-                f"a queue of {queue_size} does not hold a batch of {pairs.batch_size}; give it some thousands"
-            )
-        if not (0 <= momentum < 1 and temperature > 0):
-            raise TrainingError(
-                f"momentum {momentum} must be in [0, 1), temperature {temperature} above 0; 0.9995 and 0.05 are usual"
+                f"a queue of {settings.queue} does not hold a batch of {pairs.batch_size}; give it some thousands"
             )
         self.encoder = encoder
         self.pairs = pairs
-        self.momentum = momentum
-        self.temperature = temperature
+        self.settings = settings
         self._keys = copy.deepcopy(encoder)
         device = next(encoder.module.parameters()).device
-        self.module = MomentumModule(encoder.module, self._keys.module, queue_size, encoder.width).to(device)
+        self.module = MomentumModule(encoder.module, self._keys.module, settings.queue, encoder.width).to(device)
 
     def backward(self, batch: ViewBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; it also updates the second encoder and the queue."""
@@ -216,7 +212,7 @@ class MomentumContrast(_OfViews):
                 queries,
                 in_use,
                 rows,
-                temperature=self.temperature,
+                temperature=self.settings.temperature,
                 excluded=owners == self.module.owners[rows, None],
             )
         backward(loss)
@@ -225,7 +221,7 @@ class MomentumContrast(_OfViews):
     @torch.no_grad()
     def _follow(self) -> None:
         for key, query in zip(self.module.keys.parameters(), self.module.encoder.parameters(), strict=True):
-            key.lerp_(query, 1 - self.momentum)
+            key.lerp_(query, 1 - self.settings.momentum)
 
     @torch.no_grad()
     def _write(self, batch: ViewBatch) -> Tensor:

@@ -120,6 +120,11 @@ class FineTuningSettings(Settings):
     temperature: float = setting(0.05, "temperature of all losses over cosines", ABOVE_ZERO)
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
 
+    @property
+    def distils(self) -> bool:
+        """Whether a teacher is needed."""
+        return bool(self.losses.get(Loss.DISTILLATION))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
@@ -255,7 +260,7 @@ class FineTuning:
                     f"corpus {source.corpus.name} has {len(source.corpus.pairs)} queries with pairs, fine-tuning "
                     "needs at least 2; give it train_pairs.tsv, or pretrain on its documents alone"
                 )
-            if settings.losses.get(Loss.DISTILLATION) and source.teacher is None:
+            if settings.distils and source.teacher is None:
                 raise TrainingError(f"distillation on corpus {source.corpus.name} needs a teacher; name its index")
         self.encoder = encoder
         self.settings = settings

@@ -277,7 +277,7 @@ class WordReduction(StrEnum):
     SUM_BLOCKS = "sum_blocks"  # means by block position, summed: up to `max_blocks` times as large
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SmithSettings(Settings):
     """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP."""
 

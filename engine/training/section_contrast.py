@@ -26,7 +26,7 @@ from engine.training.task import Backward, epoch_slice, full_precision, step_gen
 Pairs = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContrastSettings(Settings):
     """Settings of the batches, and the choice of the loss."""
 

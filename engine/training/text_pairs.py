@@ -35,7 +35,7 @@ class LabelledPair:
     matches: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextPairsSettings(Settings):
     """Settings of the training of a TDE; the paper gives only the temperature."""
 

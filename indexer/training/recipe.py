@@ -17,13 +17,11 @@ from engine.encoders.encoder import Pooling
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.training.contrastive_pretraining import ViewsSettings
-from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.fine_tuning import FineTuningSettings
 from engine.training.masked_words import SmithSettings
 from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import (
     COUNT,
-    FROM_ZERO,
-    SHARE,
     Range,
     Settings,
     parse,
@@ -48,13 +46,26 @@ class Negatives(StrEnum):
     NONE = "none"  # no hard negatives
 
 
-_LABEL = "metadata field; documents that share a value are pairs, if the corpus has no pairs"
-_MINER = "source of hard negatives: search by the encoder that training starts from, bm25, or none"
-_GROUP = "most tokens of a backward pass; fewer need less memory"
+@dataclass(frozen=True)
+class OnPairs(Settings):
+    """Settings of all objectives on pairs."""
+
+    label: str | None = setting(
+        None, "metadata field; documents that share a value are pairs, if the corpus has no pairs"
+    )
 
 
 @dataclass(frozen=True)
-class PairsObjective(Settings):
+class Mining(Settings):
+    """Settings of objectives that read hard negatives."""
+
+    miner: Negatives = setting(
+        Negatives.MODEL, "source of hard negatives: search by the encoder that training starts from, bm25, or none"
+    )
+
+
+@dataclass(frozen=True)
+class PairsObjective(OnPairs, Mining, FineTuningSettings):
     """Ranks the targets of each query above the other documents of a batch.
 
     Raises:
@@ -62,76 +73,45 @@ class PairsObjective(Settings):
     """
 
     name: ClassVar[str] = "pairs"
-    needs_pairs: ClassVar[bool] = True
-    settings: FineTuningSettings = field(default_factory=FineTuningSettings)
-    miner: Negatives = setting(Negatives.MODEL, _MINER)
     teacher: str = setting("", "encoder to learn from, for the loss distillation")
     query_chunks: int = setting(6, "most chunks of a query that a step encodes", COUNT)
     target_chunks: int = setting(4, "most chunks of a target that a step encodes", COUNT)
-    label: str | None = setting(None, _LABEL)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
-        if is_wanted and not self.teacher:
+        if self.distils and not self.teacher:
             raise TrainingError("distillation needs a teacher; name a stronger encoder: --set teacher=NAME")
-        if self.teacher and not is_wanted:
+        if self.teacher and not self.distils:
             raise TrainingError(f"no loss learns from the teacher {self.teacher}; add it: --set losses=distillation=1")
 
 
 @dataclass(frozen=True)
-class SectionsObjective:
+class SectionsObjective(OnPairs, ContrastSettings):
     """Draws together the sections of each document and of the documents that belong with it, as CoLDE does."""
 
     name: ClassVar[str] = "sections"
-    needs_pairs: ClassVar[bool] = True
-    settings: ContrastSettings = field(default_factory=ContrastSettings)  # its seed is that of the run
-    label: str | None = setting(None, _LABEL)
 
 
 @dataclass(frozen=True)
-class TextPairsObjective(Settings):
+class TextPairsObjective(OnPairs, Mining, TextPairsSettings):
     """Distinguishes texts that match from texts that do not, sentence by sentence and by topics, as TDE does."""
 
     name: ClassVar[str] = "text-pairs"
-    needs_pairs: ClassVar[bool] = True
-    settings: TextPairsSettings = field(default_factory=TextPairsSettings)
-    miner: Negatives = setting(Negatives.MODEL, _MINER)
     positives_per_query: int = setting(10, "most positives of a query, drawn from a large class", COUNT)
     negatives_per_positive: int = setting(
         1, "negatives of each positive: hard ones while the miner has any, then random ones", COUNT
     )
-    label: str | None = setting(None, _LABEL)
 
 
 @dataclass(frozen=True)
-class ViewsObjective(Settings):
-    """Draws the two views of each document together, and views of different documents apart.
-
-    With a queue, the views of earlier steps are negatives too (Momentum Contrast).
-
-    Raises:
-        TrainingError: a setting of the loss does not work with a queue.
-    """
+class ViewsObjective(ViewsSettings):
+    """Draws the two views of each document together, and views of different documents apart."""
 
     name: ClassVar[str] = "views"
-    needs_pairs: ClassVar[bool] = False
     sampling: Sampling = Sampling.DOCSPLIT
     batch_size: int = setting(36, "documents of a batch", Range(least=2))
     view_tokens: int = setting(512, "most tokens of a view", COUNT)
     joined_views: bool = setting(False, "read a view as one chunk, across headings, as published")
-    settings: ViewsSettings = field(default_factory=ViewsSettings)
-    queue: int = setting(0, "earlier views that are negatives", FROM_ZERO)
-    momentum: float = setting(0.9995, "momentum of the encoder that fills the queue", SHARE)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        loss = self.settings
-        if self.queue and (loss.symmetric or loss.mlm_weight or loss.mlp_head or loss.group_tokens):
-            raise TrainingError(
-                f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
-                "leave them out, or train with the negatives of the batch: --set queue=0"
-            )
 
 
 @dataclass(frozen=True)
@@ -139,7 +119,6 @@ class TensionObjective(Settings):
     """Trains two encoders to agree on the same text and on no other (Contrastive Tension)."""
 
     name: ClassVar[str] = "ct"
-    needs_pairs: ClassVar[bool] = False
     batch_size: int = setting(16, "pairs of a batch; one in negatives + 1 is the same text twice", Range(least=2))
     view_tokens: int = setting(512, "most tokens of a text", COUNT)
     negatives: int = setting(7, "other texts for each text", COUNT)
@@ -150,19 +129,16 @@ class WordsObjective(Settings):
     """Predicts masked words, as BERT does."""
 
     name: ClassVar[str] = "words"
-    needs_pairs: ClassVar[bool] = False
     batch_size: int = setting(32, "documents of a batch", Range(least=2))
     view_tokens: int = setting(512, "most tokens of a document", COUNT)
-    group_tokens: int | None = setting(None, _GROUP, COUNT)
+    group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
 
 
 @dataclass(frozen=True)
-class SmithObjective:
+class SmithObjective(SmithSettings):
     """Predicts masked words and masked sentence blocks, as SMITH does."""
 
     name: ClassVar[str] = "smith"
-    needs_pairs: ClassVar[bool] = False
-    settings: SmithSettings = field(default_factory=SmithSettings)
 
 
 Objective: TypeAlias = (
@@ -193,6 +169,11 @@ class Recipe(Settings):
     half: bool = setting(False, "save the parameters in float16")
     licence: str = setting("", "licence of the trained parameters, for the model card: apache-2.0")
 
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether documents alone are not enough for the objective."""
+        return isinstance(self.objective, OnPairs)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
@@ -217,12 +198,12 @@ OBJECTIVES: Mapping[str, Recipe] = {
     "pairs": Recipe(),
     "sections": Recipe(objective=SectionsObjective()),
     "text-pairs": Recipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=BACKBONE_RATE)),
-    **{kind.value: Recipe(objective=ViewsObjective(kind), trainer=_ALONE) for kind in _VIEWS_OF},
-    "contriever": Recipe(objective=ViewsObjective(Sampling.CONTRIEVER, queue=131_072), trainer=_ALONE),
+    **{kind.value: Recipe(objective=ViewsObjective(sampling=kind), trainer=_ALONE) for kind in _VIEWS_OF},
+    "contriever": Recipe(objective=ViewsObjective(sampling=Sampling.CONTRIEVER, queue=131_072), trainer=_ALONE),
     # As published: the first token of a view that is one chunk, a dense layer over it, and masked words.
     "docsplit-paper": Recipe(
         start=Start(pooling=Pooling.CLS, window_tokens=512),
-        objective=ViewsObjective(joined_views=True, settings=ViewsSettings(mlp_head=True, mlm_weight=0.1)),
+        objective=ViewsObjective(joined_views=True, mlp_head=True, mlm_weight=0.1),
         trainer=_ALONE,
     ),
     "ct": Recipe(objective=TensionObjective(), trainer=_ALONE),

@@ -26,7 +26,7 @@ from engine.training.task import Task
 from engine.training.trainer import METRIC, Outcome, Step, Trainer
 from engine.training.validation import Validation
 from indexer.building.corpus import read_corpus
-from indexer.training.recipe import Recipe, SectionsObjective, settings_of
+from indexer.training.recipe import OnPairs, Recipe, SectionsObjective, settings_of
 from indexer.training.record import (
     Record,
     ValidationChange,
@@ -255,11 +255,10 @@ def train(
 
 def _read(corpora: Sequence[Given], recipe: Recipe) -> list[TrainingCorpus]:
     objective = recipe.objective
-    if not objective.needs_pairs:
+    if not isinstance(objective, OnPairs):
         return read_documents(corpora)
-    label = getattr(objective, "label", None)
-    has_classes = isinstance(objective, SectionsObjective) and label is not None
-    return read_with_pairs(corpora, label=None if has_classes else label, needs_pairs=not has_classes)
+    has_classes = isinstance(objective, SectionsObjective) and objective.label is not None
+    return read_with_pairs(corpora, label=None if has_classes else objective.label, needs_pairs=not has_classes)
 
 
 def check_start(out: Path, encoder: str, device: str | None) -> None:
@@ -297,7 +296,7 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
     for corpus in corpora:
         unreadable = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
-        pairs = f", {corpus.n_pairs:,} pairs" if recipe.objective.needs_pairs else ""
+        pairs = f", {corpus.n_pairs:,} pairs" if recipe.needs_pairs else ""
         context.log(f"{corpus.name}: {len(corpus.documents):,} documents{unreadable}{pairs}")
     if recipe.trainer.patience is not None and not any(corpus.valid for corpus in corpora):
         raise TrainingError(

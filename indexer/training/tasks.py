@@ -25,7 +25,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import TrainingCorpus, readable, segmented
-from engine.training.fine_tuning import FineTuning, Loss, Source, few
+from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.section_contrast import Classes, Graph, SectionContrast
 from engine.training.selection import (
@@ -161,7 +161,7 @@ def make_task(
     match recipe.objective:
         case PairsObjective() as objective:
             sources = [_source(corpus, recipe, objective, library) for corpus in corpora]
-            return FineTuning(encoder, sources, objective.settings, seed=seed)
+            return FineTuning(encoder, sources, objective, seed=seed)
         case SectionsObjective() as objective:
             return section_contrast(encoder, corpora, objective, seed=seed)
         case TextPairsObjective() as objective:
@@ -196,19 +196,17 @@ def _alone(
         case SmithObjective():
             if not isinstance(encoder, SmithEncoder):
                 raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
-            return SmithPretraining(encoder, readable(encoder, documents), replace(objective.settings, seed=seed))
+            return SmithPretraining(encoder, readable(encoder, documents), replace(objective, seed=seed))
 
 
 def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
     encoder = recipe.start.encoder
-    has_teacher = bool(objective.settings.losses.get(Loss.DISTILLATION))
-    teacher = partial(maxsim_scores, library.index(corpus, objective.teacher)) if has_teacher else None
+    teacher = partial(maxsim_scores, library.index(corpus, objective.teacher)) if objective.distils else None
     selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
     # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
     if objective.miner is Negatives.MODEL and recipe.start.new is None:
-        threshold_rank = objective.settings.threshold_rank
         index = library.index(corpus, encoder)
-        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, threshold_rank=threshold_rank)
+        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, objective.threshold_rank)
     return Source(corpus, selector, library.miner(objective.miner, corpus, encoder), teacher)
 
 
@@ -225,7 +223,7 @@ def section_contrast(
     """
     if not isinstance(encoder, ColdeEncoder):
         raise TrainingError(_unfit("sections", encoder, "a CoLDE; make one: --new colde"))
-    settings = replace(objective.settings, seed=seed)
+    settings = replace(objective, seed=seed)
     without = [corpus.name for corpus in corpora if not corpus.pairs]
     if 0 < len(without) < len(corpora):
         raise TrainingError(f"{', '.join(without)} has no pairs, the other corpora have; train on one kind at a time")
@@ -285,7 +283,7 @@ def text_pairs(
                 query, target = texts.number(corpus, query_id), texts.number(corpus, target_id)
                 if query is not None and target is not None:
                     pairs.append(LabelledPair(query, target, matches))
-    return TextPairs(encoder, texts.segmented, pairs, objective.settings, seed=seed)
+    return TextPairs(encoder, texts.segmented, pairs, objective, seed=seed)
 
 
 def negatives(
@@ -319,14 +317,8 @@ def _pairs(
 def _views(encoder: TrainableEncoder, documents: Sequence[Document], objective: ViewsObjective, seed: int) -> Task[Any]:
     pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
     if objective.queue:
-        return MomentumContrast(
-            encoder,
-            pairs,
-            queue_size=objective.queue,
-            momentum=objective.momentum,
-            temperature=objective.settings.temperature,
-        )
-    return ContrastivePretraining(encoder, pairs, replace(objective.settings, seed=seed))
+        return MomentumContrast(encoder, pairs, objective)
+    return ContrastivePretraining(encoder, pairs, replace(objective, seed=seed))
 
 
 def _unfit(objective: str, encoder: TrainableEncoder, wanted: str) -> str:

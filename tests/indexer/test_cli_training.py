@@ -77,8 +77,7 @@ def test_train_prints_its_gain_and_the_next_command(tmp_path: Path, papers: Path
 
 def test_objectives_and_kinds_of_the_options_are_those_of_training() -> None:
     assert {*PAIRS, *ALONE} == {*OBJECTIVES}
-    assert {name for name in PAIRS if OBJECTIVES[name].objective.needs_pairs} == {*PAIRS}
-    assert {name for name in ALONE if OBJECTIVES[name].objective.needs_pairs} == set()
+    assert {name for name, recipe in OBJECTIVES.items() if recipe.needs_pairs} == {*PAIRS}
     assert [*KINDS] == [kind.value for kind in Kind]
 
 

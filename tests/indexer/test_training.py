@@ -360,6 +360,6 @@ def test_the_recipe_of_python_and_that_of_the_command_line_are_equal() -> None:
     )
     new = replace(recipe.start.new or NewEncoder(Kind.SMITH), sizes={"width": "64"})
     assert recipe.start == Start(new=new, dropout=0.0)
-    assert isinstance(recipe.objective, PairsObjective) and recipe.objective.settings.queries == 8
+    assert isinstance(recipe.objective, PairsObjective) and recipe.objective.queries == 8
     assert json.loads(json.dumps(dict(new.sizes))) == {"width": "64"}
     assert isinstance(OBJECTIVES["ct"].objective, TensionObjective)

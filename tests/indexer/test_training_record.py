@@ -14,7 +14,7 @@ from engine.encoders.files import CARD_FILE
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.fine_tuning import Loss
 from engine.training.history import History, Row, rows_of, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
 from indexer.origin import Machine, Origin
@@ -113,10 +113,9 @@ def test_a_damaged_record_raises_an_error(folder: Path) -> None:
 def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
     encoder = tmp_path / "bert"
     encoder.mkdir()
-    settings = FineTuningSettings(losses={Loss.MAXSIM: 0.5, Loss.DISTILLATION: 1.0}, queries=4)
-    recipe = Recipe(
-        objective=PairsObjective(settings, Negatives.BM25, teacher=str(encoder)), trainer=TrainerSettings(steps=7)
-    )
+    losses = {Loss.MAXSIM: 0.5, Loss.DISTILLATION: 1.0}
+    objective = PairsObjective(losses=losses, queries=4, miner=Negatives.BM25, teacher=str(encoder))
+    recipe = Recipe(objective=objective, trainer=TrainerSettings(steps=7))
     recorded = settings_of(recipe)
     assert (recorded["objective"], recorded["queries"], recorded["miner"], recorded["steps"]) == ("pairs", 4, "bm25", 7)
     assert (recorded["losses"], recorded["teacher"]) == ("maxsim=0.5,distillation=1", "bert")

@@ -13,7 +13,6 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
 from engine.training.section_contrast import Classes, Graph
-from engine.training.text_pairs import TextPairsSettings
 from indexer.building.report import BuildReport
 from indexer.training.recipe import SectionsObjective, TextPairsObjective
 from indexer.training.start import Kind, NewEncoder, make_encoder
@@ -90,7 +89,7 @@ def test_negatives_are_hard_first_and_never_related() -> None:
 
 def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEncoder) -> None:
     corpora = [make_corpus("one", {"a": ["b", "c"], "b": ["f"]}), make_corpus("two", {"a": ["b"]})]
-    objective = TextPairsObjective(TextPairsSettings(), negatives_per_positive=2)
+    objective = TextPairsObjective(negatives_per_positive=2)
     task = text_pairs(tde, corpora, [lambda query_id: ["e"], None], objective, seed=0)
     ids = [text.document.text[-6:-1] for text in task._texts]
     found = [(ids[pair.query], ids[pair.target], pair.matches) for pair in task.pairs]

@@ -8,12 +8,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from engine.errors import TrainingError
-from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.masked_words import SmithSettings
-from engine.training.section_contrast import ContrastSettings
 from engine.training.settings import Range, Settings, parse, shown_value
-from engine.training.text_pairs import TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
     Kind,
@@ -30,9 +26,9 @@ from indexer.training import (
 )
 
 SETTINGS = [
-    *(TrainerSettings(), FineTuningSettings(), ContrastSettings(), TextPairsSettings(), SmithSettings()),
-    *(ViewsSettings(), PairsObjective(), SectionsObjective(), TextPairsObjective(), ViewsObjective()),
-    *(TensionObjective(), WordsObjective(), SmithObjective(), Start(), NewEncoder(Kind.TDE), Recipe()),
+    *(PairsObjective(), SectionsObjective(), TextPairsObjective()),
+    *(ViewsObjective(), TensionObjective(), WordsObjective(), SmithObjective()),
+    *(TrainerSettings(), Start(), NewEncoder(Kind.TDE), Recipe()),
 ]
 FIELDS = [(settings, one) for settings in SETTINGS for one in fields(settings) if "meaning" in one.metadata]
 NAMES = [f"{type(settings).__name__}.{one.name}" for settings, one in FIELDS]

@@ -128,7 +128,7 @@ def contrastive(folder: Path, **config: Any) -> ContrastivePretraining:  # noqa:
 
 def momentum(folder: Path) -> MomentumContrast:
     pairs = views(folder)
-    return MomentumContrast(pairs.encoder, pairs, queue_size=16)  # type: ignore[arg-type]
+    return MomentumContrast(pairs.encoder, pairs, ViewsSettings(queue=16))  # type: ignore[arg-type]
 
 
 def tension(folder: Path) -> ContrastiveTension:
