@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +76,10 @@ def replay(
     if log_file is not None:
         _check_log(log_file, recorded)
     found: list[Differences] = []
-    for record in recorded:
-        query = _query(record, document, reading)
-        with opened_index(index or _folder(record), device) as opened:
-            found.append(replay(opened, record, query))
+    for folder, records in groupby(recorded, lambda record: index or _folder(record)):
+        queries = [(record, _query(record, document, reading)) for record in records]
+        with opened_index(folder, device) as opened:
+            found += [replay(opened, record, query) for record, query in queries]
     _print(found, as_json)
     if not all(one.is_equal for one in found):
         sys.exit(FAILED)

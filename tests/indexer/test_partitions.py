@@ -277,8 +277,8 @@ def test_joining_gives_back_one_index(both: tuple[Path, Path], tmp_path: Path) -
 
 @pytest.mark.slow
 def test_splitting_again_gives_other_partitions(both: tuple[Path, Path], tmp_path: Path) -> None:
-    report = partition(both[1], tmp_path / "y.parts", 40)  # more than there are documents
-    assert (len(report.n_documents), sum(report.n_documents)) == (40, 12)
+    report = partition(both[1], tmp_path / "y.parts", 16)  # more than there are documents
+    assert (len(report.n_documents), sum(report.n_documents)) == (16, 12)
     assert verify(tmp_path / "y.parts") == []
     assert ranks(tmp_path / "y.parts") == ranks(both[0])
     build(tmp_path / "y.parts", make_corpus(13), encode="none")
