@@ -62,8 +62,19 @@ _HOMES = {
 }
 
 
+def _show_documents() -> None:
+    """Show documents as HTML in the running notebook: a `Document` is a value, and does not draw itself."""
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is not None:
+        html = shell.display_formatter.formatters["text/html"]
+        # Jinja is loaded by the first document that is shown.
+        html.for_type_by_name(
+            "engine.text.document", "Document", lambda it: import_module("engine.report.page").document_html(it)
+        )
+
+
 if "IPython" in sys.modules:
-    import_module("longmatch.notebook").show_documents()
+    _show_documents()
 
 
 def __getattr__(name: str) -> object:

@@ -37,35 +37,24 @@ def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "_SECONDS_BETWEEN_LINES", 0.0)
 
 
-def line(report: BuildReport, n_files: int | None = None, way: Way | None = None) -> str:
+@pytest.mark.parametrize(
+    ("counts", "n_files", "is_planned", "line"),
+    [
+        ({"n_added": 25, "n_tokens": 50_000}, 100, False, "25 documents of 100, about 30 s left, 50,000 tokens, 5,000"),
+        ({"n_added": 25, "n_tokens": 50_000}, None, False, "25 documents, 50,000 tokens, 5,000"),
+        ({"n_added": 25, "n_tokens": 20_000}, None, True, "25 documents, about 40 s left, 20,000 tokens, 2,000"),
+        ({"n_unchanged": 5}, None, True, "5 documents, about 50 s left, 0 tokens, 0"),
+        ({"n_added": 1, "n_tokens": 300_000}, None, True, "1 documents, about 0 s left, 300,000 tokens, 30,000"),
+    ],
+)
+@pytest.mark.parametrize("n_reused", [0, 36])
+def test_the_time_left_follows_documents_or_planned_tokens(
+    counts: dict[str, int], n_files: int | None, is_planned: bool, line: str, n_reused: int
+) -> None:
     stream = io.StringIO()
-    with BuildProgress(n_files, stream, way=way) as progress:
-        progress(report)
-    return stream.getvalue()
-
-
-def test_without_a_plan_the_time_left_is_estimated_from_documents() -> None:
-    report = BuildReport(n_added=25, n_tokens=50_000, seconds=10)
-    assert line(report, 100) == "25 documents of 100, about 30 s left, 50,000 tokens, 5,000 tokens/s\n"
-    assert line(report) == "25 documents, 50,000 tokens, 5,000 tokens/s\n"
-
-
-def test_chunks_that_kept_their_vectors_are_reported() -> None:
-    report = BuildReport(n_replaced=2, n_tokens=500, seconds=10, n_chunks=40, n_chunks_reused=36)
-    assert line(report) == "2 documents, 500 tokens, 50 tokens/s, 36 chunks reused\n"
-
-
-def test_with_a_plan_the_time_left_is_estimated_from_tokens_at_the_speed_of_this_run() -> None:
-    report = BuildReport(n_added=25, n_tokens=20_000, seconds=10)
-    assert line(report, way=PLAN.way("all")) == "25 documents, about 40 s left, 20,000 tokens, 2,000 tokens/s\n"
-
-
-def test_before_anything_is_encoded_the_time_left_is_that_of_the_plan() -> None:
-    assert "about 50 s left" in line(BuildReport(n_unchanged=5, seconds=1), way=PLAN.way("all"))
-
-
-def test_a_run_that_is_longer_than_planned_has_no_negative_time_left() -> None:
-    assert "about 0 s left" in line(BuildReport(n_added=1, n_tokens=300_000, seconds=9), way=PLAN.way("all"))
+    with BuildProgress(n_files, stream, way=PLAN.way("all") if is_planned else None) as progress:
+        progress(BuildReport(seconds=10, n_chunks_reused=n_reused, **counts))
+    assert stream.getvalue() == f"{line} tokens/s" + (", 36 chunks reused" if n_reused else "") + "\n"
 
 
 def test_a_plan_is_shown_line_by_line() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from engine.text.document import Document
 from indexer.building.report import BuildReport
-from longmatch.notebook import show_documents
+from longmatch import _show_documents
 from longmatch.writing import is_shown, listening, progress_log
 from tests.fakes import make_document
 
@@ -77,7 +77,7 @@ def test_a_notebook_shows_documents_as_html(monkeypatch: pytest.MonkeyPatch) -> 
     html = Html()
     shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    show_documents()
+    _show_documents()
     document = make_document("d", "the river")
     view = html.views[type(document).__module__, type(document).__name__]
     assert "the river" in view(document)
@@ -85,4 +85,4 @@ def test_a_notebook_shows_documents_as_html(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_without_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    show_documents()
+    _show_documents()
