@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
@@ -36,19 +35,14 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
     """
     if is_free(folder) and settings.encode == "none":
         stream.documents = _from_first_word(stream.documents)
-    with without_stub(folder), listening(progress, stream.n_expected) as listener:
+    with without_stub(folder), listening(progress, stream.n_expected) as (listener, log):
         report = build_index(
-            folder,
-            stream.documents,
-            settings,
-            replace_files=stream.replace_files,
-            progress=listener.progress,
-            log=listener.log,
+            folder, stream.documents, settings, replace_files=stream.replace_files, progress=listener, log=log
         )
         if has_only_failures(report):
             raise _nothing_indexed(report.failures)
         repeated = f", {stream.n_repeated:,} repeated texts left out" if stream.n_repeated else ""
-        listener.log(
+        log(
             f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
             f"{report.n_removed:,} removed, {len(report.failures):,} failed{repeated}"
         )
@@ -117,14 +111,6 @@ def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Doc
     raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with at least one")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """Functions that receive the progress and the log lines of a run."""
-
-    progress: Progress | None
-    log: Callable[[str], None]
-
-
 def is_shown(progress: bool | None) -> bool:
     """The choice of the user; by default, whether standard error is a terminal or this is a notebook."""
     return (sys.stderr.isatty() or _is_notebook()) if progress is None else progress
@@ -136,23 +122,25 @@ def progress_log(progress: bool | None) -> Callable[[str], None]:
 
 
 @contextmanager
-def listening(progress: bool | Progress | None, n_expected: int | None) -> Iterator[Listener]:
-    """Show the progress of a build on standard error, pass it to a function, or show nothing.
+def listening(
+    progress: bool | Progress | None, n_expected: int | None
+) -> Iterator[tuple[Progress | None, Callable[[str], None]]]:
+    """Functions for the progress and the log lines of a build: on standard error, of the user, or for nobody.
 
     Args:
         progress: True, False, None for the default of `is_shown`, or a function that is called after each commit.
         n_expected: number of documents, if known.
     """
     if callable(progress):
-        yield Listener(progress, _ignore)
+        yield progress, _ignore
     elif not is_shown(progress):
-        yield Listener(None, _ignore)
+        yield None, _ignore
     else:
         # Imports the command line, which a quiet run does not need.
         from indexer.cli.progress import BuildProgress
 
         with BuildProgress(n_expected) as bar:
-            yield Listener(bar, bar.log)
+            yield bar, bar.log
 
 
 def _is_notebook() -> bool:

@@ -54,10 +54,10 @@ def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with listening(None, 3) as listener:
-        assert listener.progress is not None
-        listener.progress(BuildReport(n_added=2))
-        listener.log("done")
+    with listening(None, 3) as (listener, log):
+        assert listener is not None
+        listener(BuildReport(n_added=2))
+        log("done")
     printed = terminal.getvalue()
     assert "2 of 3 documents" in printed and "━" in printed
     assert "done\n" in printed

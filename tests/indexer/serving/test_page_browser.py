@@ -436,10 +436,11 @@ def short_draft(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-# Both schemes and the widest and narrowest layout are judged by axe-core, which takes most of the time.
+# A scheme sets colours alone, so each width is laid out in one. Both schemes and the widest and narrowest layout are
+# judged by axe-core, which takes most of the time.
 LOOKS = pytest.mark.parametrize(
     ("width", "scheme", "by_axe"),
-    [(390, "light", True), (390, "dark", False), (820, "light", False), (820, "dark", False), (1440, "dark", True)],
+    [(390, "light", True), (820, "light", False), (1440, "dark", True)],
 )
 
 
