@@ -120,10 +120,6 @@ def _preferred(alternatives: Element) -> Element:
     return with_text if known is None else known
 
 
-def _tex(element: Element) -> str:
-    return tex_text(element.text or "") if local_name(element) == "tex-math" else ""
-
-
 def _is_raised(element: Element) -> bool:
     tag = local_name(element)
     if tag == "sup":
@@ -171,7 +167,7 @@ _GRAMMAR = Grammar(
     sections=_HEADED,
     words=_WORDS,
     ordered=lambda element: _ORDERS.get(element.get("list-type") or "", ""),
-    tex=_tex,
+    tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
 )
 
 

@@ -58,14 +58,6 @@ class HeadingMark:
     label: str = ""  # its number, where the format separates it from the text
 
 
-def _is_never(_: Element) -> bool:
-    return False
-
-
-def _unnumbered(_: Element) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """The meaning of the tags of a format; tags are local names, all others are inline."""
@@ -78,13 +70,17 @@ class Grammar:
     verbatim: frozenset[str]  # white space is kept inside
     heading: Callable[[Element], HeadingMark | None]
     left_out: Callable[[Element], str | None]  # the reason of `left_out`; "" without a count, None for text
-    is_raised: Callable[[Element], bool] = _is_never  # a superscript, or the mark of a note
+    is_raised: Callable[[Element], bool] = field(default=lambda _: False)  # a superscript, or the mark of a note
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
-    is_inside_word: Callable[[Element], bool] = _is_never  # a break of a line or a page that a word runs across
-    ordered: Callable[[Element], str] = _unnumbered  # the number of the first item of a list, as "1." or "(a)"
-    pin: Callable[[Element], str] | None = field(default=None)  # the number of a block outside of its text, or ""
-    tex: Callable[[Element], str] | None = field(default=None)  # the text of an element in the notation of TeX
+    is_inside_word: Callable[[Element], bool] = field(
+        default=lambda _: False
+    )  # a break of a line or a page that a word runs across
+    ordered: Callable[[Element], str] = field(
+        default=lambda _: ""
+    )  # the number of the first item of a list, as "1." or "(a)"
+    pin: Callable[[Element], str] = field(default=lambda _: "")  # the number of a block outside of its text, or ""
+    tex: Callable[[Element], str] = field(default=lambda _: "")  # the text of an element in the notation of TeX
 
 
 def local_name(element: Element) -> str:
@@ -241,7 +237,7 @@ class _Walk:
     def _writes_formula(self, node: Element) -> bool:
         """Write a formula as text."""
         tag = local_name(node)
-        text = mathml_text(node) if tag == "math" else self._grammar.tex(node) if self._grammar.tex else ""
+        text = mathml_text(node) if tag == "math" else self._grammar.tex(node)
         if text or tag == "math":
             self._blocks.skip(all_text(node))
         if text:
@@ -286,7 +282,7 @@ class _Walk:
         elif tag in grammar.blocks or tag in grammar.verbatim:
             self._border()
             self._verbatim += tag in grammar.verbatim
-            self._pin = (grammar.pin(node) if grammar.pin else "") or self._pin
+            self._pin = grammar.pin(node) or self._pin
         elif grammar.is_raised(node):
             self._raised.append(len(self._buffer))
         elif tag in grammar.words:
@@ -317,7 +313,7 @@ class _Walk:
             self._row = None
         elif tag in grammar.blocks or tag in grammar.items or tag in grammar.verbatim:
             self._border()
-            if grammar.pin is not None and grammar.pin(node):
+            if grammar.pin(node):
                 self._pin = ""
                 self._blocks.pins.append((self._blocks.size, ""))
             self._verbatim -= tag in grammar.verbatim

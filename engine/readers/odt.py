@@ -245,18 +245,9 @@ def _left_out(element: Element) -> str | None:
     if meaning in ("hidden", "deleted"):
         return reasons.HIDDEN if meaning == "hidden" else reasons.DELETED
     is_hidden = values.get("display") == "none" or values.get("is-hidden", str(tag == "hidden-text").lower()) == "true"
-    is_hidden = is_hidden or (tag in _PARAGRAPHS and _hides(element))
+    fields = element.iter("{*}hidden-paragraph") if tag in _PARAGRAPHS else ()
+    is_hidden = is_hidden or any(markup.attributes(field).get("is-hidden") == "true" for field in fields)
     return reasons.HIDDEN if is_hidden else None
-
-
-def _hides(paragraph: Element) -> bool:
-    """Whether a field hides its paragraph."""
-    fields = paragraph.iter("{*}hidden-paragraph")
-    return any(markup.attributes(field).get("is-hidden") == "true" for field in fields)
-
-
-def _is_raised(element: Element) -> bool:
-    return bool(element.get(_OWN) == "raised")
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -282,7 +273,7 @@ _GRAMMAR = Grammar(
     verbatim=frozenset(),
     heading=_heading,
     left_out=_left_out,
-    is_raised=_is_raised,
+    is_raised=lambda element: bool(element.get(_OWN) == "raised"),
 )
 
 

@@ -131,10 +131,6 @@ def _left_out(element: Element) -> str | None:
     return _REASONS.get(tag)
 
 
-def _is_raised(element: Element) -> bool:
-    return local_name(element) in ("sup", "SP", "superscript")
-
-
 def _heading(element: Element) -> HeadingMark | None:
     """A heading of the description, at a level below "Description"."""
     if local_name(element) not in _HEADED:
@@ -167,7 +163,7 @@ _GRAMMAR = Grammar(
     verbatim=frozenset(),
     heading=_heading,
     left_out=_left_out,
-    is_raised=_is_raised,
+    is_raised=lambda element: local_name(element) in ("sup", "SP", "superscript"),
     pin=_pin,
     words=frozenset(["doc-number", "country", "kind", "date", "name"]),
 )
@@ -177,7 +173,7 @@ class _Bibliography:
     """The bibliographic data of a patent, under the tags of any of the formats."""
 
     def __init__(self, root: Element) -> None:
-        self._root = root
+        self.root = root
         self._data = next((one for one in root.iter(etree.Element) if _DATA.match(local_name(one))), root)
 
     def used(self) -> list[Element]:
@@ -198,7 +194,7 @@ class _Bibliography:
 
     def title(self) -> str:
         """The title in the language of the document; each B542 follows the code of its language."""
-        language = self._root.get("lang")
+        language = self.root.get("lang")
         if titles := self._all("invention-title", "title-of-invention"):
             return words(_in_language(titles, language))
         names, codes = self._all("B542"), [words(code).lower() for code in self._all("B541")]
@@ -207,8 +203,8 @@ class _Bibliography:
 
     def number(self) -> str:
         """The country, the number and the kind."""
-        if self._root.get("doc-number"):
-            return "".join(self._root.get(part) or "" for part in ("country", "doc-number", "kind"))
+        if self.root.get("doc-number"):
+            return "".join(self.root.get(part) or "" for part in ("country", "doc-number", "kind"))
         published = next(self._data.iterfind("{*}publication-reference//{*}document-id"), None)
         own = self._data.find("{*}document-id")
         return (
@@ -218,7 +214,7 @@ class _Bibliography:
         )
 
     def date(self) -> str:
-        own = self._root.get("date-publ") or self._root.get("date")
+        own = self.root.get("date-publ") or self.root.get("date")
         dates = (date for element in self._all("B140") for date in element.iter("{*}date", "{*}DATE"))
         return (
             own
@@ -229,17 +225,13 @@ class _Bibliography:
     def filed(self) -> str:
         return next(filter(None, map(words, self._below(_FILED))), "")
 
-    def family(self) -> str:
-        """The id of the family, which DOCDB gives to patents that claim the same earlier applications."""
-        return self._root.get("family-id") or ""
-
     def _claims(self) -> list[Element]:
         claims = self._below(_CLAIMED)
         return [one for one in claims if one.get("data-format") == claims[0].get("data-format")]
 
     def priorities(self) -> list[tuple[str, str]]:
         """The number and the date of each earlier application."""
-        default = "US" if local_name(self._root) in ("PATDOC", "patent-application-publication") else ""
+        default = "US" if local_name(self.root) in ("PATDOC", "patent-application-publication") else ""
         found = [(*(_words_of(one, tags) for tags in (_COUNTRIES, _NUMBERS, _DATES)),) for one in self._claims()]
         tags = ("B330", "B310", "B320")
         found += zip(*([words(one) for one in self._all(tag)] for tag in tags), strict=False)
@@ -255,7 +247,7 @@ class _Bibliography:
 
     def assignees(self) -> list[str]:
         """The owners of a patent, or the applicants of an application."""
-        is_american = local_name(self._root).startswith("us-")
+        is_american = local_name(self.root).startswith("us-")
         return _names(self._all("assignee", "B731") or ([] if is_american else self._all("applicant", "B711")))
 
     def ipc(self) -> list[str]:
@@ -290,7 +282,7 @@ def _present(data: _Bibliography) -> dict[str, MetadataValue]:
         "filed": filed,
         "priority": _distinct(number for number, _ in priorities),
         "priority_date": min(filter(None, (filed, *(_iso(day) for _, day in priorities))), default=""),
-        "family": data.family(),
+        "family": data.root.get("family-id") or "",  # of DOCDB: patents that claim the same applications
         "inventors": _distinct(data.inventors()),
         "assignees": _distinct(data.assignees()),
         "ipc": _distinct(data.ipc()),

@@ -98,10 +98,6 @@ def _looks(element: Element) -> str:
     return " ".join(element.get(name) or "" for name in ("rend", "rendition", "style"))
 
 
-def _is_inside_word(element: Element) -> bool:
-    return bool(element.get("break") == "no")
-
-
 def _tex(element: Element) -> str:
     """A formula in TeX; GROBID has formulas as they look."""
     is_tex = local_name(element) == "formula" and "tex" in (element.get("notation") or "").lower()
@@ -144,7 +140,7 @@ _GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=frozenset(["div", *(f"div{level}" for level in range(8))]),
     words=_WORDS,
-    is_inside_word=_is_inside_word,
+    is_inside_word=lambda element: bool(element.get("break") == "no"),
     ordered=lambda element: "1." if re.search("order|number", f"{element.get('type')} {element.get('rend')}") else "",
     tex=_tex,
 )

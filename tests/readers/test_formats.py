@@ -1,4 +1,4 @@
-"""What DOCX, ODT, EPUB and HTML have in common: sections, fields, files that are refused, and limits."""
+"""What DOCX, ODT, EPUB, HTML and XML have in common: sections, fields, files that are refused, and limits."""
 
 from __future__ import annotations
 
@@ -198,8 +198,13 @@ def test_metadata_is_that_of_the_properties(name: str, data: bytes, metadata: Ma
         ("a.html", b"<script>x</script>", "no text"),
         ("a.html", b"<p>x<div>" * 5000 + b"deep", "nested too deeply"),
         ("a.html", b"x" + b"<br>" * 2_000_001, "it has 2,000,001 tags"),
+        *(("a.xml", data, "not well-formed XML") for data in (
+            b"", b"not xml", b"<article><front><article-meta>", b"<article><body></article>")),
+        ("a.xml", b'<svg xmlns="http://www.w3.org/2000/svg"/>', "root <svg> and holds no sentences"),
+        ("a.xml", b"<us-patent-grant/>", "no text"),
+        ("a.xml", b"<article><body>" + b"<p/>" * 2_000_000 + b"</body></article>", "it has 2,000,004 tags"),
     ],
-)
+)  # fmt: skip
 def test_a_file_is_refused_with_a_reason(name: str, data: bytes, reason: str) -> None:
     (failure,) = read_bytes(data, name)
     assert isinstance(failure, Unreadable)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import DocumentError
 from engine.readers.reader import read_bytes
 from engine.readers.xml import read
 from engine.text.document import Document
@@ -171,8 +170,3 @@ def test_entities_of_a_patent_are_not_fetched() -> None:
         b"<us-patent-grant><description><p>Read &f; this.</p></description></us-patent-grant>"
     )
     assert "root:" not in read(data, "a", "a.xml").text
-
-
-def test_a_patent_without_text_is_refused() -> None:
-    with pytest.raises(DocumentError, match="no text"):
-        read(b"<us-patent-grant/>", "a", "a.xml")
