@@ -260,7 +260,7 @@ class _Writer:
         for run in root.iter(_RUN):
             fonts = run.find(f"{qn('rPr')}/{qn('rFonts')}")
             for text in run.iterchildren(_TEXT) if fonts is not None else ():
-                text.text = signs(text.text or "", fonts.get(qn("ascii"), ""))
+                text.text = signs(text.text or "", fonts.get(qn("ascii")) or fonts.get(qn("hAnsi"), ""))
         for sign in root.iter(qn("sym")):
             code = sign.get(qn("char"), "")
             character = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{2,4}", code) else "\0"

@@ -60,7 +60,7 @@ _LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "block
 _RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
-_FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\bsymbol\b", re.IGNORECASE)
+_FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
@@ -211,7 +211,7 @@ def _apply_styles(root: Element) -> None:
 
 def _looks(style: str) -> bool:
     """Whether a style changes what a reader of the page sees of the words."""
-    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE, _CENTRED, _BOLD))
+    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE, _CENTRED, _BOLD, _FONT))
 
 
 def _move_notes(root: Element) -> None:
@@ -232,10 +232,14 @@ def _move_notes(root: Element) -> None:
 def _mend_letters(root: Element, blocks: Blocks) -> None:
     """Write letters of the font Symbol as what they show, and an initial in a block of its own into its word."""
     for element in root.iter("font", "span"):
-        is_symbol = (element.get("face") or "").lower() == "symbol" or _FONT.search(element.get("style") or "")
-        if is_symbol and element.text:
-            blocks.skip(element.text)
-            element.text = markup.signs(element.text, "Symbol")
+        look = _FONT.search(element.get("style") or "")
+        text, shown = (
+            element.text or "",
+            markup.signs(element.text or "", look[1] if look else element.get("face") or ""),
+        )
+        if shown != text:
+            blocks.skip(text)
+            element.text = shown
     for element in root.iter("div"):
         place, letter = element.getnext(), (element.text or "").strip()
         if len(element) or len(letter) != 1 or not letter.isupper() or place is None or place.tag != "p":

@@ -25,6 +25,7 @@ _OPINION = re.compile(
     re.IGNORECASE,
 )
 _CAPTION = re.compile(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
+_VERSUS = re.compile(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
 _COURT = re.compile(
     r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b",
     re.IGNORECASE,
@@ -103,7 +104,10 @@ def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
         number, is_part = _number(title), is_part_of_opinion(title)
         is_title = number is not None or _names_part(title) or _is_in_capitals(title)
         is_title = is_title or (is_bold and could_be_title(title) and not re.search(r"\d{4}", title))
-        is_caption = len(title) > _FULL_LINE * 2 or _CAPTION.search(title) or (not number and names_court(title))
+        is_party = place > 0 and _VERSUS.fullmatch(lines[place - 1][0]) is not None
+        is_caption = (
+            is_party or len(title) > _FULL_LINE * 2 or _CAPTION.search(title) or (not number and names_court(title))
+        )
         opens = opens and (is_part or (is_title and not is_caption))
         if opens:
             found.append(_Centred(title, place, 0, "", "", "", number, is_part))

@@ -11,8 +11,7 @@ from engine.readers import Unreadable, read_bytes
 from engine.text.document import Document
 from tests.readers.made import docx_bytes
 from tests.readers.test_docx_parts import M, W, word_of
-from tests.readers.test_left_out import members_of
-from tests.readers.zipped import epub_bytes, zip_bytes
+from tests.readers.zipped import epub_bytes, members_of, zip_bytes
 
 BODY = "A sentence of the body that is long enough. " * 6
 PROSE = BODY.strip()

@@ -15,7 +15,7 @@ from indexer.reading.requests import Request, pack_requests, unpack_requests
 from tests.readers.made import Print, pdf_bytes
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
-from tests.readers.zipped import epub_bytes, zip_bytes
+from tests.readers.zipped import epub_bytes, members_of, zip_bytes
 
 _BASE64 = "iVBORw0KGgoAAAANSUhEUg9" * 120
 _LINES = "\n".join(["The regula-", "tion of hydrau-", "lic pumps is a mat-", "ter for the munici-", "pality of it."])
@@ -432,10 +432,16 @@ def signs_of(*signs: tuple[str, str]) -> bytes:
         ("a.fodt", _FLAT, "One silt^12 rose.", {"figures": 1, "running_heads": 1}),
         ("a.docx", signs_of(("Wingdings", "F0FC"), ("Symbol", "F022"), ("Symbol", "00B0"), ("Wingdings", "F0FF"),
                             ("Webdings", "F061")), "✓∀° end", {"unreadable_characters": 2}),
-        ("a.docx", word_of("<w:p>" + word_run("\uf061", "<w:rFonts w:ascii='Symbol'/>") + "</w:p>"), "α", {}),
+        ("a.docx", word_of("<w:p>" + word_run("\uf061", "<w:rFonts w:hAnsi='Symbol'/>") + "</w:p>"), "α", {}),
         ("a.odt", odt("<text:p>rate <text:span text:style-name='T1'>\uf061</text:span></text:p>",
                       odt_style('style:font-name="Symbol"')), "rate α", {}),
-        ("a.html", html("<p>rate <font face='Symbol'>a</font><span class='superscript'>2</span></p>"), "rate α^2", {}),
+        *(("a.html", html(f"<style>.s{{font-family:Symbol}}</style><p>rate <{font}</p>"), "rate α^2", {}) for font in (
+            "font face='Symbol'>a</font><span class='superscript'>2</span>",
+            "span class='s'>a</span><span class='superscript'>2</span>")),
+        ("a.html", html("<p>a <font face='Wingdings'>&uuml;</font> tick</p>"), "a ✓ tick", {}),
+        *(("a.epub", zip_bytes(members_of(epub_bytes({"a.xhtml": "<p>Oak</p>", "b.xhtml": ""})) | {"OEBPS/b.xhtml":
+            data}), "Oak", {"damaged_parts": 1}) for data in (
+            b"\xff\xd8\xff\xe0\0\x10JFIF<p>" + bytes(range(256)) * 9, bytes(range(255, 31, -1)) * 9 + b"<")),
         ("a.html", html("<div class='initial'>H</div><p>arbours were built</p>"), "Harbours were built", {}),
         ("a.docx", word_of(f"{_CHOICE_OF_BLOCKS}<w:del><w:p>{word_run('gone')}</w:p></w:del>"), "Oak",
          {"deleted_words": 1}),
@@ -472,6 +478,7 @@ _CENTRED = (
             ("<p class='x'><b>Background</b></p>", "Background"),
             ("<center>I. BACKGROUND</center>", "I. BACKGROUND"),
             ("<center><b>HARBOUR v. LIME</b></center><center><b>OPINION</b></center>", "OPINION"),
+            ("<center>HARBOUR TRUST,</center><center>v.</center><center>LIME</center>", ""),
             ("<center><b>* * *</b></center>", ""),
             ("<center>decided in May</center>", ""),
             ("<table><tr><td><center><b>Rate</b></center></td></tr></table>", ""),

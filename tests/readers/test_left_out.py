@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
 from engine.readers import pdf, read_bytes
@@ -13,7 +10,7 @@ from engine.text.document import Document
 from indexer.reading.requests import pack, unpack
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
-from tests.readers.zipped import epub_bytes, zip_bytes
+from tests.readers.zipped import epub_bytes, members_of, zip_bytes
 
 BODY = "A sentence of the body that is long enough. " * 6
 _LINKS = "".join(f'<li><a href="#">{name}</a></li>' for name in ("Home", "News", "About", "Work", "Press", "Help") * 2)
@@ -29,11 +26,6 @@ _ODT = (
 _BACK = "<back><ref-list><ref><mixed-citation>A</mixed-citation></ref><ref>B</ref></ref-list></back>"
 _PICTURE = b"BI /W 1 /H 1 /BPC 8 /CS /G ID a EI\n"
 _PAGE = b"BT /F1 10 Tf 1 0 0 1 72 %d Tm (Half of a page of words that anybody can read \\001\\003) Tj ET\n"
-
-
-def members_of(data: bytes) -> dict[str, str | bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def document_of(data: bytes | str, name: str) -> Document:

@@ -24,6 +24,12 @@ def zip_bytes(members: Mapping[str, str | bytes]) -> bytes:
     return out.getvalue()
 
 
+def members_of(data: bytes) -> dict[str, str | bytes]:
+    """The members of a zip file, and their bytes."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def tar_of(members: Mapping[str, bytes | tarfile.TarInfo], form: int = tarfile.GNU_FORMAT) -> bytes:
     """A tar archive of these members; a header stands for one without content, such as a link."""
     out = io.BytesIO()
