@@ -92,15 +92,14 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         root = parse_safely(data)
     except DocumentError as error:
         starts = [match.start() for match in _DECLARATION.finditer(data)]
-        if len(starts) < 2 and re.search(
-            "Extra content|declaration allowed", str(error)
-        ):  # roots one after the other, without declarations
-            bare = re.sub(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^<>\[]*+(?:\[[^\]]{0,9999}+\])?[^<>]*+>", b"", data)
-            return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
-        if len(starts) < 2:
+        if len(starts) > 1:
+            pieces = (data[start:stop] for start, stop in pairwise([*starts, len(data)]))
+            return _several(pieces, doc_id, source)
+        if not re.search("Extra content|declaration allowed", str(error)):
             raise
-        pieces = (data[start:stop] for start, stop in pairwise([*starts, len(data)]))
-        return _several(pieces, doc_id, source)
+        # Roots one after the other, without declarations.
+        bare = re.sub(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^<>\[]*+(?:\[[^\]]{0,9999}+\])?[^<>]*+>", b"", data)
+        return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
     return read_root(root, doc_id, source)
