@@ -214,11 +214,12 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         TrainingError: no corpus, or files that do not fit together.
     """
     path = _corpus_file(folder)
-    documents, n_unreadable = _read_documents(path)
+    documents, n_unreadable = collect(read_file(path), path)
     splits_file = folder / f"splits{suffix}.json"
     splits = read_splits(splits_file) if splits_file.exists() else {}
     held_out = frozenset(query_id for name in splits if name != "train" for query_id in splits[name])
-    pairs = _pairs(folder / f"train_pairs{suffix}.tsv", documents, held_out, label)
+    pairs_file = folder / f"train_pairs{suffix}.tsv"
+    pairs = _pairs(pairs_file, documents, held_out, label)
     qrels = folder / f"qrels{suffix}.tsv"
     judged = _relevant(read_judgments(qrels)) if qrels.exists() else {}
     return TrainingCorpus(
@@ -229,7 +230,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         held_out=held_out,
         valid={one: judged[one] for one in splits.get("valid", ()) if one in documents and one in judged},
         n_unreadable=n_unreadable,
-        checksum=_checksum([path, *_judgment_files(folder, suffix)]),
+        checksum=_checksum([path, *filter(Path.exists, (pairs_file, qrels, splits_file))]),
         licence=_licence(folder / "README.md"),
     )
 
@@ -241,21 +242,17 @@ def _corpus_file(folder: Path) -> Path:
     raise TrainingError(f"{folder} holds none of {', '.join(CORPUS_FILES)}; put the documents there, one a line")
 
 
-def _judgment_files(folder: Path, suffix: str) -> list[Path]:
-    named = [folder / f"train_pairs{suffix}.tsv", folder / f"qrels{suffix}.tsv", folder / f"splits{suffix}.json"]
-    return [path for path in named if path.exists()]
-
-
-def _read_documents(path: Path) -> tuple[dict[str, Document], int]:
+def collect(results: Iterable[Document | Unreadable], path: Path) -> tuple[dict[str, Document], int]:
+    """Documents by doc_id, and the number of unreadable ones; raises TrainingError if there are only such."""
     documents: dict[str, Document] = {}
     n_unreadable = 0
-    for document in read_file(path):
-        if isinstance(document, Unreadable):
+    for result in results:
+        if isinstance(result, Unreadable):
             n_unreadable += 1
         else:
-            documents[document.doc_id] = document
+            documents[result.doc_id] = result
     if not documents:
-        raise TrainingError(f"{path} holds no readable document ({n_unreadable} lines were not read)")
+        raise TrainingError(f"{path} holds no readable document ({n_unreadable} were not read)")
     return documents, n_unreadable
 
 

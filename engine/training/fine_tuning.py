@@ -191,8 +191,9 @@ def _bce(towers: Towers, _settings: FineTuningSettings) -> Tensor:
 
 def _distillation(towers: Towers, settings: FineTuningSettings) -> Tensor:
     assert towers.teacher_scores is not None
-    tau = settings.temperature
-    return distillation(towers.mean_best_match() / tau, towers.teacher_scores / tau, towers.excluded)
+    return distillation(
+        towers.mean_best_match(), towers.teacher_scores, towers.excluded, temperature=settings.temperature
+    )
 
 
 LOSSES: Mapping[Loss, Callable[[Towers, FineTuningSettings], Tensor]] = {

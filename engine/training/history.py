@@ -34,7 +34,6 @@ CURVES_FILE = "curves.png"
 
 LOSS = "loss"
 LEARNING_RATE = "learning rate"
-TOKENS_PER_SECOND = "tokens per second"
 SECONDS = "seconds"
 VALID = "valid "  # before the name of a metric
 MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
@@ -59,14 +58,6 @@ class Series:
 def rows_of(step: int, values: Mapping[str, float]) -> list[Row]:
     """A row for each number, by name."""
     return [Row(step, name, value) for name, value in values.items()]
-
-
-def step_values(
-    losses: Mapping[str, float], *, rate: float, tokens_per_second: float, seconds: float
-) -> dict[str, float]:
-    """The numbers of one update by name; of the losses, the total is "loss"."""
-    parts = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in losses.items()}
-    return {**parts, LEARNING_RATE: rate, TOKENS_PER_SECOND: tokens_per_second, SECONDS: seconds}
 
 
 def validation_values(metric: str, by_corpus: Mapping[str, float]) -> dict[str, float]:

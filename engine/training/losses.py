@@ -109,11 +109,11 @@ class ScaledCosine(nn.Module):
 
     LOWEST, HIGHEST = 1.0, 50.0
 
-    def __init__(self, *, learned: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
         share = (SMITH_SCALE - self.LOWEST) / (self.HIGHEST - self.LOWEST)
-        self.raw_scale = nn.Parameter(torch.tensor(share).logit(), requires_grad=learned)
-        self.bias = nn.Parameter(torch.tensor(0.0), requires_grad=learned)
+        self.raw_scale = nn.Parameter(torch.tensor(share).logit())
+        self.bias = nn.Parameter(torch.tensor(0.0))
 
     @property
     def scale(self) -> Tensor:
@@ -207,6 +207,7 @@ def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
 
 
 DOCUMENT_WEIGHT = 0.08
+_POWER = 2.0  # of `evidence.Scoring`
 
 
 def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
@@ -265,8 +266,8 @@ def batch_thresholds(similarities: Tensor, left_out: Tensor | None, threshold_ra
     return theta.clamp(0, 1)  # -inf becomes 0
 
 
-def margin(similarities: Tensor, theta: Tensor, power: float, softening: float = 0.0) -> Tensor:
-    """Margin of a similarity above its threshold, as `evidence.margin`, or softened.
+def margin(similarities: Tensor, theta: Tensor, softening: float = 0.0) -> Tensor:
+    """Squared margin of a similarity above its threshold, as `evidence.margin`, or softened.
 
     With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and the divisor
     1 - theta is softened in the same way. The value stays in [0, 1] and is 1 at similarity 1,
@@ -274,16 +275,13 @@ def margin(similarities: Tensor, theta: Tensor, power: float, softening: float =
 
     Args:
         theta: in [0, 1], of a shape that broadcasts.
-        power: p, above 0; at least 1 with a softening.
     """
     above = similarities.clamp(max=1.0) - theta
     room = (1.0 - theta).clamp(min=1e-9)
     if softening > 0:
         sharpness = 1 / softening
-        return (softplus(above, sharpness) / softplus(room, sharpness)) ** power
-    is_above = above > ROUNDING
-    # A power under 1 has no finite gradient at 0.
-    return torch.where(is_above, (torch.where(is_above, above, 1.0) / room) ** power, 0.0)
+        return (softplus(above, sharpness) / softplus(room, sharpness)) ** _POWER
+    return (above.masked_fill(above <= ROUNDING, 0.0) / room) ** _POWER
 
 
 def evidence_scores(
@@ -293,7 +291,6 @@ def evidence_scores(
     theta: Tensor,
     theta_document: Tensor,
     *,
-    power: float = 2.0,
     document_weight: float = DOCUMENT_WEIGHT,
     softening: float = 0.0,
 ) -> Tensor:
@@ -310,9 +307,9 @@ def evidence_scores(
         theta_document: (Q,) in [0, 1], of the document vectors.
         document_weight: of the document vectors, in [0, 1].
     """
-    room = weights * (1.0 - theta) ** power
+    room = weights * (1.0 - theta) ** _POWER
     shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
-    margins = margin(similarities, theta[:, :, None], power, softening)  # (Q, I, T)
+    margins = margin(similarities, theta[:, :, None], softening)  # (Q, I, T)
     chunks = (shares[:, None] @ margins).squeeze(1)
-    whole = margin(document_similarities, theta_document[:, None], power, softening)
+    whole = margin(document_similarities, theta_document[:, None], softening)
     return (1 - document_weight) * chunks + document_weight * whole

@@ -88,12 +88,10 @@ class Graph:
         """Take the pairs, in either direction.
 
         Raises:
-            TrainingError: there is no pair of two different documents, or a pair is outside of the documents.
+            TrainingError: there is no pair of two different documents.
         """
         self.neighbours: list[set[int]] = [set() for _ in range(n_documents)]
         for one, other in pairs:
-            if not (0 <= one < n_documents and 0 <= other < n_documents):
-                raise TrainingError(f"pair ({one}, {other}) is outside of the {n_documents} documents, counted from 0")
             if one != other:
                 self.neighbours[one].add(other)
                 self.neighbours[other].add(one)

@@ -80,18 +80,13 @@ class TextPairs:
         """Train on texts that the encoder segmented.
 
         Raises:
-            TrainingError: there are fewer than 8 pairs, in all or in a batch, or a pair names an unknown text.
+            TrainingError: there are fewer than 8 pairs, in all or in a batch.
         """
         self.settings = settings or TextPairsSettings()
         if min(self.settings.batch_pairs, len(pairs)) < _FEWEST_PAIRS:
             raise TrainingError(
                 f"a batch of {self.settings.batch_pairs} out of {len(pairs)} pairs has too few texts that do not "
                 f"match; give at least {_FEWEST_PAIRS} of both"
-            )
-        named = [position for pair in pairs for position in (pair.query, pair.target)]
-        if min(named) < 0 or max(named) >= len(texts):
-            raise TrainingError(
-                f"pairs name texts {min(named)} to {max(named)}, there are {len(texts)}; count them from 0"
             )
         self.encoder = encoder
         self.pairs = tuple(pairs)

@@ -27,7 +27,17 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from engine.encoders.backbone.hardware import default_dtype
 from engine.errors import EncoderError, TrainingError
-from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History, Row, rows_of, step_values, validation_values
+from engine.training.history import (
+    HISTORY_FILE,
+    LEARNING_RATE,
+    LOSS,
+    MEAN,
+    SECONDS,
+    History,
+    Row,
+    rows_of,
+    validation_values,
+)
 from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.task import Task, full_precision
 
@@ -218,7 +228,8 @@ class Trainer(transformers.Trainer):
         seconds = max(time.perf_counter() - started, 1e-9)
         self.state.num_input_tokens_seen += n_tokens
         in_all = (_last(self.state, SECONDS) or 0.0) + seconds
-        self._add(step_values(parts, rate=rate, tokens_per_second=n_tokens / seconds, seconds=in_all))
+        losses = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in parts.items()}
+        self._add({**losses, LEARNING_RATE: rate, "tokens per second": n_tokens / seconds, SECONDS: in_all})
         if self.is_world_process_zero():
             valid = _last(self.state, f"valid {METRIC}/{MEAN}")
             self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, valid))

@@ -46,13 +46,8 @@ class Validation:
             documents: number of documents to rank: the queries, their judged targets, and others drawn once.
 
         Raises:
-            TrainingError: there are no valid judgments, or a number is below 1.
+            TrainingError: there are no valid judgments.
         """
-        for name, most in {"chunks": chunks, "queries": queries, "documents": documents}.items():
-            if most is not None and most < 1:
-                raise TrainingError(
-                    f"validation of corpus {corpus.name} on {most} {name} measures nothing; allow at least 1"
-                )
         if not corpus.valid:
             raise TrainingError(
                 f"corpus {corpus.name} has no valid queries; give it splits.json and qrels.tsv, or train without"

@@ -243,14 +243,12 @@ class ViewPairs:
                 as they do when the encoder is used.
 
         Raises:
-            TrainingError: there are fewer than two documents, in all or in a batch, or `max_tokens` is below 1.
+            TrainingError: there are fewer than two documents, in all or in a batch.
         """
         if min(len(documents), batch_size) < 2:
             raise TrainingError(
                 f"{len(documents)} documents in batches of {batch_size} have no negatives; give at least two of both"
             )
-        if max_tokens < 1:
-            raise TrainingError(f"views of at most {max_tokens} tokens hold nothing; allow 512, or what fits in memory")
         self.encoder = encoder
         self.documents = documents
         self.sampling = sampling

@@ -16,12 +16,11 @@ from indexer.training.recipe import (
     WordsObjective,
     recipe_of,
 )
-from indexer.training.run import CorpusPath, Trained, train
+from indexer.training.run import Trained, train
 from indexer.training.start import Kind, NewEncoder, Start
 
 __all__ = [
     "OBJECTIVES",
-    "CorpusPath",
     "Kind",
     "Negatives",
     "NewEncoder",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -17,10 +17,9 @@ from engine.encoders.backbone.hardware import default_device
 from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError
-from engine.readers import Unreadable
 from engine.text.document import Document
 from engine.training.contrastive_pretraining import ContrastiveTension
-from engine.training.corpus import CORPUS_FILES, TrainingCorpus, read_training_corpus
+from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
 from engine.training.task import Task
 from engine.training.trainer import METRIC, Outcome, Step, Trainer
@@ -42,28 +41,16 @@ from indexer.training.tasks import Context, Library, Log, make_task
 _OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
-@dataclass(frozen=True)
-class CorpusPath:
-    """The path of a corpus, and the suffix of one of its tasks."""
-
-    path: Path
-    suffix: str = ""  # of the names of judgment files, such as "_citation"
-
-    @classmethod
-    def parse(cls, given: str | Path) -> Self:
-        """Parse `PATH` or `FOLDER:SUFFIX`."""
-        if Path(given).exists():
-            return cls(Path(given))
-        path, _, suffix = str(given).partition(":")
-        return cls(Path(path), suffix)
-
-    @property
-    def is_benchmark(self) -> bool:
-        """Whether it has the layout of the benchmarks; see `engine.training.corpus`."""
-        return any((self.path / name).is_file() for name in CORPUS_FILES)
+Given = str | Path
+Place = tuple[Path, str]  # the path of a corpus, and the suffix of the judgment files of one of its tasks
 
 
-Given = str | Path | CorpusPath
+def place_of(corpus: Given) -> Place:
+    """The place that `PATH` or `FOLDER:SUFFIX` names."""
+    if Path(corpus).exists():
+        return Path(corpus), ""
+    path, _, suffix = str(corpus).partition(":")
+    return Path(path), suffix
 
 
 def read_with_pairs(sources: Sequence[Given], *, label: str | None, needs_pairs: bool = True) -> list[TrainingCorpus]:
@@ -75,30 +62,30 @@ def read_with_pairs(sources: Sequence[Given], *, label: str | None, needs_pairs:
     Raises:
         TrainingError: a folder is missing or not of this layout, or has no pairs, or two have the same name.
     """
-    paths = _parsed(sources)
-    for source in paths:
-        if not source.path.is_dir():
-            state = "is a file" if source.path.exists() else "does not exist"
+    places = _places(sources)
+    for path, _ in places:
+        if not path.is_dir():
+            state = "is a file" if path.exists() else "does not exist"
             raise TrainingError(
-                f"{source.path} {state}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
+                f"{path} {state}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
                 "and --objective docsplit learns from documents alone"
             )
-    corpora = [read_training_corpus(path.path, suffix=path.suffix, label=label) for path in paths]
-    for source, corpus in zip(paths, corpora, strict=True):
+    corpora = [read_training_corpus(path, suffix=suffix, label=label) for path, suffix in places]
+    for (path, suffix), corpus in zip(places, corpora, strict=True):
         if needs_pairs and not corpus.pairs:
-            raise TrainingError(_lacks_pairs(source))
-    return _named(paths, corpora)
+            raise TrainingError(_lacks_pairs(path, suffix))
+    return _named(places, corpora)
 
 
-def _lacks_pairs(source: CorpusPath) -> str:
-    others = sorted(file.stem.removeprefix("train_pairs") for file in source.path.glob("train_pairs*.tsv"))
+def _lacks_pairs(path: Path, suffix: str) -> str:
+    others = sorted(file.stem.removeprefix("train_pairs") for file in path.glob("train_pairs*.tsv"))
     mend = (
-        f"name one of its tasks: {source.path}:{others[0]}"
+        f"name one of its tasks: {path}:{others[0]}"
         if others and others != [""]
         else "add that file, name a metadata field (--set label=FIELD), or learn from the documents alone: "
         "--objective docsplit"
     )
-    return f"{source.path} has no train_pairs{source.suffix}.tsv, so no pairs to learn from; {mend}"
+    return f"{path} has no train_pairs{suffix}.tsv, so no pairs to learn from; {mend}"
 
 
 def read_documents(sources: Sequence[Given]) -> list[TrainingCorpus]:
@@ -108,30 +95,24 @@ def read_documents(sources: Sequence[Given]) -> list[TrainingCorpus]:
         DocumentError: a path does not exist, or has no file of a readable format.
         TrainingError: no path is given, a corpus has no readable document, or two have the same name.
     """
-    paths = _parsed(sources)
+    places = _places(sources)
     # Files of one document each, such as a shell expands from a pattern, together are one corpus.
-    single = [path for path in paths if path.path.is_file() and not path.path.name.endswith(_OF_MANY_DOCUMENTS)]
-    paths = [path for path in paths if path not in single]
+    single = [path for path, _ in places if path.is_file() and not path.name.endswith(_OF_MANY_DOCUMENTS)]
+    places = [place for place in places if place[0] not in single]
     corpora = [
-        read_training_corpus(path.path, suffix=path.suffix) if path.is_benchmark else _read_loose([path.path])
-        for path in paths
+        read_training_corpus(path, suffix=suffix)
+        if any((path / name).is_file() for name in CORPUS_FILES)
+        else _read_loose([path])
+        for path, suffix in places
     ]
     if single:
-        paths.append(single[0])
-        corpora.append(_read_loose([one.path for one in single]))
-    return _named(paths, corpora)
+        places.append((single[0], ""))
+        corpora.append(_read_loose(single))
+    return _named(places, corpora)
 
 
 def _read_loose(paths: Sequence[Path]) -> TrainingCorpus:
-    documents: dict[str, Document] = {}
-    n_unreadable = 0
-    for document in read_corpus([str(path) for path in paths]):
-        if isinstance(document, Unreadable):
-            n_unreadable += 1
-        else:
-            documents[document.doc_id] = document
-    if not documents:
-        raise TrainingError(f"{paths[0]} holds no readable document ({n_unreadable} were not read)")
+    documents, n_unreadable = collect(read_corpus([str(path) for path in paths]), paths[0])
     checksum = _checksum(documents.values())
     return TrainingCorpus(_loose_name(paths), documents, n_unreadable=n_unreadable, checksum=checksum)
 
@@ -151,26 +132,28 @@ def _checksum(documents: Iterable[Document]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _parsed(sources: Sequence[Given]) -> list[CorpusPath]:
+def _places(sources: Sequence[Given]) -> list[Place]:
     if not sources:
         raise TrainingError("no corpus was named; name one folder at least")
-    return [source if isinstance(source, CorpusPath) else CorpusPath.parse(source) for source in sources]
+    return [place_of(source) for source in sources]
 
 
-def _named(paths: Sequence[CorpusPath], corpora: Sequence[TrainingCorpus]) -> list[TrainingCorpus]:
+def _named(places: Sequence[Place], corpora: Sequence[TrainingCorpus]) -> list[TrainingCorpus]:
     """Give corpora different names, by which their indexes and validations are identified."""
     times = Counter(corpus.name for corpus in corpora)
     named = [
-        replace(corpus, name=corpus.name + path.suffix) if times[corpus.name] > 1 else corpus
-        for path, corpus in zip(paths, corpora, strict=True)
+        replace(corpus, name=corpus.name + suffix) if times[corpus.name] > 1 else corpus
+        for (_, suffix), corpus in zip(places, corpora, strict=True)
     ]
-    times = Counter(corpus.name for corpus in named)
-    for name, n in times.items():
-        if n > 1:
-            where = " and ".join(
-                str(path.path) for path, corpus in zip(paths, named, strict=True) if corpus.name == name
+    folders: dict[str, list[str]] = {}
+    for (path, _), corpus in zip(places, named, strict=True):
+        folders.setdefault(corpus.name, []).append(str(path))
+    for name, own in folders.items():
+        if len(own) > 1:
+            where = " and ".join(own)
+            raise TrainingError(
+                f"{len(own)} corpora have the name {name!r}: {where}; name each once, or rename a folder"
             )
-            raise TrainingError(f"{n} corpora have the name {name!r}: {where}; name each once, or rename a folder")
         if name == MEAN:
             raise TrainingError(f"a corpus cannot have the name {MEAN!r}, which stands for the mean of all; rename it")
     return named
@@ -248,9 +231,7 @@ def train(
         library = Library(Path(indexes) if indexes else out / INDEX_FOLDER, run.context, stack)
         task = make_task(recipe, run.starting.encoder, run.corpora, library)
         outcome = _carry_out(run, task)
-    if isinstance(task, ContrastiveTension):
-        return _finish_tension(run, task, outcome)
-    return _finish(run, outcome)
+    return _finish(run, task, outcome)
 
 
 def _read(corpora: Sequence[Given], recipe: Recipe) -> list[TrainingCorpus]:
@@ -358,17 +339,24 @@ def _carry_out(run: Run, task: Task[Any]) -> Outcome:
     ).run()
 
 
-def _finish(run: Run, outcome: Outcome) -> Trained:
+def _finish(run: Run, task: Task[Any], outcome: Outcome) -> Trained:
     """Write the best parameters, curves, history and card into the run's `out`."""
-    best = load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32)
-    return _publish(run, outcome, best, compare_validations(outcome.history, outcome.best_step))
+    changes, best = compare_validations(outcome.history, outcome.best_step), None
+    if isinstance(task, ContrastiveTension) and (by_corpus := _second_is_better(run, task, outcome)):
+        changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in changes)
+        outcome, best = replace(outcome, best_step=outcome.steps), task.encoders[1]
+    processes = run.context.processes
+    if processes.is_main_process:
+        _write(run, outcome, best or load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32), changes)
+    processes.wait_for_everyone()
+    return Trained(run.out, outcome, changes, processes.is_main_process)
 
 
-def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Trained:
-    """Keep the encoder that is better on valid: the first at its best step, or the second at the end."""
+def _second_is_better(run: Run, task: ContrastiveTension, outcome: Outcome) -> dict[str, float] | None:
+    """The validation of the second encoder at the end, if its mean is above the best of the first."""
     validate = _validation(run, task.encoders[1])
     if validate is None:
-        return _finish(run, outcome)
+        return None
     by_corpus = validate()
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
     best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
@@ -377,19 +365,7 @@ def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Tra
         f"valid {METRIC}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
         f"the {'second' if is_second else 'first'} is kept"
     )
-    if not is_second:
-        return _finish(run, outcome)
-    compared = compare_validations(outcome.history, outcome.best_step)
-    changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in compared)
-    return _publish(run, replace(outcome, best_step=outcome.steps), task.encoders[1], changes)
-
-
-def _publish(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> Trained:
-    processes = run.context.processes
-    if processes.is_main_process:
-        _write(run, outcome, best, changes)
-    processes.wait_for_everyone()
-    return Trained(run.out, outcome, changes, processes.is_main_process)
+    return by_corpus if is_second else None
 
 
 def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> None:

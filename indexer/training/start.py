@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -151,7 +151,6 @@ def _weights(bert: Mapping[str, Tensor], long: Any) -> dict[str, Tensor]:  # noq
     return {**same, _POSITIONS: torch.cat([own[:first], rows])}
 
 
-ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig, LongSizes)
 _BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 
 
@@ -187,25 +186,24 @@ def make_encoder(
         TrainingError: a size is unknown, or its value is not valid.
         EncoderError: sizes do not fit each other or the backbone, or there is no such variant.
     """
-    match new.kind:
-        case Kind.COLDE:
-            colde = _resized(_colde(new), new)
-            folder = resolve_backbone(backbone)
-            encoder = ColdeEncoder.create(folder, colde, seed=seed, device=device, dtype=torch.float32)
-            return StartingEncoder(encoder, ", under new layers")
-        case Kind.TDE:
-            config = _resized(TdeConfig(new.variant), new)
-            tde = TdeEncoder.create(resolve_backbone(backbone), texts, config, seed=seed, device=device)
-            return StartingEncoder(tde, ", beside new topics")
-        case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
-            return _smith(new, backbone, seed, device)
-        case Kind.LONGFORMER | Kind.BIGBIRD:
-            return _long(new, backbone, device)
-
-
-def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> StartingEncoder:
-    config = _resized(_SMITHS[new.kind](new.variant), new)
+    config = _resized(new)
     folder = resolve_backbone(backbone)
+    match config:
+        case ColdeConfig():
+            colde = ColdeEncoder.create(folder, config, seed=seed, device=device, dtype=torch.float32)
+            return StartingEncoder(colde, ", under new layers")
+        case TdeConfig():
+            tde = TdeEncoder.create(folder, texts, config, seed=seed, device=device)
+            return StartingEncoder(tde, ", beside new topics")
+        case SmithConfig():
+            return _smith(config, folder, seed, device)
+        case LongSizes():
+            long = long_backbone(folder, new.kind, config, device=device)
+            mean = MeanEncoder(long, name=new.kind.value, window_tokens=config.max_tokens)
+            return StartingEncoder(mean, f" (with the attention of {new.kind}, positions repeated)")
+
+
+def _smith(config: SmithConfig, folder: Path, seed: int, device: str | None) -> StartingEncoder:
     published = _bert_sizes(folder)
     own = (config.width, config.sentence_layers, config.sentence_heads, config.sentence_ffn)
     is_same, is_as_wide = published == own, published[:1] == own[:1]
@@ -221,15 +219,6 @@ def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Sta
     return StartingEncoder(encoder, " (in the sentence encoder)" if is_same else words)
 
 
-def _long(new: NewEncoder, backbone: str, device: str | None) -> StartingEncoder:
-    if new.variant is not Variant.FIXED:
-        raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
-    sizes = _resized(LongSizes(), new)
-    long = long_backbone(resolve_backbone(backbone), new.kind, sizes, device=device)
-    encoder = MeanEncoder(long, name=new.kind.value, window_tokens=sizes.max_tokens)
-    return StartingEncoder(encoder, f" (with the attention of {new.kind}, positions repeated)")
-
-
 def _bert_sizes(folder: Path) -> tuple[object, ...]:
     """Width, layers, heads and inner width of a BERT; () where the folder holds something else."""
     try:
@@ -241,11 +230,6 @@ def _bert_sizes(folder: Path) -> tuple[object, ...]:
     return tuple(config.get(name) for name in _BERT_SIZES)
 
 
-def _colde(new: NewEncoder) -> ColdeConfig:
-    freeze = Freeze.ALL_BUT_LAST if new.variant is Variant.RELEASED else Freeze.NONE
-    return ColdeConfig(new.variant, freeze=freeze)
-
-
 _SMITHS = {Kind.SMITH: smith, Kind.SMITH_SHORT: smith_short, Kind.MATCHBERT: match_bert}
 
 
@@ -253,17 +237,20 @@ def configuration(new: NewEncoder) -> SmithConfig | ColdeConfig | TdeConfig | Lo
     """The sizes that a new encoder has by default."""
     match new.kind:
         case Kind.COLDE:
-            return _colde(new)
+            freeze = Freeze.ALL_BUT_LAST if new.variant is Variant.RELEASED else Freeze.NONE
+            return ColdeConfig(new.variant, freeze=freeze)
         case Kind.TDE:
             return TdeConfig(new.variant)
         case Kind.LONGFORMER | Kind.BIGBIRD:
+            if new.variant is not Variant.FIXED:
+                raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
             return LongSizes()
         case smith_kind:
             return _SMITHS[smith_kind](new.variant)
 
 
-def _resized(config: ConfigT, new: NewEncoder) -> ConfigT:
-    """The configuration with the requested sizes."""
+def _resized(new: NewEncoder) -> SmithConfig | ColdeConfig | TdeConfig | LongSizes:
+    config = configuration(new)
     known = [attribute.name for attribute in fields(config) if attribute.name != "variant"]
     if unknown := [name for name in new.sizes if name not in known]:
         raise TrainingError(f"{new.kind} has no size {unknown[0]!r}; it has {', '.join(known)}")
@@ -306,8 +293,11 @@ def starting_encoder(
     """
     starting = _load_or_make(start, documents, seed=seed, device=device)
     encoder = starting.encoder
-    if start.new is not None and isinstance(encoder, TdeEncoder) and not is_resumed:
-        _fit_topics(encoder, documents, epochs=start.new.topic_epochs, seed=seed, log=log)
+    epochs = 0 if start.new is None or is_resumed else start.new.topic_epochs
+    if epochs and isinstance(encoder, TdeEncoder) and encoder.module.topics is not None:
+        texts = topic_texts(documents, seed=seed)
+        log(f"topics: {epochs} epochs over {len(texts):,} documents and sentences")
+        pretrain_topics(encoder, texts, epochs=epochs, seed=seed)
     if start.dropout is not None:
         set_dropout(encoder.module, start.dropout)
     _take_faster_attention(encoder)
@@ -360,16 +350,6 @@ def _backbone(encoder: TrainableEncoder, lack: str) -> Backbone:
     if not isinstance(backbone, Backbone):
         raise TrainingError(f"an encoder of type {encoder.kind} {lack}")
     return backbone
-
-
-def _fit_topics(
-    encoder: TdeEncoder, documents: Sequence[Document], *, epochs: int, seed: int, log: Callable[[str], None]
-) -> None:
-    if encoder.module.topics is None or not epochs:
-        return
-    texts = topic_texts(documents, seed=seed)
-    log(f"topics: {epochs} epochs over {len(texts):,} documents and sentences")
-    pretrain_topics(encoder, texts, epochs=epochs, seed=seed)
 
 
 def topic_texts(documents: Sequence[Document], *, seed: int, most: int = _TOPIC_SENTENCES) -> list[str]:

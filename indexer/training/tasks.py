@@ -183,7 +183,9 @@ def _alone(
     """A task over documents without pairs."""
     match objective:
         case ViewsObjective():
-            return _views(encoder, documents, objective, seed)
+            pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
+            contrast = MomentumContrast if objective.queue else ContrastivePretraining
+            return contrast(encoder, pairs, replace(objective, seed=seed))
         case TensionObjective():
             if not isinstance(encoder, MeanEncoder):
                 raise TrainingError(_unfit("ct", encoder, "a mean encoder; name a backbone: --encoder"))
@@ -312,13 +314,6 @@ def _pairs(
         joined=isinstance(objective, ViewsObjective) and objective.joined_views,
         seed=seed,
     )
-
-
-def _views(encoder: TrainableEncoder, documents: Sequence[Document], objective: ViewsObjective, seed: int) -> Task[Any]:
-    pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
-    if objective.queue:
-        return MomentumContrast(encoder, pairs, objective)
-    return ContrastivePretraining(encoder, pairs, replace(objective, seed=seed))
 
 
 def _unfit(objective: str, encoder: TrainableEncoder, wanted: str) -> str:

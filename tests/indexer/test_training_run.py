@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DocumentError, EncoderError, MissingExtra, TrainingError
-from indexer.training.run import CorpusPath, check_start, read_documents, read_with_pairs
+from indexer.training.run import check_start, place_of, read_documents, read_with_pairs
 from tests.fakes import make_corpus
 from tests.indexer.training_corpus import write_corpus, write_documents
 
@@ -54,14 +54,14 @@ def test_a_missing_device_is_an_error_before_the_run(tmp_path: Path) -> None:
 
 def test_a_task_is_named_by_the_suffix_of_its_files(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", suffix="_citation")
-    assert CorpusPath.parse(f"{folder}:_citation") == CorpusPath(folder, "_citation")
+    assert place_of(f"{folder}:_citation") == (folder, "_citation")
     (corpus,) = read_with_pairs([f"{folder}:_citation"], label=None)
     assert corpus.name == "papers" and corpus.n_pairs == 28
 
 
 def test_a_colon_in_the_name_of_a_folder_is_no_suffix(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "a:b")
-    assert CorpusPath.parse(folder) == CorpusPath(folder)
+    assert place_of(folder) == (folder, "")
 
 
 def test_labels_stand_in_for_pairs(tmp_path: Path) -> None:
@@ -118,52 +118,44 @@ def test_two_tasks_of_a_folder_have_two_names(tmp_path: Path) -> None:
     assert [corpus.name for corpus in corpora] == ["papers", "papers_citation"]
 
 
-def test_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
-    one, other = (write_corpus(tmp_path / name / "papers") for name in ("one", "other"))
-    message = rf"^2 corpora have the name 'papers': {one} and {other}; name each once, or rename a folder$"
-    with pytest.raises(TrainingError, match=message):
-        read_with_pairs([one, other], label=None)
+@pytest.mark.parametrize(
+    ("names", "label", "message"),
+    [
+        ("one/papers other/papers", None, "2 corpora have the name 'papers': {0} and {1}; name each once, or rename a"),
+        ("mean", None, "a corpus cannot have the name 'mean', which stands for the mean of all; rename it"),
+        (
+            "papers",
+            None,
+            "{0} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field (--set "
+            "label=FIELD), or learn from the documents alone: --objective docsplit",
+        ),
+        ("citing", None, "{0} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {0}:_citation"),
+        ("papers", "colour", "no two of 22 documents share a value of the metadata field 'colour'"),
+        (
+            "absent",
+            None,
+            "{0} does not exist; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, and --objective "
+            "docsplit learns from documents alone",
+        ),
+        ("papers/corpus.jsonl", None, "{0} is a file; pairs are read from a folder"),
+    ],
+)
+def test_a_corpus_without_pairs_or_without_a_name_of_its_own_is_refused(
+    tmp_path: Path, names: str, label: str | None, message: str
+) -> None:
+    paths = [tmp_path / name for name in names.split()]
+    for folder in ("one/papers", "other/papers", "mean"):
+        write_corpus(tmp_path / folder)
+    write_corpus(tmp_path / "papers", has_pairs=False)
+    write_corpus(tmp_path / "citing", suffix="_citation")
+    with pytest.raises(TrainingError) as raised:
+        read_with_pairs(paths, label=label)
+    assert str(raised.value).startswith(message.format(*paths))
 
 
-def test_the_name_of_the_mean_is_refused(tmp_path: Path) -> None:
-    message = "^a corpus cannot have the name 'mean', which stands for the mean of all; rename it$"
-    with pytest.raises(TrainingError, match=message):
-        read_with_pairs([write_corpus(tmp_path / "mean")], label=None)
-
-
-def test_a_corpus_without_pairs_is_refused_with_the_next_step(tmp_path: Path) -> None:
+def test_a_corpus_without_pairs_is_read_where_none_are_needed(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", has_pairs=False)
-    message = (
-        rf"^{folder} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field "
-        r"\(--set label=FIELD\), or learn from the documents alone: --objective docsplit$"
-    )
-    with pytest.raises(TrainingError, match=message):
-        read_with_pairs([folder], label=None)
     assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
-
-
-def test_the_error_names_another_task_that_has_pairs(tmp_path: Path) -> None:
-    folder = write_corpus(tmp_path / "papers", suffix="_citation")
-    message = f"^{folder} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {folder}:_citation$"
-    with pytest.raises(TrainingError, match=message):
-        read_with_pairs([folder], label=None)
-
-
-def test_a_label_that_nobody_has_is_refused(tmp_path: Path) -> None:
-    folder = write_corpus(tmp_path / "papers", has_pairs=False)
-    with pytest.raises(TrainingError, match=r"^no two of 22 documents share a value of the metadata field 'colour'"):
-        read_with_pairs([folder], label="colour")
-
-
-@pytest.mark.parametrize(("name", "found"), [("absent", "does not exist"), ("notes.jsonl", "is a file")])
-def test_pairs_need_a_folder(tmp_path: Path, name: str, found: str) -> None:
-    write_documents(tmp_path / "notes.jsonl", make_corpus(2))
-    message = (
-        rf"^{tmp_path / name} {found}; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, "
-        "and --objective docsplit learns from documents alone$"
-    )
-    with pytest.raises(TrainingError, match=message):
-        read_with_pairs([tmp_path / name], label=None)
 
 
 def test_documents_need_a_path_that_exists(tmp_path: Path) -> None:

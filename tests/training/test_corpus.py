@@ -116,21 +116,6 @@ def test_pairs_of_other_documents_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError) as raised:
-        read_training_corpus(tmp_path)
-    assert str(raised.value) == (
-        f"{tmp_path} holds none of corpus.jsonl, corpus.jsonl.gz; put the documents there, one a line"
-    )
-
-
-def test_a_corpus_without_a_readable_document_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "corpus.jsonl").write_text("{\n[]\n")
-    with pytest.raises(TrainingError) as raised:
-        read_training_corpus(tmp_path)
-    assert str(raised.value) == f"{tmp_path}/corpus.jsonl holds no readable document (2 lines were not read)"
-
-
 @pytest.mark.parametrize(
     ("readme", "licence"),
     [
@@ -196,76 +181,74 @@ def test_only_requested_queries_are_kept_in_order_even_without_a_target(tmp_path
     assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
 
 
+OTHER_SPLITS = '{path} must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}'
+
+
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("name", "content", "message"),
     [
-        ("", f"{{path}} has the columns none, not query_id and doc_id; its first line must be: {FORM}"),
+        ("qrels.tsv", None, f"there is no file {{path}}; it should name pairs as {FORM}"),
+        ("qrels.tsv", "", f"{{path}} has the columns none, not query_id and doc_id; its first line must be: {FORM}"),
         (
+            "qrels.tsv",
             "query\tdoc_id\na\tb\n",
             f"{{path}} has the columns query, doc_id, not query_id; its first line must be: {FORM}",
         ),
         (
+            "qrels.tsv",
             "query_id\tdoc_id\na\tb\na\n",
             f"line 3 of {{path}} names the query 'a' and the target None; it must be: {FORM}",
         ),
-        ("query_id\tdoc_id\n\tb\n", f"line 2 of {{path}} names the query '' and the target 'b'; it must be: {FORM}"),
         (
+            "qrels.tsv",
+            "query_id\tdoc_id\n\tb\n",
+            f"line 2 of {{path}} names the query '' and the target 'b'; it must be: {FORM}",
+        ),
+        (
+            "qrels.tsv",
             "query_id\tdoc_id\trelevance\na\tb\t1\na\tc\t0.5\n",
             "line 3 of {path} has relevance '0.5'; it must be a whole number",
         ),
+        (
+            "qrels.tsv",
+            "query_id\tdoc_id\na\t\xff\n",
+            "{path} cannot be read as judgments ('utf-8' codec can't decode byte 0xff in position 18: invalid start "
+            f"byte); write it in UTF-8 as {FORM}",
+        ),
+        ("splits.json", None, "there is no file {path}; it should name the query ids of each split"),
+        (
+            "splits.json",
+            "{",
+            "{path} is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        ),
+        ("splits.json", "[]", OTHER_SPLITS),
+        ("splits.json", '{"train": "a"}', OTHER_SPLITS),
+        ("splits.json", '{"train": [1, 2]}', OTHER_SPLITS),
+        ("splits.json", '{"train": {"a": 1}}', OTHER_SPLITS),
+        (
+            "corpus.jsonl",
+            None,
+            "{folder} holds none of corpus.jsonl, corpus.jsonl.gz; put the documents there, one a line",
+        ),
+        ("corpus.jsonl", "{\n[]\n", "{path} holds no readable document (2 were not read)"),
     ],
-    ids=["empty", "column", "short", "nobody", "number"],
 )
-def test_a_malformed_file_raises_an_error_that_names_the_line(tmp_path: Path, content: str, message: str) -> None:
-    path = judgments(tmp_path, content)
+def test_a_file_that_is_missing_or_malformed_is_an_error(
+    tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content.encode("latin-1"))
     with pytest.raises(TrainingError) as raised:
-        read_judgments(path)
-    assert str(raised.value) == message.format(path=path)
-
-
-def test_a_missing_file_raises_an_error_with_the_expected_form(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError) as raised:
-        read_judgments(tmp_path / "none.tsv")
-    assert str(raised.value) == f"there is no file {tmp_path}/none.tsv; it should name pairs as {FORM}"
-
-
-def test_a_file_that_is_not_utf_8_raises_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "qrels.tsv"
-    path.write_bytes(b"query_id\tdoc_id\na\t\xff\n")
-    with pytest.raises(TrainingError) as raised:
-        read_judgments(path)
-    assert str(raised.value) == (
-        f"{path} cannot be read as judgments ('utf-8' codec can't decode byte 0xff in position 18: invalid start "
-        f"byte); write it in UTF-8 as {FORM}"
-    )
+        {"qrels.tsv": read_judgments, "splits.json": read_splits}.get(name, lambda _: read_training_corpus(tmp_path))(
+            path
+        )
+    assert str(raised.value) == message.format(path=path, folder=tmp_path)
 
 
 def test_splits_are_read(tmp_path: Path) -> None:
     (tmp_path / "splits.json").write_text('{"train": ["a", "b"], "valid": []}')
     assert read_splits(tmp_path / "splits.json") == {"train": ["a", "b"], "valid": []}
-
-
-@pytest.mark.parametrize("content", ["[]", '{"train": "a"}', '{"train": [1, 2]}', '{"train": {"a": 1}}'])
-def test_splits_of_another_form_are_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "splits.json").write_text(content)
-    with pytest.raises(TrainingError) as raised:
-        read_splits(tmp_path / "splits.json")
-    assert str(raised.value) == (
-        f'{tmp_path}/splits.json must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}'
-    )
-
-
-def test_splits_that_are_missing_or_not_json_raise_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "splits.json"
-    with pytest.raises(TrainingError) as raised:
-        read_splits(path)
-    assert str(raised.value) == f"there is no file {path}; it should name the query ids of each split"
-    path.write_text("{")
-    with pytest.raises(TrainingError) as raised:
-        read_splits(path)
-    assert str(raised.value) == (
-        f"{path} is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-    )
 
 
 def labelled(*values: MetadataValue) -> list[Document]:

@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from matplotlib.lines import Line2D
 
 from engine.training.curves import draw_curves, save_curves, smooth
-from engine.training.history import History, Row, rows_of, step_values, validation_values
+from engine.training.history import History, Row, rows_of, validation_values
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,8 +30,8 @@ def path(tmp_path: Path) -> Path:
 def three_steps() -> History:
     rows = rows_of(0, validation_values("nDCG@10", {"rfc": 0.25, "proposals": 0.5}))
     for step in (1, 2, 3):
-        losses = {"loss": 3.0 / step, "words": 1.0 / step}
-        rows += rows_of(step, step_values(losses, rate=0.1, tokens_per_second=900.0, seconds=2.0 * step))
+        losses = {"loss": 3.0 / step, "loss/words": 1.0 / step}
+        rows += rows_of(step, {**losses, "learning rate": 0.1, "tokens per second": 900.0, "seconds": 2.0 * step})
     return History(rows)
 
 
@@ -90,8 +90,8 @@ def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: floa
     rows: list[Row] = []
     for step in range(61):
         if step:
-            parts = {"loss": 1 + 2 / step + scale, "words": 1 + 2 / step, "matching": scale}
-            rows += rows_of(step, step_values(parts, rate=1e-4 * step, tokens_per_second=1.0, seconds=step))
+            losses = {"loss": 1 + 2 / step + scale, "loss/words": 1 + 2 / step, "loss/matching": scale}
+            rows += rows_of(step, {**losses, "learning rate": 1e-4 * step})
         if step % 20 == 0:
             value = {0: 0.25, 20: 0.75, 40: 0.5, 60: 0.375}[step]
             by_corpus = {name: value / n for n, name in enumerate(corpora, 1)}

@@ -259,13 +259,6 @@ def test_too_few_pairs_are_refused(encoder: TdeEncoder, batch_pairs: int, n_pair
     )
 
 
-@pytest.mark.parametrize("position", [-1, 14])
-def test_a_pair_of_a_text_that_is_not_there_is_refused(encoder: TdeEncoder, position: int) -> None:
-    pairs = [*make_pairs(20, 14), LabelledPair(0, position, True)]
-    with pytest.raises(TrainingError, match=r"^pairs name texts -?\d+ to \d+, there are 14; count them from 0$"):
-        TextPairs(encoder, segmented(encoder, make_texts(14)), pairs)
-
-
 @pytest.mark.slow
 def test_fitting_topics_changes_the_topic_model_alone_and_separates_both_vocabularies(encoder: TdeEncoder) -> None:
     texts = [text.text for text in make_texts(40)] + ["", "unknown"]

@@ -141,15 +141,6 @@ def test_a_corpus_without_valid_queries_is_refused(encoder: Stored) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["chunks", "queries", "documents"])
-def test_validation_on_0_chunks_queries_or_documents_is_refused(
-    encoder: Stored, corpus: TrainingCorpus, name: str
-) -> None:
-    with pytest.raises(TrainingError) as raised:
-        Validation(corpus, encoder, **{name: 0})  # type: ignore[arg-type]
-    assert str(raised.value) == f"validation of corpus made on 0 {name} measures nothing; allow at least 1"
-
-
 @given(
     st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=16),
     st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(0, 4), min_size=1),

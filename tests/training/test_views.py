@@ -412,8 +412,3 @@ def test_documents_without_negatives_are_refused() -> None:
         TrainingError, match=r"^1 documents in batches of 4 have no negatives; give at least two of both"
     ):
         pairs(CORPUS[:1])
-
-
-def test_views_of_0_tokens_are_refused() -> None:
-    with pytest.raises(TrainingError, match=r"^views of at most 0 tokens hold nothing; allow 512"):
-        pairs(CORPUS, max_tokens=0)
