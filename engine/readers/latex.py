@@ -19,6 +19,7 @@ from engine.readers.latex_commands import (
     with_shorthands,
     with_units,
     without_branches,
+    without_excluded,
     without_overlays,
     without_revisions,
     without_tabs,
@@ -56,7 +57,7 @@ _ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
 _PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(
-    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthor|date|subtitle|abstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
+    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|abstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
 )
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
@@ -73,8 +74,8 @@ _AUTHOR_END = re.compile(
 )
 _AUTHOR_MARK = re.compile(
     r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
-    r"|\\(?:corref|fnref|inst|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
-    r"|\\IEEEauthorblockN(?![A-Za-z])|\b\d{1,2}\\textsuperscript\{(?:st|nd|rd|th)\}"
+    r"|\\(?:corref|fnref|inst|affmark|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
+    r"|\\affil\{[\d,* ]{1,20}\}|\\IEEEauthorblockN(?![A-Za-z])|\b\d{1,2}\\textsuperscript\{(?:st|nd|rd|th)\}"
 )
 
 
@@ -84,6 +85,8 @@ _USUAL = {  # commands of packages, as the author would define them
     "frametitle": Macro("\n\n#1\n\n", "m"),
     "framesubtitle": Macro("\n\n#1\n\n", "m"),
     "alignauthor": Macro(r"\and "),
+    **dict.fromkeys(["sidenote", "endnote", "tablefootnote", "marginpar", "marginnote"], Macro(" (#2) ", "omo")),
+    "babelhyphen": Macro("-", "*m"),
     "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
 }
@@ -133,6 +136,7 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0) -> Document:
     """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
+    tex, n_hidden = without_excluded(tex)
     tex, n_variants = without_branches(tex)
     tex = with_shorthands(without_tabs(without_overlays(tex)))
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
@@ -159,7 +163,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         blocks.add(latex.with_code(plain(thank)))
     counts = {
         **revisions,
-        reasons.VARIANTS: n_variants + revisions[reasons.VARIANTS],
+        reasons.VARIANTS: n_variants + n_hidden + revisions[reasons.VARIANTS],
         reasons.ENCODED: n_encoded,
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
@@ -196,7 +200,9 @@ def _words(latex: str) -> str:
 
 
 _WITH_DIGITS = re.compile(r"\b[^\W\d]*+\d\w*+")
-_ACCENT = re.compile(r"\\[\"'^`~=.]\s{0,3}\{?\\?[A-Za-z]?\}?|(?<=[^\W\d_])\{\}|\\-|\\/|\$")
+_ACCENT = re.compile(
+    r"\\[bcdkrtuvH](?:\{\\?[A-Za-z]{1,2}\}|\s[A-Za-z])|\\[\"'^`~=.]\s{0,3}\{?\\?[A-Za-z]?\}?|(?<=[^\W\d_])\{\}|\\-|\\/|\$"
+)
 _NO_WORDS = re.compile(
     r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?|\\\\\*?\[[^\]\n]{0,30}\]"
     r"|\\[A-Za-z@]{1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
@@ -211,6 +217,7 @@ def _front_matter(text: str) -> dict[str, list[str]]:
         if match.start() >= start:
             group = group_at(text, match.end(), closing)
             name = match[1].removeprefix("icml").lower()
+            name = "author" if name in ("authors", "collaboration") else name
             value = text[group.start : group.stop]
             if name == "author":
                 value = _without_notes(_ARRANGED.sub(r"\\quad ", value), _AUTHOR_NOTE)[0]
@@ -301,7 +308,7 @@ _ALL_CITED = re.compile(
     rf"[(\[](?:(?:e\.g\.|cf\.|see|see also|i\.e\.),?[~\s]{{0,5}})?{_CITED}(?:[\s,;~]{{0,5}}{_CITED})*[)\]]"
 )
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
-_RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|tnote)\{(\w{1,10})\}")
+_RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|up|tnote)\{(\w{1,10})\}")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which the first is words
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
@@ -316,7 +323,7 @@ _SIGNS = {
     "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textsection": "§",
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
     "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
-    "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-",
+    "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-", "slash": "/",
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)

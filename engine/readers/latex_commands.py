@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from engine.readers.latex_macros import arguments, closing_braces
-from engine.readers.left_out import DELETED, READINGS, VARIANTS
+from engine.readers.left_out import COMMENT_WORDS, DELETED, READINGS, VARIANTS
 from engine.text.numbering import numeral
 
 _NUMBERS = {
@@ -68,12 +68,13 @@ _NEWIF = r"\newif"
 
 
 _REVISIONS = {  # command: its arguments, which of them is text, and the reason to leave the others out
-    **dict.fromkeys(["deleted", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel"], ("om", -1, DELETED)),
-    **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)),
-    **dict.fromkeys(["replaced", "change"], ("omm", 1, DELETED)),
-    **dict.fromkeys(["ruby", "kanji", "jruby"], ("omm", 1, READINGS)),
+    **dict.fromkeys(["deleted", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel", "hcancel", "bcancel",
+                     "xcancel", "textst", "strikeout"], ("om", -1, DELETED)),
+    **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)), "replaced": ("omm", 1, DELETED),
+    **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)), "annote": ("omm", 1, COMMENT_WORDS),
+    **dict.fromkeys(["ruby", "kanji", "jruby", "ltjruby", "aruby", "furigana", "xpinyin"], ("omm", 1, READINGS)),
     **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool"], ("ommm", 2, VARIANTS)),
-}
+}  # fmt: skip
 _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
 
 
@@ -92,7 +93,8 @@ def without_revisions(text: str) -> tuple[str, Counter[str]]:
         start = found[-1].end
         for number, one in enumerate(found[1:], 1):
             if number == at:
-                parts.append(text[one.start : one.stop])
+                shown = text[one.start : one.stop]
+                parts.append(shown.replace("|", "") if reason == READINGS else shown)
             else:
                 counts[reason] += len(text[one.start : one.stop].split())
         if at < 0 and parts[-1][-1:].isspace():
@@ -197,6 +199,20 @@ def _acronyms(text: str) -> dict[str, tuple[str, str, str]]:
             else:
                 known[found[1]] = (found[2], found[3], "")
     return known
+
+
+_EXCLUDED = re.compile(r"\\exclude(?:version|comment)\{(\w{1,40})\}")
+
+
+def without_excluded(text: str) -> tuple[str, int]:
+    """Leave out the environments that the document hides; returns the rest and their words."""
+    n_words = 0
+    for name in _EXCLUDED.findall(text)[:_MAX_CONDITIONS]:
+        parts = re.split(rf"\\(begin|end)\{{{name}\}}", text)
+        is_pair = parts[1::2] == ["begin", "end"] * (len(parts) // 4)
+        n_words += sum(len(part.split()) for part in parts[2::4]) if is_pair else 0
+        text = "".join(parts[::4]) if is_pair else text
+    return text, n_words
 
 
 def without_branches(text: str) -> tuple[str, int]:

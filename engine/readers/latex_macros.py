@@ -189,36 +189,21 @@ _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 _VERBS = ("New", "Renew", "Provide", "Declare")
 # Command -> its arguments, in the letters of `arguments`.
 _DEFINITIONS = {
-    **dict.fromkeys(
-        [
-            "newcommand",
-            "renewcommand",
-            "providecommand",
-            "DeclareRobustCommand",
-            "newrobustcmd",
-            "renewrobustcmd",
-            "newcommandx",
-            "renewcommandx",
-            "providecommandx",
-        ],
-        "*moom",
-    ),
-    **dict.fromkeys(["DeclareMathOperator"], "*mm"),
-    **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
+    **dict.fromkeys(["newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd",
+                     "renewrobustcmd", "newcommandx", "renewcommandx", "providecommandx"], "*moom"),
+    "DeclareMathOperator": "*mm", **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
     **dict.fromkeys(["let", "futurelet"], "l=l"),
     **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moobb"),
     **{f"{verb}DocumentCommand": "mmm" for verb in _VERBS},
     **{f"{verb}ExpandableDocumentCommand": "mmm" for verb in _VERBS},
     **{f"{verb}DocumentEnvironment": "mmbb" for verb in _VERBS},
-    **dict.fromkeys(["newtheorem", "spnewtheorem"], "*momo"),
-    **dict.fromkeys(["declaretheorem"], "omo"),
-    **dict.fromkeys(["font"], "lf"),
-    **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
+    **dict.fromkeys(["newtheorem", "spnewtheorem"], "*momo"), "declaretheorem": "omo",
+    "newmdtheoremenv": "omomo", **dict.fromkeys(["newtcbtheorem", "NewTcbTheorem"], "ommmm"),
+    "font": "lf", **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
     **dict.fromkeys(["DeclareMathAlphabet", "SetMathAlphabet", "DeclareFontShape"], "mmmmmm"),
     **dict.fromkeys(["newif", "newdimen", "newskip", "newtoks", "newbox", "newcount", "newsavebox", "newlength"], "m"),
-    **dict.fromkeys(["newcounter", "theoremstyle"], "mo"),
-    **dict.fromkeys(["newcolumntype"], "mom"),
-}
+    **dict.fromkeys(["newcounter", "theoremstyle"], "mo"), "newcolumntype": "mom",
+}  # fmt: skip
 _SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro's name and of its body
 
 # Command -> its arguments that are not text; the text after these arguments is kept.
@@ -228,8 +213,8 @@ _SETTINGS = {
     **dict.fromkeys(["DeclareSIUnit", "DeclareSIPrefix"], "omm"),
     **dict.fromkeys(["newacronym", "newabbreviation"], "ommm"),
     **dict.fromkeys(["newglossaryentry", "DeclareAcronym"], "mm"),
-    **dict.fromkeys(["acrodef"], "mom"),
-    **dict.fromkeys(["addcontentsline"], "mmm"),
+    "acrodef": "mom",
+    "addcontentsline": "mmm",
     **dict.fromkeys(["markboth", "fontsize", "addtocontents", "setmainfont", "numberwithin"], "mm"),
     **dict.fromkeys(["definecolor", "colorlet"], "ommm"),
     **dict.fromkeys(["titleformat", "titlespacing"], "*mommm"),
@@ -247,20 +232,20 @@ _SETTINGS = {
         "*oom",
     ),
     **dict.fromkeys(["address", "affiliation", "tnotetext", "cortext", "fntext"], "o"),
-    **dict.fromkeys(["icmlauthor"], "mm"),
-    **dict.fromkeys(["icmlaffiliation"], "m"),
+    "icmlauthor": "mm",
+    **dict.fromkeys(["icmlaffiliation", "includeversion", "excludeversion", "includecomment", "excludecomment"], "m"),
     **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
-    **dict.fromkeys(["parbox"], "ooom"),
+    "parbox": "ooom",
     **dict.fromkeys(["hbox", "vbox", "vtop"], "t"),
     **dict.fromkeys(["makebox", "framebox", "tcbox", "todo"], "(oo"),
-    **dict.fromkeys(["raisebox"], "moo"),
+    "raisebox": "moo",
     **dict.fromkeys(["put", "rput"], "(("),
-    **dict.fromkeys(["caption"], "*o"),
-    **dict.fromkeys(["list"], "mm"),
+    "caption": "*o",
+    "list": "mm",
     **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout", "mintinline"], "om"),
-    **dict.fromkeys(["multirow"], "omolo"),
-    **dict.fromkeys(["cmidrule"], "o(m"),
-    **dict.fromkeys(["rule"], "omm"),
+    "multirow": "omolo",
+    "cmidrule": "o(m",
+    "rule": "omm",
     **dict.fromkeys(["footnotemark", "footnotetext", "linebreak", "pagebreak"], "o"),
     **dict.fromkeys(
         ["magnification", "looseness", "parindent", "parskip", "hskip", "vskip", "kern", "mkern", "mskip", "penalty",
@@ -276,13 +261,14 @@ _SETTINGS = {
          "clearpage", "cleardoublepage", "noindent", "xspace", "makeatletter", "makeatother", "global", "long",
          "outer", "protect", "begingroup", "endgroup", "relax", "frontmatter", "mainmatter", "backmatter",
          "raggedright", "unskip", "ignorespaces", "balance", "sloppy", "allowdisplaybreaks", "toprule", "midrule",
-         "bottomrule", "hline", "verb", "lstinline", "newline", "saythanks", "pause"],
+         "bottomrule", "hline", "verb", "lstinline", "newline", "saythanks", "pause",
+         "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill"],
         "",
     ),
 }  # fmt: skip
 _SPACES = frozenset([
     "vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak", "newline",
-    "captionof",
+    "captionof", "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill",
 ])  # fmt: skip
 _BREAKS = frozenset([
     "caption", "frametitle", "framesubtitle", "par", "bigskip", "medskip", "smallskip", "vfill", "closing", "opening",
@@ -297,8 +283,8 @@ _LAYOUT = {
     **dict.fromkeys(["minipage", "subfigure", "subtable"], "ooom"),
     **dict.fromkeys(["tcolorbox", "mdframed", "small", "footnotesize", "scriptsize", "center", "landscape"], "o"),
     **dict.fromkeys(["threeparttable", "flushleft", "flushright", "appendices", "document", "titlepage"], "o"),
-    **dict.fromkeys(["list"], "mm"),
-    **dict.fromkeys(["multicols"], _WITH_HEAD),
+    "list": "mm",
+    "multicols": _WITH_HEAD,
     **dict.fromkeys(["tabular", "longtable", "supertabular", "adjustbox", "spacing"], "om"),
     **dict.fromkeys(["tabularx", "tabulary"], "mom"),
     **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
@@ -334,7 +320,7 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         if signature is None:
             continue
         found = list(arguments(text, place, signature, closing))
-        is_theorem = signature in ("*momo", "omo")
+        is_theorem = signature in ("*momo", "omo", "omomo", "ommmm")
         meanings = _theorem(text, signature, found) if is_theorem else _environment(text, signature, found)
         for name, macro in meanings or [_macro(text, signature, found)]:
             is_program = _PROGRAM.search(macro.body) is not None
@@ -380,8 +366,11 @@ def _theorem(text: str, signature: str, found: list[Argument]) -> list[tuple[str
         return []
     title = _TITLE_OPTION.search(f"{parts[0]},{parts[2]}") if signature == "omo" else None
     name = parts[1]
-    shown = parts[3] if signature == "*momo" else (title[1] or title[2]) if title else name.capitalize()
-    begin = Macro(f"\n\n{shown}\\IfValueT{{#1}}{{ (#1)}}. ", "o")
+    if signature == "ommmm":  # each has a title and a label
+        begin = Macro(f"\n\n{parts[2]} (#2). ", "ogg")
+    else:
+        shown = (title[1] or title[2]) if title else name.capitalize() if signature == "omo" else parts[3]
+        begin = Macro(f"\n\n{shown}\\IfValueT{{#1}}{{ (#1)}}. ", "o")
     return [(f"begin{{{name}}}", begin), (f"end{{{name}}}", Macro("\n\n"))]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from html import unescape
+from itertools import accumulate, islice, pairwise
 
 from markdown_it import MarkdownIt
 
@@ -13,9 +14,10 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
 from engine.readers.front_matter import front_matter
+from engine.readers.running_text import without_star_pages
 from engine.readers.scalars import split_names, typed_scalar
 from engine.readers.text import header_fields
-from engine.text.cleaning import joined_words, raised, without_encoded
+from engine.text.cleaning import joined_words, raised, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, assemble, is_made_up_title
 from engine.text.headings import names_part
 from engine.text.spans import Heading
@@ -31,19 +33,22 @@ _COMMENT = re.compile(
     r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
     r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
-    r"|(?P<ruby>\{(?P<base>[\u3400-\u9fff\u3005]{1,20})\|[\u3041-\u30ff|]{1,40}\})"
+    r"|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});)"
+    r"|(?P<stars>(?<![^\W\d_*])\*{1,3}(?!\*))(?P<initial>[^\W\d_]{1,60})(?P=stars)(?=[^\W\d_])"
+    r"|(?P<marks>(?<=[^\W\d_])\*{1,3}(?!\*))(?P<within>[^\W\d_]{1,60})(?P=marks)(?!\*)"
     r"|(?P<wiki>(?<![\w\]])!?\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?![(\[]))"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE | re.IGNORECASE,
 )
-_LEFT_OUT = re.compile(r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|\{[\u3400-\u9fff]")
+_LEFT_OUT = re.compile(r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]")
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
-_SIGN, _TICKS = re.compile(r"[<~`{\[]|!(?=\[\[)"), re.compile(r"`+")
+_SIGN, _TICKS = re.compile(r"[<~`{\[&]|!(?=\[\[)|\*+(?=[^\W\d_])"), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
-_MAX_TAG_CHARS = 20_000  # of a part that a tag hides
+_MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
+_NESTED = frozenset(["div", "span", "section", "details", "table", "ul", "ol", "dl", "blockquote"])
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
 _MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
@@ -75,8 +80,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     )  # of MultiMarkdown, which stays in the text
     for name, value in header.items() if "title" in header else ():
         fields |= {"authors": [*split_names(value)]} if name in ("author", "authors") else {name: typed_scalar(value)}
-    text = joined_words(text)
+    text, n_readings = without_readings(joined_words(without_gaps(text)))
     text, counts = _without_comments(text)
+    text, n_pages = without_star_pages(text) if "[*" in text or "[Pg " in text else (text, 0)
+    counts.update({reasons.READINGS: n_readings, reasons.RUNNING_HEADS: n_pages})
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
     declared = str(fields.pop("title", ""))
@@ -153,7 +160,7 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
             following = _LEFT_OUT.search(text, sign.start())
         if following is None:
             break
-        if sign.group() in "`~" and (place := _end_of_code(text, sign.start())) > sign.start():
+        if sign.group() in ("`", "~") and (place := _end_of_code(text, sign.start())) > sign.start():
             continue
         match = _COMMENT.match(text, sign.start())
         shown, stop = "", 0
@@ -193,9 +200,10 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str)
         return "", stop
     if match["wiki"]:  # of Obsidian and wikis
         return _link(match, counts), stop
-    if match["ruby"]:
-        counts[reasons.READINGS] += 1
-        return match["base"], stop
+    if match["entity"]:
+        return unescape(match["entity"]).replace("\u00ad", ""), stop
+    if match["stars"] or match["marks"]:
+        return match["initial"] or match["within"], stop
     if match["critic"]:
         is_comment, second = match["sign"] == ">>", match["second"]
         if is_comment or second is not None:
@@ -234,9 +242,13 @@ def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: st
     is_silent = name in ("script", "style")
     if name != "sup" and not is_silent and not _HIDDEN.search(tag["attributes"] or ""):
         return _SPACED.get(name, ""), stop
-    end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(
-        text, stop, stop + (200 if name == "sup" else _MAX_TAG_CHARS)
-    )
+    end, depth = None, 1
+    marks = re.compile(rf"<(/?){name}\b[^<>]{{0,200}}>", re.IGNORECASE)
+    for mark in islice(marks.finditer(text, stop, stop + (200 if name == "sup" else _MAX_TAG_CHARS)), _MAX_NESTED):
+        depth += -1 if mark[1] else name in _NESTED
+        if not depth:
+            end = mark
+            break
     inner = text[stop : end.start()] if end is not None else ""
     if end is None or (name == "sup" and "<" in inner):
         return "", stop

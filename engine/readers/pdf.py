@@ -36,6 +36,13 @@ _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
 _WRITTEN = frozenset([pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX])
+_MARKS = frozenset(
+    [
+        pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE, pdfium.FPDF_ANNOT_SQUIGGLY,
+        pdfium.FPDF_ANNOT_STRIKEOUT, pdfium.FPDF_ANNOT_CARET, pdfium.FPDF_ANNOT_INK, pdfium.FPDF_ANNOT_SQUARE,
+        pdfium.FPDF_ANNOT_CIRCLE,
+    ]
+)  # fmt: skip
 _COLUMN = 3.0  # times its width, at least, is the height of a column of vertical writing
 _SHARE_OF_COLUMNS = 0.6  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
@@ -64,6 +71,8 @@ class _Extract:
     damaged_pages: list[int] = field(default_factory=list)  # from 1
     turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
     readings: list[str] = field(default_factory=list)  # above Han characters, that are left out
+    hidden: list[str] = field(default_factory=list)  # lines outside of the page
+    n_comments: int = 0
     characters: list[str] = field(default_factory=list)  # of each page, as pdfium gives them
     values: set[str] = field(default_factory=set)  # that were typed into forms and onto pages
 
@@ -91,6 +100,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         reasons.UNREADABLE: extract.n_unreadable,
         reasons.PAGES: len(extract.damaged_pages),
         reasons.READINGS: len(extract.readings),
+        reasons.HIDDEN: sum(len(line.split()) for line in extract.hidden),
+        reasons.COMMENTS: extract.n_comments,
     }
     title, headings = by_type(lines)
     if title in extract.values:
@@ -101,7 +112,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     dropped = [line.text for line in (*rejoined_lines, *extract.lines) if id(line) not in kept]
     flow = Flow(lines, {heading.first: heading for heading in headings})
     marked = " ".join(word.replace("^", "") for word in flow.text.split() if "^" in word)
-    shown = [flow.text, marked, *extract.turned, *extract.readings, *dropped]
+    shown = [flow.text, marked, *extract.turned, *extract.readings, *extract.hidden, *dropped]
     characters = _DOUBLED.sub(r"\1", "\n".join(extract.characters))
     left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", characters)], shown)
     declared = extract.properties.get("Title", "").strip()
@@ -231,7 +242,10 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             extract.readings.extend(found.readings)
             if is_vertical:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
-            values = list(_values(pdf, page, number))
+            elif outside := [line for line in found.lines if _is_outside(line, page.get_bbox())]:
+                extract.hidden.extend(line.text for line in outside)
+                found.lines[:] = [line for line in found.lines if line not in outside]
+            values = list(_values(pdf, page, number, extract))
             extract.values.update(value.text for value in values)
             found.lines[:] = with_values(found.lines, values)
             return found
@@ -270,16 +284,28 @@ def _is_column(text: _Pdf) -> bool:
     return bool(top.value - bottom.value > _COLUMN * max(1.0, right.value - left.value))
 
 
-def _values(pdf: _Pdf, page: _Pdf, number: int) -> Iterator[Line]:
+def _is_outside(line: Line, box: tuple[float, float, float, float]) -> bool:
+    left, bottom, right, top = box
+    return line.right < left or line.left > right or line.y + line.size < bottom or line.y > top
+
+
+def _values(pdf: _Pdf, page: _Pdf, number: int, extract: _Extract) -> Iterator[Line]:
     """The values of form fields and the texts that were typed onto a page, as lines in their places."""
     for place in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, place)
         text, box = _value(pdf, annotation), pdfium.FS_RECTF()
+        extract.n_comments += _is_comment(annotation)
         if text.strip() and pdfium.FPDFAnnot_GetRect(annotation, box):
             size = min(12.0, abs(box.top - box.bottom) * 0.7)
             for row, line in enumerate(filter(str.strip, re.split(r"[\r\n]+", text)), 1):
                 yield Line(line.strip(), number, box.left, box.right, box.top - row * size, size, is_bold=False)
         pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _is_comment(annotation: _Pdf) -> bool:
+    """Whether it is a remark that a reader wrote on a page, and that shows only where it is opened."""
+    is_mark = pdfium.FPDFAnnot_GetSubtype(annotation) in _MARKS
+    return is_mark and bool(_string(partial(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")).strip())
 
 
 def _value(pdf: _Pdf, annotation: _Pdf) -> str:

@@ -12,8 +12,9 @@ from statistics import median
 from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
+from engine.readers.running_text import CONTENT
 from engine.text.centred import is_part_of_opinion
-from engine.text.cleaning import is_unspaced
+from engine.text.cleaning import hyphen_of, is_unspaced
 from engine.text.numbering import roman_value
 
 _HYPHENS = "-\u00ad\u2010"
@@ -50,10 +51,7 @@ def joined(left: str, right: str, known: frozenset[str]) -> str:
     head, tail = _WORD.findall(left[:-1]), _WORD.match(right)
     if not head or tail is None:
         return f"{left} {right}"
-    whole, compound = f"{head[-1]}{tail.group()}".lower(), f"{head[-1]}-{tail.group()}".lower()
-    if right[0].isupper() or (compound in known and whole not in known):
-        return f"{left[:-1]}-{right}"
-    return left[:-1] + right
+    return f"{left[:-1]}{hyphen_of(head[-1], tail.group(), known)}{right}"
 
 
 def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) -> bool:
@@ -201,6 +199,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
         dropped |= {id(line) for line in _outer(page) if line.size <= largest and alone & _page_numbers(line)}
+        dropped -= {id(line) for line in page if CONTENT.match(line.text)}
         name = next((line for line in _edges(page, _EDGE_LINES + 1, 2) if is_part_of_opinion(line.text)), None)
         if name is not None:
             dropped = dropped - {id(name)} if name.text != part else dropped | {id(name)} if dropped else dropped

@@ -11,12 +11,13 @@ from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from re import Match
+from statistics import median
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pypdfium2.raw as pdfium
 
-from engine.text.cleaning import is_unspaced, raised
+from engine.text.cleaning import is_unspaced, raised, without_gaps
 
 _TextPage: TypeAlias = Any
 
@@ -179,7 +180,7 @@ _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of
 _GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
-_MAX_COLUMNS = 6
+_MAX_COLUMNS, _MOST_EMPTY = 6, 0.5  # share of a column behind the usual line; cells of a table leave more
 _Gap: TypeAlias = tuple[float, float, int]  # its edges, and its index on the page
 _CELL_GAP = 1.5  # times the type size
 _SHARE_RISING = 0.8
@@ -312,6 +313,8 @@ def split_rows(
             if gap[0] < gutter + _GUTTER_SHIFT and gap[1] > gutter - 0.1
         }  # fmt: skip
         if len(split) >= enough:
+            if median(gutter - gap[0] for gap in split.values()) > _MOST_EMPTY * (gutter - left):
+                return rows
             others = {
                 at: gap for at in wide if at not in split for gap in _gaps(text_page, rows[at][0], characters)
                 if gutter - 0.1 < gap[1] < gutter + _GUTTER_SHIFT
@@ -423,7 +426,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     size = round(sizes[len(sizes) // 2], 1)
     is_note = shown[0].isdigit() and _size(text_page, first) < _RAISED_SIZE * size
     return Line(
-        text=_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown,
+        text=without_gaps(_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown),
         page=page,
         left=left,
         right=_right(text_page, last),

@@ -14,11 +14,13 @@ from engine.readers import left_out as reasons
 from engine.readers import text
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, write
 from engine.readers.rst_markup import OTHER_FILE, lenient_directives, lenient_inliner
 from engine.readers.scalars import split_names, typed_scalar
-from engine.text.cleaning import joined_words, one_line, without_encoded
+from engine.text.cleaning import joined_words, one_line, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble
+from engine.text.numbering import numeral
 
 _STRUCK = frozenset(["del", "deleted", "s", "strike", "strikethrough", "struck", "line-through"])  # roles
 _FORMS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
@@ -40,7 +42,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     cannot parse in reasonable time, is read as plain text.
     """
     markup, n_encoded = without_encoded(decode(data))
-    markup = joined_words(markup)
+    markup, n_readings = without_readings(joined_words(without_gaps(markup)))
     header = text.header_fields(markup)
     tree = _parse(markup, has_header=bool(header))
     if tree is None:
@@ -48,6 +50,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     blocks = Blocks()
     write_tree(tree, blocks)
     fields = header or _fields(tree)
+    named = "; ".join(author.astext() for author in tree.findall(nodes.author))
+    fields |= {"authors": named} if named and _AUTHORS.isdisjoint(fields) else {}
     title = fields.pop("title", "") or fields.pop("subject", "") or _title(tree)
     return assemble(
         blocks.text,
@@ -59,6 +63,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         left_out={
             reasons.FIGURES: sum(1 for _ in tree.findall(nodes.image)),
             reasons.ENCODED: n_encoded,
+            reasons.READINGS: n_readings,
             reasons.FILES: sum(raw.get("format") == OTHER_FILE for raw in tree.findall(nodes.raw)),
             reasons.COMMENT_WORDS: sum(len(comment.astext().split()) for comment in tree.findall(nodes.comment)),
             reasons.DELETED: sum(len(words.astext().split()) for words in tree.findall(_is_struck)),
@@ -159,18 +164,14 @@ def _metadata(fields: dict[str, str]) -> dict[str, MetadataValue]:
 
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DROPPED = (
-    nodes.colspec, nodes.comment, nodes.decoration, nodes.image, nodes.meta, nodes.pending, nodes.raw,
+    nodes.author, nodes.colspec, nodes.comment, nodes.decoration, nodes.image, nodes.meta, nodes.pending, nodes.raw,
     nodes.substitution_definition,
 )  # fmt: skip
 _BRACKETED = (nodes.footnote_reference, nodes.citation_reference, nodes.label)
 _LEAVES = (
-    nodes.Text,
-    nodes.substitution_reference,
-    nodes.field_name,
-    nodes.classifier,
-    nodes.option_group,
+    nodes.Text, nodes.substitution_reference, nodes.field_name, nodes.classifier, nodes.option_group, nodes.math,
     *_BRACKETED,
-)
+)  # fmt: skip
 _PAIRS = (nodes.field, nodes.footnote, nodes.citation, nodes.option_list_item)  # a name and its description
 _MAX_DEPTH = 5  # of substitutions inside substitutions
 
@@ -195,15 +196,9 @@ def restore_initials(tree: nodes.document) -> None:
 
 
 def _enumerator(numbered: nodes.enumerated_list) -> str:
-    """The number of the first item, as it was written, except for large Roman numbers."""
-    number, kind = numbered.get("start", 1), numbered.get("enumtype", "")
-    if kind.endswith("alpha"):
-        written = chr(ord("a" if kind.startswith("lower") else "A") + number - 1)
-    elif kind.endswith("roman") and number < 4:
-        written = ("i" if kind.startswith("lower") else "I") * number
-    else:
-        written = str(number)
-    return f"{numbered.get('prefix', '')}{written}{numbered.get('suffix', '')} "
+    """The number of the first item, as it was written."""
+    number = numeral(numbered.get("start", 1), _FORMS.get(numbered.get("enumtype"), "1"))
+    return f"{numbered.get('prefix', '')}{number}{numbered.get('suffix', '')} "
 
 
 class _Conversion:
@@ -224,6 +219,9 @@ class _Conversion:
                 etree.SubElement(parent, "inline").text = NOT_XML.sub("\ufffd", self._words(node))
                 continue
             element = etree.SubElement(parent, _tag(node))
+            if isinstance(node, nodes.math_block):
+                element.text = NOT_XML.sub("\ufffd", tex_text(node.astext()))
+                continue
             if isinstance(node, nodes.enumerated_list):
                 form = f"{node.get('prefix', '')}{_FORMS.get(node.get('enumtype'), '1')}{node.get('suffix', '.')}"
                 element.set("form", form)
@@ -241,6 +239,8 @@ class _Conversion:
         if isinstance(leaf, nodes.substitution_reference):
             return self._substituted(leaf)
         words: str = leaf.astext()
+        if isinstance(leaf, nodes.math):
+            return tex_text(words)
         if isinstance(leaf, nodes.field_name):
             return f"{words}: "
         if isinstance(leaf, nodes.classifier):

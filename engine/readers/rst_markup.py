@@ -145,6 +145,13 @@ class _WithoutText(_Body):
     """A directive whose argument and body are for programs."""
 
 
+class _Author(_Body):
+    """A directive that names the author of a part; it is metadata."""
+
+    def nodes(self, argument: str, options: list[str]) -> list[Any]:
+        return [nodes.author(argument, argument)]
+
+
 class _Raw(_Body):
     """A directive whose body is in another notation; it is counted."""
 
@@ -215,6 +222,7 @@ _KNOWN: dict[str, type[Directive]] = {
     **dict.fromkeys(_LITERAL, _Literal),
     **dict.fromkeys(_WITHOUT_TEXT, _WithoutText),
     "raw": _Raw,
+    **dict.fromkeys(["sectionauthor", "codeauthor", "moduleauthor"], _Author),
     "csv-table": _Csv,
     **dict.fromkeys(["include", "literalinclude"], _File),
     "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument

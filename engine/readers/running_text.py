@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from engine.text.centred import is_part_of_opinion
-from engine.text.cleaning import joined_words
+from engine.text.cleaning import joined_words, without_gaps
 from engine.text.numbering import could_be_title, roman_value
 
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
@@ -24,7 +24,16 @@ _SET_APART = re.compile(
     r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
     re.IGNORECASE,
 )
-_CONTENT = re.compile(r"\W*(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,])")  # answers and notes repeat as heads do
+CONTENT = re.compile(  # answers and notes, which repeat as heads do
+    r"\W*(?:\d{1,3}[.)]?\s+)?(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,]|(?:answer|question|m(?:r|s|rs)\. \w{1,40}"
+    r"|the (?:court|witness|clerk|deponent|interpreter|reporter)):)",
+    re.IGNORECASE,
+)
+_NAMED_PAGE = re.compile(
+    r"[ \t=\u2013\u2014-]*\[?page \d{1,4}(?: of \d{1,4})?\]?[ \t=\u2013\u2014-]*|[ \t]*-+ ?\d{1,4} ?-+[ \t]*"
+    r"|\S.*(?<!\s)\s{4,}+\[page \d{1,4}\]\s*",
+    re.IGNORECASE,
+)
 _WORDS_OF_PROSE = 8
 _LINE_NUMBER = re.compile(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
 _LEAST_NUMBERED, _SHARE_NUMBERED = 20, 0.7  # lines of a page, and of all lines
@@ -47,35 +56,35 @@ class RunningText:
     n_numbers: int = 0  # of lines
 
 
-_STARRED = re.compile(r"\*\d")  # much faster than the whole pattern
+_STARRED = re.compile(r"\*\d|\u2605\d|\[[Pp]")  # much faster than the whole pattern
 _STAR = re.compile(
-    r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)"
-    r"(?:\[\*{1,2}(?P<marked>\d{1,4})\]|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))(?P<after>[ \t\n]*)"
+    r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)(?:(?P<bold>\*\*)?\[(?:\*{1,2}|[Pp]g\.? )(?P<marked>\d{1,4})\](?(bold)\*\*)"
+    r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
+    r"(?P<after>[ \t\n]*)"
 )
+_STRUCK_OVER = re.compile(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
 
 
-def _without_star_pages(text: str) -> tuple[str, int]:
-    """Leave out the numbers of printed pages, as "[*4]" or "*4", in text that has them in order."""
+def without_star_pages(text: str) -> tuple[str, int]:
+    """Leave out the numbers of printed pages, as "[*4]", "*4" or "[Pg 4]", in text that has them in order."""
     marks = list(_STAR.finditer(text)) if len(_STARRED.findall(text)) > 1 else []
-    numbers = [int(match["marked"] or match["bare"]) for match in marks]
+    numbers = [int(next(filter(None, match.group("marked", "star", "bare")))) for match in marks]
     n_rising = sum(0 < b - a <= 2 for a, b in pairwise(numbers))
     if len(marks) < 2 or n_rising < 0.8 * (len(marks) - 1):
         return text, 0
 
     def joined(match: re.Match[str]) -> str:
-        is_cut = match["cut"].startswith("-") and text[match.end() : match.end() + 1].islower()
-        return (
-            ""
-            if is_cut
-            else max(match["cut"].lstrip("-"), match["after"], key=lambda blank: (blank.count("\n"), blank))
-        )
+        if match["cut"].startswith("-") and text[match.end() : match.end() + 1].islower():
+            return ""
+        return max(match["cut"].lstrip("-"), match["after"], key=lambda blank: (blank.count("\n"), blank))
 
     return _STAR.sub(joined, text), len(marks)
 
 
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
-    text, n_stars = _without_star_pages(text)
+    text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
+    text, n_stars = without_star_pages(without_gaps(text))
     if "\n" not in text:
         return RunningText(
             text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars
@@ -194,7 +203,7 @@ def _counting(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) ->
         if match is None and len(line.split()) > 3 and line.split()[-1] == str(number + 1):
             match = _NUMBER.search(line, line.rindex(" "))
         mask = _mask(line) if match is not None else ""
-        if match is not None and not (_PART.match(mask) or _CONTENT.match(mask)):
+        if match is not None and not (_PART.match(mask) or CONTENT.match(mask)):
             values[number] = int(match[match.lastindex or 0])
             by_mask.setdefault(mask, []).append(number)
             if _place_of_part(page, {edge[0]}) > edge[0]:
@@ -249,7 +258,7 @@ def _repeated(
             apart[masked[page[place]]] += is_apart
     most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
-    found = {mask for mask in by_number | by_place if not (_PART.match(mask) or _CONTENT.match(mask))}
+    found = {mask for mask in by_number | by_place if not (_PART.match(mask) or CONTENT.match(mask))}
     return frozenset(found - {mask for line, mask in masked.items() if mask in found and _is_prose(line)})
 
 
@@ -273,7 +282,7 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
             ends
             and len(line) <= _MAX_HEAD_CHARS
             and (ends[0].isdigit() or ends[-1].isdigit())
-            and not (ends.isdigit() or _is_prose(line))
+            and (_NAMED_PAGE.fullmatch(line) or not (ends.isdigit() or _is_prose(line)))
         ):
             places.setdefault(_mask(line), []).append(place)
     dropped: set[int] = set()
@@ -282,7 +291,8 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
         if is_sparse and _counts_up([lines[place] for place in found]):
             blocks = _with_neighbours(lines, found)
             n_inside = sum(_interrupts(lines, block) for block in blocks)
-            if n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
+            is_named = sum(_NAMED_PAGE.fullmatch(lines[place]) is not None for place in found) > 0.8 * len(found)
+            if is_named or n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
                 dropped.update(place for block in blocks for place in block)
     return _closed_up(lines, dropped) if dropped else list(lines)
 
@@ -324,7 +334,7 @@ def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[in
         for offset in range(step, step * 2 * _EDGE_LINES + step, step):
             masks = [_mask(lines[place + offset]) if 0 <= place + offset < len(lines) else "" for place in found]
             mask, n_equal = Counter(masks).most_common(1)[0]
-            if n_equal < _SHARE_OF_PAGES * len(found) or _is_prose(mask):
+            if n_equal < _SHARE_OF_PAGES * len(found) or _is_prose(mask) or CONTENT.match(mask):
                 break
             for block, place, own in zip(blocks, found, masks, strict=True):
                 if mask and own == mask:

@@ -10,14 +10,13 @@ from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode
 from engine.readers.running_text import running_text
 from engine.readers.scalars import split_names, typed_scalar
-from engine.text.cleaning import without_encoded
+from engine.text.cleaning import without_encoded, without_readings
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import find_headings, names_part
 from engine.text.numbering import could_be_title
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
-_READING = re.compile("(?<=[\u3400-\u9fff々])《[\u3041-\u30ff]{1,20}》")
 
 _VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
 _BETWEEN_PARTIES = re.compile(
@@ -63,8 +62,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
 
 def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Document:
     """Read a text that is in no form of its own."""
-    n_readings = len(_READING.findall(decoded)) if "《" in decoded else 0
-    running = running_text(_READING.sub("", decoded) if n_readings else decoded)
+    decoded, n_readings = without_readings(decoded)
+    running = running_text(decoded)
     text = running.text
     fields = header_fields(text)
     metadata: dict[str, MetadataValue] = {

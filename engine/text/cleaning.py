@@ -27,8 +27,9 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
+_SOUTHEAST = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 # Han, kana and their signs.
-_UNSPACED = "\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
+_UNSPACED = f"{_SOUTHEAST}\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
 _SOFT_BREAK = re.compile("\u00ad[ \\t]*\\n\\s*")
@@ -47,9 +48,9 @@ def joined_lines(text: str) -> str:
 
 _HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_UNSPACED_LINES = re.compile(
-    "(?<=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff、，])[ \\t]*\\n[ \\t]*(?=[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff])"
-)
+_LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
+_SOFT_HYPHEN = re.compile("\u00ad(?![ \t]*\n)")
 _HYPHENS = "-\u2010\u00ad¬"
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
@@ -61,7 +62,7 @@ def joined_words(text: str, *, was_set: bool = False) -> str:
     In a text that is not known to be set in type, a few hyphens at the ends of lines belong to their words.
     """
     if not text.isascii():
-        text = _UNSPACED_LINES.sub(_full_line, text)
+        text = _UNSPACED_LINES.sub(_full_line, _SOFT_HYPHEN.sub("", text) if "\u00ad" in text else text)
     n_least = 1 if was_set else max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
     if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
         return text
@@ -86,17 +87,45 @@ _COMPOUND = re.compile(
 
 
 def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
-    head, tail, rest = match[1], match[2], match[3]
+    return f"{match[1]}{hyphen_of(match[1], match[2], known)}{match[2]}{match[3]}\n"
+
+
+def hyphen_of(head: str, tail: str, known: frozenset[str]) -> str:
+    """What stands between the parts of a word that a hyphen divides at the end of a line: "-", "- " or nothing."""
     compound = f"{head}-{tail}".lower()
     if _HANGING.fullmatch(compound):
-        return f"{head}- {tail}{rest}\n"
-    if (
-        _COMPOUND.fullmatch(compound)
-        or tail[0].isupper()
-        or (compound in known and f"{head}{tail}".lower() not in known)
-    ):
-        return f"{head}-{tail}{rest}\n"
-    return f"{head}{tail}{rest}\n"
+        return "- "
+    is_compound = _COMPOUND.fullmatch(compound) is not None or tail[0].isupper() or len(head) == 1
+    return "-" if is_compound or (compound in known and f"{head}{tail}".lower() not in known) else ""
+
+
+_HAN = "\u3400-\u9fff\u3005"
+_READING = re.compile(
+    f"｜([^《｜\n]{{1,20}})《[\u3041-\u30ff]{{1,20}}》|(?<=[{_HAN}])《[\u3041-\u30ff]{{1,20}}》"
+    f"|[{{\\[]([{_HAN}]{{1,20}})(?:\\||\\]{{)[\u3041-\u30ff|]{{1,40}}}}"
+    f"|:ruby:`([{_HAN}]{{1,20}})[|<（][\u3041-\u30ff]{{1,40}}[>）]?`(?:\\\\ )?"
+)
+
+
+def without_readings(text: str) -> tuple[str, int]:
+    """Leave out readings, as in 水門《すい》, {水門|すい} and [水門]{すい}; returns the rest and their number."""
+    if text.isascii():
+        return text, 0
+    return _READING.subn(lambda match: next(filter(None, match.groups()), ""), text)
+
+
+_SPACED_OUT = re.compile(r"^[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*$", re.MULTILINE)
+
+
+def without_gaps(text: str) -> str:
+    """Write lines of capitals that are spaced out, as "A B S T R A C T", as words; letters in order are no word."""
+
+    def joined(match: re.Match[str]) -> str:
+        letters = "".join(match.group().split())
+        is_list = ord(letters[-1]) - ord(letters[0]) == len(letters) - 1 or len(set(letters)) < 4
+        return match.group() if is_list else re.sub(r"(\S) (?=\S)", r"\1", match.group())
+
+    return _SPACED_OUT.sub(joined, text)
 
 
 def raised(before: str, text: str) -> str:
@@ -134,11 +163,14 @@ def too_large(what: str, size: str, limit: int) -> DocumentError:
 
 _ENCODED = re.compile(
     r"\bdata:[\w.+/-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|\bdata:[\w.+-]{1,40}/[\w.+-]{1,40}(?:;[\w=.-]{1,40}){0,3},[\w+/=%.!~*'&?:@-]{60,}"
+    r"|^begin [0-7]{3} [^\n]{1,200}\n(?:[ -`]{1,61}\n)++end[ \t]*$|(?<!\w)(?:[0-9a-f]{120,}|[0-9A-F]{120,})(?!\w)"
     r"|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}",
     re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
 _RUN = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED}}}")
+_HEX = re.compile(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 
 
@@ -146,13 +178,15 @@ def without_encoded(text: str) -> tuple[str, int]:
     """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
     n_chars = 0
     long = [word for word in text.split() if len(word) >= _LEAST_ENCODED]  # much faster than the pattern
-    if not any(map(_RUN.search, long)) and ";base64," not in text:
+    if not any(map(_RUN.search, long)) and "data:" not in text and "\nbegin 6" not in text:
         return text, n_chars
 
     def leave_out(match: re.Match[str]) -> str:
         nonlocal n_chars
         run = match.group()
-        if not run.startswith("data:") and not (_LOWER.search(run) and _UPPER.search(run) and _DIGIT.search(run)):
+        is_hex = _HEX.fullmatch(run) is not None
+        is_mixed = is_hex or (_LOWER.search(run) and _UPPER.search(run))
+        if not run.startswith(("data:", "begin ")) and not (is_mixed and _DIGIT.search(run)):
             return run  # a rule, or a sequence of genes
         n_chars += len(run)
         return "\n" if run.endswith("\n") else ""

@@ -18,11 +18,12 @@ from engine.text.spans import Section, Span
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
 _HEADING = (
-    r"(?:(?:(?:patent|amended)\s)?claims?(?:\s\([^()\n]{1,40}\))?|(?:what\s(?:is|i|we)|[iw]e?)\sclaim(?:ed)?(?:\sis)?"
+    r"(?:(?:(?:patent|amended|(?:in\s)?the)\s)?claims?(?:\(s\))?(?:\s\([^()\n]{1,40}\))?|(?:what\s(?:is|i|we)|[iw]e?)\s(?:hereby\s)?claim(?:ed)?(?:\sis)?"
     r"|(?:[iw]e?)\sclaim\sas\s(?:my|our)\sinvention|the\sinvention\sclaimed\sis"
     r"|(?:that\swhich|it)\sis\sclaimed|listing\sof\sclaims|the\sclaims\sdefining\s[^\n:]{0,60}(?=:)"
-    r"|[^\n:]{0,80}\bclaim(?:ed)?(?:\sas\snew)?\sis(?:\sas\sfollows)?(?=:)"
-    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|権利要求書?|特許請求の範囲|权利要求书?|청구범위)"
+    r"|[^\n:]{0,80}\b(?:claim(?:ed)?(?:\sas\snew)?\s(?:is|are)(?:\sas\sfollows)?|claims\sare|,\s[iw]e?\sclaim)(?=:)"
+    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|patentkrav|krav|patenttivaatimukset|vaatimukset"
+    r"|zastrzeżenia(?:\spatentowe)?|patentov\w{1,4}\snárok\w{1,3}|istemler|формула\s(?:изобретения|винаходу)|権利要求書?|特許請求の範囲|权利要求书?|(?:특허)?청구(?:의\s)?범위|申請專利範圍|權利要求書?)"
 )
 _CLAIMS = re.compile(rf"^\W*{_HEADING}\W*$", re.IGNORECASE)
 _CLAIMS_LINE = re.compile(
@@ -30,8 +31,9 @@ _CLAIMS_LINE = re.compile(
 )
 # The number of a claim, or the first and the last number of cancelled claims: "3-5. (canceled)".
 _CLAIM = re.compile(
-    r"^[ \t#]*(?:\*\*)?(?:(?:claims?|anspruch|ansprüche|revendications?|請求項)[ \t]*)?"
-    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:\\?[.):]-?(?:\*\*)?\s+(?=\S)|(?=\((?:cancel|withdraw)))"
+    r"^[ \t#>-]*(?:\*\*)?[(\[【]?(?:(?:claims?|anspruch|ansprüche|revendications?|請求項|权利要求)[ \t]*)?"
+    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:(?:\\?[.):]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?\s+(?=\S)"
+    r"|(?=\((?:cancel|withdraw)))"
     r"|^#+[ \t]*(?:claim|anspruch|revendication)[ \t]+(\d{1,3})[ \t]*$\s*",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -140,8 +142,10 @@ def _claims(text: str, section: Section) -> Iterator[tuple[str, Span, int]]:
     """
     found: list[tuple[str, int, int]] = []
     last = None
-    for match in _CLAIM.finditer(text, section.start, section.stop):
-        first = int(match[1] or match[3])
+    matches = list(_CLAIM.finditer(text, section.start, section.stop))
+    is_counted = {match[1] for match in matches} == {"1"}  # a list of Markdown, which its reader numbers
+    for at, match in enumerate(matches, 1):
+        first = at if is_counted else int(match[1] or match[3])
         if last is None or first == last + 1:
             last = int(match[2] or first)
             found.append((f"Claim {first}" if last == first else f"Claims {first}–{last}", *match.span()))

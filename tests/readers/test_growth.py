@@ -15,10 +15,12 @@ from engine.readers.front_matter import front_matter
 from engine.readers.running_text import running_text
 from engine.readers.scalars import split_names
 from engine.references.extraction import references
+from engine.text.cleaning import without_encoded, without_readings
 from engine.text.document import Document
 from engine.text.numbering import is_contents_line
 from engine.text.section_kinds import heading_name, section_kinds
 from engine.text.segmentation import sentence_starts
+from engine.text.units import Unit, divide_by
 
 SIZES = (3_000, 48_000)  # characters
 FRAMES = {
@@ -35,7 +37,7 @@ FRAMES = {
 OF_TEXT = (" ", "\t", "\n", " \n", "\u3000", "-", ".", ". . ", "1.", "1 ", "A. ", "iv ", "*", "\"' ", "(", "[1] ", "1-")
 CONSTRUCTS = {
     ".md": ("[", "![", "](", "[a](", "*a ", "**a", "_", "`", "`a ", "<a ", "<!--", "<!-- -->", "{#a ", "| a ", "> ",
-            "<sup>", "<b hidden>", "{~~",
+            "<sup>", "<b hidden>", "<div hidden>", "{~~", "*a*b", "&", "&#1", "&a;", "[水]{", "A A",
             "# " + "`" * 1_000 + "\n\n"),
     ".rst": ("`", "`a <", "*a ", "|a", ":a:", "_", "a_ ", "[1]_ ", "::\n\n", ".. a:: ", "  a\n"),
     ".html": ("<", "<p", "<p ", "<p a='", '<p a="b" ', "<!--", "<!-- -->", "</", "&", "&#", "<br>", "<b>a</b>",
@@ -107,6 +109,17 @@ def tex(text: str) -> object:
     ("act", "frame", "unit"),
     [
         (running_text, "water *1 flows *2 down%spipe", " "),
+        *(
+            (running_text, "water\n%s\nflows", unit)
+            for unit in ("A  ", "-- page 1 --", "- 1 - ", "a    [", "\x08", "[Pg 1")
+        ),
+        *(
+            (without_encoded, "data: %s", unit)
+            for unit in ("data:a/b;", "data:a/b,", "begin 644 a\n", "begin 644 a\nM\n", "0f")
+        ),
+        (without_readings, "水%s", "｜水《"),
+        (lambda text: divide_by(Document.from_text(f"Claims\n\n1. A\n{text}"), Unit.CLAIM), "%s", "[1 "),
+        (tex, "\\documentclass{article}\\begin{document}water%s\\end{document}", "\\excludeversion{a}\\begin{a}"),
         (front_matter, "%%%s", " "),
         (split_names, "Ann%sVane", " "),
         (is_contents_line, "water%s a 1", " "),

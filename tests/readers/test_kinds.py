@@ -525,12 +525,16 @@ _COLLAB = (
             r"Ann Vane$^{1,*}$, Rin Okabe$^{2}$, Ines Alvor$^{\dagger}$ \\ $^1$Weir Lab",
             r"1\textsuperscript{st} Ann Vane \and 2\textsuperscript{nd} Rin Okabe \and Ines Alvor",
             r"Ann Vane & Rin Okabe & Ines Alvor \\ Weir & Quay & Lab",
+            r"Ann Vane\affmark[1] \and Rin Okabe\affil{2}, Ines Alvor\affil{1}",
             r"\textbf{Ann Vane} \quad \textbf{Rin Okabe} \quad \textbf{Ines Alvor}\\ Weir Lab",
         )),
         ("a.txt", "Title: Locks\nAuthor: Ann Vane <a@b.c>, Rin Okabe\n\nText of it.\n", _THREE[:2]),
         ("a.tex", latex("Text.", r"\author[a]{Ann Vane\corref{cor1}}\author[b]{Rin Okabe\fnref{f}}"), _THREE[:2]),
         ("a.html", '<head><meta name="author" content="Ann Vane, Rin Okabe and Ines Alvor"></head><p>x</p>', _THREE),
         ("a.rst", "W\n=\n\n:Author: Ann Vane\n:Author: Rin Okabe\n\nText of it.\n", _THREE[:2]),
+        ("a.rst", "W\n=\n\n.. sectionauthor:: Ann Vane <a@b.c>\n\nText of it.\n", _THREE[:1]),
+        ("a.tex", latex("Text.", r"\author*[1]{\fnm{Ann} \sur{Vane}}\author[2]{\fnm{Rin} \sur{Okabe}}"), _THREE[:2]),
+        ("a.tex", latex("Text.", r"\author{Ann Vane}\collaboration{Weir Consortium}"), ["Ann Vane", "Weir Consortium"]),
         ("a.tei", "<TEI><teiHeader><fileDesc><titleStmt><title>W</title><author>Ann Vane and Rin Okabe</author>"
                   "</titleStmt></fileDesc></teiHeader><text><body><p>x</p></body></text></TEI>", _THREE[:2]),
         ("a.md", '---\nauthor: "Vane, Ann; Okabe, Rin"\n---\n\nText of it.\n', ["Vane, Ann", "Okabe, Rin"]),
@@ -575,3 +579,54 @@ _COLLAB = (
 )  # fmt: skip
 def test_authors_in_all_spellings(name: str, data: str, authors: list[str]) -> None:
     assert documents(name, data)[0].metadata["authors"] == authors
+
+
+_HEX = "89504e470d0a1a0a00" * 12
+_TREES = "oak elm ash fir yew".split()
+_BODIES = [f"The {tree} stood at the gate of the weir\nand its shade fell on the {tree}.\n" * 4 for tree in _TREES]
+_SVG = "data:image/svg+xml;utf8," + "%3Csvg%20width%3D%221%22/%3E" * 6
+_UU = "begin 644 a.png\n" + "M1F5T8V@@=&AI<R!P:6-T=7)E(&9R;VT@=&AE(&QO8VL@86YD(&=A=&4N\n" * 4 + "`\nend"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text"),
+    [
+        # words that are cut
+        ("a.md", "**H**arbours, un*believ*able a * b", "Harbours, unbelievable a * b"),
+        ("a.md", "The caf&eacute; &amp; jud&shy;gment `&eacute;`", "The café & judgment `&eacute;`"),
+        *((name, "A B S T R A C T\n\nA B C D E F\n", "ABSTRACT A B C D E F") for name in ("a.md", "a.txt", "a.rst")),
+        *((name, "The X-\nray of the judg-\nment, jud\u00adgment", "The X-ray of the judgment, judgment")
+          for name in ("a.md", "a.txt", "a.rst")),
+        *((name, "แม่น้ำเก่าแก่มากและน้ำลึก\nเก่า", "แม่น้ำเก่าแก่มากและน้ำลึกเก่า") for name in ("a.md", "a.txt", "a.rst", "a.tex")),
+        ("a.txt", "N\bNA\bA _\bg_\ba \x1b[1mold\x1b[0m", "NA ga old"),
+        # words that are glued
+        ("a.tex", r"Oak\marginpar[l]{Elm} fir\sidenote{Ash} yew\marginnote{Box}[2cm]", "Oak (Elm) fir (Ash) yew (Box)"),
+        ("a.tex", r"one\hfill two\enspace three in\slash out self\babelhyphen{hard}made silt\up{12}",
+         "one two three in/out self-made silt^12"),
+        # readings
+        ("a.txt", "｜水門《すいもん》は古い", "水門は古い"),
+        ("a.md", "[水門]{すいもん}は水門《すいもん》", "水門は水門"),
+        ("a.rst", ":ruby:`水門|すいもん`\\ は古い", "水門は古い"), ("a.tex", r"\ltjruby{水|門}{すい|もん}は", "水門は"),
+        # revisions and hidden parts
+        ("a.tex", r"\replace{Oak}{Elm} \change[v]{fir}{ash} \strikeout{yew} \annote[v]{box}{why}", "Elm ash box"),
+        ("a.tex", r"\excludeversion{sol}Oak \begin{sol}hid\end{sol}elm \includecomment{x}", "Oak elm"),
+        ("a.md", "Oak <div hidden><div>in</div>hid</div>elm", "Oak elm"),
+        # names of theorems, formulas
+        ("a.tex", r"\newtcbtheorem{s}{Satz}{colback=red}{t}\begin{s}{Silt}{l}Oak\end{s}", "Satz (Silt). Oak"),
+        ("a.tex", r"\newmdtheoremenv{s}{Satz}\begin{s}[Silt]Oak\end{s}", "Satz (Silt). Oak"),
+        ("a.rst", "Q is :math:`\\frac{a}{2}` and\n\n.. math::\n\n   \\sqrt{x}\n", "Q is a/2 and √(x)"),
+        # bytes as text
+        *((name, f"Oak\n\n{code}\n\nelm", "Oak elm") for name in ("a.md", "a.txt", "a.rst") for code in (_HEX, _SVG)),
+        ("a.txt", f"Oak\n\n{_UU}\nelm", "Oak elm"),
+        # marks of pages
+        *((name, "The lock [Pg 4] held {5} and the judg[Pg 5]ment", "The lock held {5} and the judgment")
+          for name in ("a.md", "a.txt")),
+        *(("a.txt", "".join(f"{body}{mark % n}" for n, body in enumerate(_BODIES)), " ".join("".join(_BODIES).split()))
+          for mark in ("\n- %d -\n\n", "--- Page %d ---\n", "\nVane      [Page %d]\n\nRFC 99     Telemetry\n\n")),
+        ("a.txt", "\f".join(f"{body}\n1. Ibid.\n2. Id. at 7.\n" for body in _BODIES),
+         " ".join(" ".join([*body.split(), "1. Ibid. 2. Id. at 7."]) for body in _BODIES)),
+    ],
+)  # fmt: skip
+def test_a_kind_of_fault_is_mended_in_every_format_of_pages(name: str, source: str, text: str) -> None:
+    (document,) = documents(name, source)
+    assert (" ".join(document.text.split()), document.left_out.get("unexplained_words")) == (text, None)

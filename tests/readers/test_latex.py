@@ -81,24 +81,14 @@ def text_of(latex: str) -> str:
 @pytest.mark.parametrize(
     "definition",
     [
-        r"\newcommand{\x}[2][{a}]{Old \textbf{#1 {#2}}}",
-        r"\renewcommand*\x{\begin{center}}",
-        r"\providecommand\x[1]{old}",
-        r"\newenvironment{t}[1][a]{\begin{T}}{\end{T}}",
-        r"\renewenvironment {t} {\begin{T}} {\end{T}}",
-        r"\newtheorem{thm}{Old}[section]",
-        r"\newtheorem*{thm}[lemma]{Old}",
-        r"\def\x#1 and #2{old {#1}}",
-        r"\long\gdef\x{old}",
-        r"\let\x=\textbf",
-        r"\let\x\undefined",
-        r"\DeclareMathOperator*{\x}{old}",
-        r"\NewDocumentCommand{\x}{O{old} m}{old #1}",
-        r"\DeclarePairedDelimiter\x{(}{)}",
-        r"\newif\ifold",
-        r"\newcolumntype{O}[1]{old}",
+        r"\newcommand{\x}[2][{a}]{Old \textbf{#1 {#2}}}", r"\renewcommand*\x{\begin{center}}",
+        r"\providecommand\x[1]{old}", r"\newenvironment{t}[1][a]{\begin{T}}{\end{T}}",
+        r"\renewenvironment {t} {\begin{T}} {\end{T}}", r"\newtheorem{thm}{Old}[section]",
+        r"\newtheorem*{thm}[lemma]{Old}", r"\def\x#1 and #2{old {#1}}", r"\long\gdef\x{old}", r"\let\x=\textbf",
+        r"\let\x\undefined", r"\DeclareMathOperator*{\x}{old}", r"\NewDocumentCommand{\x}{O{old} m}{old #1}",
+        r"\DeclarePairedDelimiter\x{(}{)}", r"\newif\ifold", r"\newcolumntype{O}[1]{old}",
     ],
-)
+)  # fmt: skip
 def test_definitions_are_left_out_wherever_they_stand(definition: str) -> None:
     assert text_of(f"before\n{definition}\nafter {{{definition} words}}") == "before\nafter words"
 
@@ -129,8 +119,7 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("latex", "text"),
     [
-        (r"\looseness=-1 In the", "In the"),
-        (r"\parskip 0pt plus 1pt\parindent=0.5\baselineskip In", "In"),
+        (r"\looseness=-1 In the", "In the"), (r"\parskip 0pt plus 1pt\parindent=0.5\baselineskip In", "In"),
         (r"\begin{CJK*}{UTF8}{gbsn}In\end{CJK*}", "In"),
         (r"\begin{minipage}[t]{0.9\textwidth}In\end{minipage}", "In"),
         (r"\resizebox{0.9\textwidth}{!}{In} \scalebox{.5}{it}", "In it"),
@@ -140,8 +129,7 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
         (r"\href{https://a.b/%7E}{our page}", "our page"),
         ("evolution~\\citep{a,b}, progressively\n\\cite[see][p. 3]{c}; so", "evolution, progressively; so"),
         (r"shown (\cite{a}; \citet{b}) and [\cite{c}]. In Section~\ref{s}, too", "shown and. In Section, too"),
-        ("One.\n\n\\citet{a} show", "One.\n\nshow"),
-        (r"\iffalse hidden \fi seen \verb|{%|", "seen {%"),
+        ("One.\n\n\\citet{a} show", "One.\n\nshow"), (r"\iffalse hidden \fi seen \verb|{%|", "seen {%"),
         (r"\begin{tabular}{l@{ }r} a & \multicolumn{2}{c}{b} \\ \cmidrule(lr){1-2} \end{tabular}", "a b"),
         (r"\multirow{2}*{In} Birch\tnote{a}", "In Birch^a"),
         (r"\halign{\hfil#\hfil&\quad{\it #}\cr Lock&Level\cr}", "Lock Level"),
@@ -158,7 +146,7 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
         (r"\begin{enumerate}[label=(\roman*),start=4]\item A\item[x] B\item C\end{enumerate}", "(iv) A\nx B\n(v) C"),
         (r"\begin{enumerate}[a)]\item A\begin{itemize}\item B\end{itemize}\end{enumerate}", "a) A\n* B"),
     ],
-)
+)  # fmt: skip
 def test_commands_leave_no_residue(latex: str, text: str) -> None:
     assert text_of(latex) == text
 
@@ -174,32 +162,12 @@ def test_each_author_is_listed_without_an_identifier() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        r"\newenvironment{t}{\begin{T}}{\end{T}}",
-        r"{\begin{T}}{\end{T}}",
-        "\\def\\x\n",
-        r"\def ",
-        r"\section{",
-        r"\section[",
-        r"\textbf{",
-        r"\textbf",
-        r"{\author",
-        r"\begin{verbatim}",
-        r"\newcommand{\x}[",
-        r"\begin{T}$",
-        r"\newcommand{\xx}{a} \xx ",
-        r"\input{a}",
-        r"\iffalse ",
-        r"\cite[",
-        r"\ifdefined\x ",
-        r"\SI{1}{\x} ",
-        r"\ac{a",
-        r"\begin{a}",
-        r"\author{a \\ ",
-        r"\hbox to ",
-        r"\only<1",
-        "    ",
+        r"\newenvironment{t}{\begin{T}}{\end{T}}", r"{\begin{T}}{\end{T}}", "\\def\\x\n", r"\def ", r"\section{",
+        r"\section[", r"\textbf{", r"\textbf", r"{\author", r"\begin{verbatim}", r"\newcommand{\x}[", r"\begin{T}$",
+        r"\newcommand{\xx}{a} \xx ", r"\input{a}", r"\iffalse ", r"\cite[", r"\ifdefined\x ", r"\SI{1}{\x} ",
+        r"\ac{a", r"\begin{a}", r"\author{a \\ ", r"\hbox to ", r"\only<1", "    ",
     ],
-)
+)  # fmt: skip
 def test_time_is_linear_whatever_is_never_closed(part: str) -> None:
     seconds = []
     for size in (20_000, 200_000):

@@ -394,3 +394,40 @@ def test_marks_of_institutes_and_powers_are_accounted_for() -> None:
                b"6 Ts /F1 6 Tf (5) Tj 0 Ts /F1 10 Tf ( grains on the 4) Tj 6 Ts /F1 6 Tf (th) Tj ET")  # fmt: skip
     document = read(pdf_of_contents([content]), "a", "a.pdf")
     assert (document.text, document.left_out) == ("The keeper^a,b saw 10^5 grains on the 4th", {})
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["the self-", "employed of pre-", "and post-war X-", "ray reser-", "voirs ends."],
+         "the self-employed of pre- and post-war X-ray reservoirs ends."),
+        (["A B S T R A C T"], "ABSTRACT"),
+    ],
+)  # fmt: skip
+def test_words_that_lines_and_gaps_cut_are_whole(make_pdf: MakePdf, lines: list[str], text: str) -> None:
+    document = read(make_pdf([printed([*lines, *prose(1)], 72, 700)]), "a", "a.pdf")
+    assert " ".join(document.text.split()).startswith(text)
+
+
+def test_notes_that_repeat_on_all_pages_stay(make_pdf: MakePdf) -> None:
+    notes = printed(["1 Ibid.", "Id. at 44."], 72, 320, 8)
+    document = read(make_pdf([[*printed(prose(n, 20), 72, 700), *notes] for n in range(6)]), "a", "a.pdf")
+    assert (document.text.count("Ibid."), document.text.count("Id. at 44.")) == (6, 6)
+
+
+def test_words_outside_of_the_page_are_counted(make_pdf: MakePdf) -> None:
+    page = [*printed(prose(1), 72, 700), *printed(["hidden words"], 72, -50), *printed(["and more"], 900, 300)]
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert (document.text, document.left_out) == (" ".join(prose(1)), {"hidden_words": 4})
+
+
+def test_remarks_of_a_reader_are_counted(make_pdf: MakePdf) -> None:
+    note = b"/Annots [<< /Type /Annot /Subtype /Text /Rect [9 9 19 19] /Contents (Why?) >>] /MediaBox"
+    data = make_pdf([printed(prose(1), 72, 700)]).replace(b"/MediaBox", note)
+    assert read(data, "a", "a.pdf").left_out == {"comments": 1}
+
+
+def test_short_cells_of_a_table_are_read_by_rows(make_pdf: MakePdf) -> None:
+    page = [(f"{word} toll", x, 700 - 14.0 * row, 10.0, False) for row, word in enumerate(WORDS) for x in (72.0, 330.0)]
+    text = read(make_pdf([page]), "a", "a.pdf").text
+    assert text.split()[:6] == "keeper toll keeper toll mason toll".split()

@@ -118,7 +118,7 @@ def test_broken_markup_keeps_its_text() -> None:
     "markup",
     [
         "word " * 3000,
-        "x\x1b[1m *y*",
+        "x\x0e[1m *y*",
         ".. _t: x\n\n" * 30_000,
         "".join(f"{' ' * depth}deep\n\n" for depth in range(400)),
     ],

@@ -15,67 +15,33 @@ def titles(text: str) -> list[tuple[int, str]]:
     return [(heading.level, heading.title) for heading in headings]
 
 
-def test_numbered_headings_nest_by_their_numbers() -> None:
-    text = (
-        f"1. Introduction\n\n{BODY}\n1.1 Purpose\n\n{BODY}\n2. Methods\n{BODY}\nA. Tables\n\n{BODY}\nA.1 More\n\n{BODY}"
-    )
-    assert titles(text) == [
-        (1, "1. Introduction"), (2, "1.1 Purpose"), (1, "2. Methods"), (1, "A. Tables"), (2, "A.1 More"),
-    ]  # fmt: skip
-
-
-def test_letters_stand_under_roman_numbers() -> None:
-    names = ["I. INTRODUCTION", "II. METHODS", "A. Data", "B. Model", "III. RESULTS"]
-    text = "\n".join(f"{name}\n\n{BODY}" for name in names)
-    assert titles(text)[1:4] == [(1, "II. METHODS"), (2, "A. Data"), (2, "B. Model")]
-
-
-def test_underlines_set_levels_by_first_use() -> None:
-    text = f"=====\nTitle\n=====\n\nFirst\n-----\n{BODY}\nDeeper\n~~~~~~\n{BODY}\nSecond\n------\n{BODY}"
-    assert titles(text) == [(1, "Title"), (2, "First"), (3, "Deeper"), (2, "Second")]
-
-
-def test_capitals_alone_on_a_line_are_headings() -> None:
-    assert titles(f"{BODY}\nSUMMARY OF THE INVENTION\n\n{BODY}") == [(1, "SUMMARY OF THE INVENTION")]
-
-
-def test_code_in_capitals_is_not_a_heading() -> None:
-    assert titles(f"{BODY}\nMAX_SIZE = 10\n\n{BODY}\nEND\n\n{BODY}\nIF (A > B) THEN C\n\n{BODY}") == []
-
-
-def test_paragraphs_in_capitals_are_not_headings() -> None:
-    assert titles("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n") == []
-
-
-def test_laws_have_articles_under_chapters() -> None:
-    text = f"CHAPTER II\n\nArticle 5\n\n{BODY}\nArticle 6: Duties\n\n{BODY}"
-    assert titles(text) == [(2, "CHAPTER II"), (3, "Article 5"), (3, "Article 6: Duties")]
-
-
-def test_list_items_are_not_headings() -> None:
-    assert titles(f"1. Setup\n\n{BODY}\n1. Open the box\n\n2. Take it out\n\n3. Switch it on\n\n{BODY}") == [
-        (1, "1. Setup")
-    ]
-
-
-def test_items_of_a_tight_list_are_not_headings() -> None:
-    assert titles("Buy:\n\n1. Milk\n2. Bread\n3. Eggs\n") == []
-
-
-def test_contents_are_not_headings() -> None:
-    contents = "1. Introduction ..... 1\n\n2. Methods ..... 5\n\n3. Results      9\n"
-    assert titles(f"{contents}\n1. Introduction\n\n{BODY}\n2. Methods\n\n{BODY}") == [
-        (1, "1. Introduction"), (1, "2. Methods"),
-    ]  # fmt: skip
-
-
-def test_contents_without_page_numbers_are_not_headings() -> None:
-    contents = "1. Introduction\n\n2. Methods\n\n"
-    assert titles(f"{contents}{BODY}\n1. Introduction\n\n{BODY}") == [(1, "1. Introduction")]
-
-
-def test_sentences_that_start_with_numbers_are_not_headings() -> None:
-    assert titles(f"{BODY}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n") == []
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"1. Aim\n\n{BODY}\n1.1 Purpose\n\n{BODY}\n2. Methods\n{BODY}\nA. Tables\n\n{BODY}\nA.1 More\n\n{BODY}",
+         [(1, "1. Aim"), (2, "1.1 Purpose"), (1, "2. Methods"), (1, "A. Tables"), (2, "A.1 More")]),
+        (f"I. AIM\n\n{BODY}\nII. METHODS\n\n{BODY}\nA. Data\n\n{BODY}\nB. Model\n\n{BODY}\nIII. RESULTS\n\n{BODY}",
+         [(1, "I. AIM"), (1, "II. METHODS"), (2, "A. Data"), (2, "B. Model"), (1, "III. RESULTS")]),
+        (f"=====\nTitle\n=====\n\nFirst\n-----\n{BODY}\nDeeper\n~~~~~~\n{BODY}\nSecond\n------\n{BODY}",
+         [(1, "Title"), (2, "First"), (3, "Deeper"), (2, "Second")]),
+        (f"{BODY}\nSUMMARY OF THE INVENTION\n\n{BODY}", [(1, "SUMMARY OF THE INVENTION")]),
+        (f"{BODY}\nMAX_SIZE = 10\n\n{BODY}\nEND\n\n{BODY}\nIF (A > B) THEN C\n\n{BODY}", []),
+        ("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n", []),
+        (f"CHAPTER II\n\nArticle 5\n\n{BODY}\nArticle 6: Duties\n\n{BODY}",
+         [(2, "CHAPTER II"), (3, "Article 5"), (3, "Article 6: Duties")]),
+        (f"1. Setup\n\n{BODY}\n1. Open the box\n\n2. Take it out\n\n3. Switch it on\n\n{BODY}", [(1, "1. Setup")]),
+        ("Buy:\n\n1. Milk\n2. Bread\n3. Eggs\n", []),
+        ("1. Introduction ..... 1\n\n2. Methods ..... 5\n\n3. Results      9\n\n"
+         f"1. Introduction\n\n{BODY}\n2. Methods\n\n{BODY}", [(1, "1. Introduction"), (1, "2. Methods")]),
+        (f"1. Introduction\n\n2. Methods\n\n{BODY}\n1. Introduction\n\n{BODY}", [(1, "1. Introduction")]),
+        (f"{BODY}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n", []),
+    ],
+    ids=["numbers nest", "letters under roman numbers", "underlines set levels by first use", "capitals", "code",
+         "paragraphs in capitals", "articles under chapters", "list", "tight list", "contents",
+         "contents without page numbers", "sentence with a number"],
+)  # fmt: skip
+def test_headings_have_levels_and_other_lines_are_none(text: str, expected: list[tuple[int, str]]) -> None:
+    assert titles(text) == expected
 
 
 def test_running_heads_are_not_headings() -> None:

@@ -192,24 +192,19 @@ def _sentences(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "sentences",
     [
-        ["It rained.", "We left."],
-        ["Dr. Smith met Prof. Jones at 5 St. James.", "They spoke."],
-        ["See Fig. 3 and Eq. 4, e.g. Table 2, i.e. All of it.", "Done."],
-        ["J. R. Tolkien wrote it.", "It is long."],
+        ["It rained.", "We left."], ["Dr. Smith met Prof. Jones at 5 St. James.", "They spoke."],
+        ["See Fig. 3 and Eq. 4, e.g. Table 2, i.e. All of it.", "Done."], ["J. R. Tolkien wrote it.", "It is long."],
         ["It continues Ser. No. 10/123, now U.S. Pat. No. 6,789,012.", "See U.S. Pat. Nos. 4,232,103 and 5,001,002."],
         ["Under Fed. R. Civ. P. 26 and Cal. Civ. Code § 12 it fails.", "So J. Biol. Chem. 12 holds."],
         ["They sued in Cal.", "Agreed, said Pat.", "He wrote an App.", "It runs."],
         ["It costs 3.14 dollars, or v. 2.0 of it.", "So be it."],
-        ["The U.S. Government of Washington D.C. Agreed.", "Nobody did."],
-        ['He said "Stop."', "She did not."],
-        ["“Is it so?”", "“It is!”", "They agreed (in part.)", "Then none did."],
-        ["Wait...", "What?", "Yes!"],
+        ["The U.S. Government of Washington D.C. Agreed.", "Nobody did."], ['He said "Stop."', "She did not."],
+        ["“Is it so?”", "“It is!”", "They agreed (in part.)", "Then none did."], ["Wait...", "What?", "Yes!"],
         ["As Smith et al. Showed in vol. 3, it holds.", "It does."],
-        ["Items:", "- one thing", "- another", "* third", "2) fourth"],
-        ["A title", "A paragraph follows it."],
+        ["Items:", "- one thing", "- another", "* third", "2) fourth"], ["A title", "A paragraph follows it."],
         ["version 2.0.1 of foo.bar is out; lower case. follows here"],
     ],
-)
+)  # fmt: skip
 def test_sentences_are_found_in_hard_cases(sentences: list[str]) -> None:
     between = {"Items:": "\n", "A title": "\n\n"}.get(sentences[0], " ")
     assert _sentences(between.join(sentences)) == sentences

@@ -64,34 +64,19 @@ def test_sections_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("claim", "elements"),
     [
-        (
-            "1. A pump comprising: two seals (one red; one blue); and a drain, wherein the drain opens below.",
-            [
-                "1. A pump comprising:",
-                "two seals (one red; one blue); and",
-                "a drain,",
-                "wherein the drain opens below.",
-            ],
-        ),
-        (
-            "1. A pump, characterised in that it has a rotor comprising a shaft.",
-            ["1. A pump, characterised in that", "it has a rotor comprising a shaft."],
-        ),
-        (
-            "1. The pump of claim 4, wherein the drain is shut; and it leaks.",
-            ["1. The pump of claim 4, wherein the drain is shut; and", "it leaks."],
-        ),
-        (
-            "1. Pumpe, dadurch gekennzeichnet, dass sie leckt, wobei sie ruht.",
-            ["1. Pumpe, dadurch gekennzeichnet, dass", "sie leckt,", "wobei sie ruht."],
-        ),
-        (
-            "1. A method comprising:\n\n(a) reading;\n\n(b) writing.",
-            ["1. A method comprising:", "(a) reading;", "(b) writing."],
-        ),
+        ("1. A pump comprising: two seals (one red; one blue); and a drain, wherein the drain opens below.",
+         ["1. A pump comprising:", "two seals (one red; one blue); and", "a drain,", "wherein the drain opens below."]),
+        ("1. A pump, characterised in that it has a rotor comprising a shaft.",
+         ["1. A pump, characterised in that", "it has a rotor comprising a shaft."]),
+        ("1. The pump of claim 4, wherein the drain is shut; and it leaks.",
+         ["1. The pump of claim 4, wherein the drain is shut; and", "it leaks."]),
+        ("1. Pumpe, dadurch gekennzeichnet, dass sie leckt, wobei sie ruht.",
+         ["1. Pumpe, dadurch gekennzeichnet, dass", "sie leckt,", "wobei sie ruht."]),
+        ("1. A method comprising:\n\n(a) reading;\n\n(b) writing.",
+         ["1. A method comprising:", "(a) reading;", "(b) writing."]),
     ],
     ids=["list", "characterised", "dependent", "german", "steps"],
-)
+)  # fmt: skip
 def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[str]) -> None:
     found = divide_by(make_document("d", [("Claims", claim)]), Unit.ELEMENT)
     rows = [found.document.sections[row] for row in found.rows]
@@ -104,17 +89,20 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
     ("text", "names"),
     [
         ("1-3. (canceled)\n4. A pump.\n5 (cancelled)\n6. A drain.\n", ["Claims 1–3", "Claim 4", "Claim 5", "Claim 6"]),
-        ("Claim 1. A pump.\n\nClaim 2. A drain.\n", ["Claim 1", "Claim 2"]),
-        ("1\\. A pump.\n\n2\\. A drain.\n", ["Claim 1", "Claim 2"]),
-        ("### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", ["Claim 1", "Claim 2"]),
-        ("1.- A pump.\n\n2.- A drain.\n", ["Claim 1", "Claim 2"]),
-        ("1.\nA pump.\n2.\nA drain.\n", ["Claim 1", "Claim 2"]),
+        *((text, ["Claim 1", "Claim 2"]) for text in (
+            "1\\. A pump.\n\n2\\. A drain.\n", "(1) A pump.\n\n(2) A drain.\n", "[1] A pump.\n\n[2] A drain.\n",
+            "Claim 1 - A pump.\n\nClaim 2 - A drain.\n", "【請求項1】 A pump.\n\n【請求項2】 A drain.\n",
+            "- 1. A pump.\n- 2. A drain.\n", "1. A pump.\n1. A drain.\n", "1.- A pump.\n\n2.- A drain.\n",
+            "### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", "1.\nA pump.\n2.\nA drain.\n",
+            "Claim 1. A pump.\n\nClaim 2. A drain.\n",
+        )),
     ],
-    ids=["cancelled", "named", "escaped", "headings", "dashes", "numbers on lines of their own"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("heading", [
     "Claims", "Patentansprüche", "What is claimed is:", "特許請求の範囲", "CLAIMS (as amended)",
-    "I claim as my invention:", "Having described the pump, what is claimed as new is:",
+    "I claim as my invention:", "Having described the pump, what is claimed as new is:", "Claim(s)", "In the Claims",
+    "Having described the pump, I claim:", "We hereby claim:", "The claims are:", "Zastrzeżenia patentowe",
+    "Patentkrav", "Формула изобретения",
 ])  # fmt: skip
 def test_claims_are_found_under_every_heading_and_in_a_short_text(text: str, names: list[str], heading: str) -> None:
     for document in (make_document("d", [(heading, text)]), Document.from_text(f"Pump\n\n{heading}\n\n{text}")):
