@@ -42,15 +42,10 @@ def test_a_paper_has_its_sections() -> None:
     assert document.metadata["authors"] == ["Ann Lee", "Bob Ray"]
 
 
-def test_text_is_readable() -> None:
+def test_text_is_readable_without_comments_preamble_and_bibliography() -> None:
     text = read(PAPER.encode(), "a", "a.tex").text
-    assert "We present LongMatch. It is 50% better." in text
-    assert "See: β^2 (A note.)." in text
-    assert "x = 1 % kept" in text
-
-
-def test_comments_preamble_and_bibliography_are_left_out() -> None:
-    text = read(PAPER.encode(), "a", "a.tex").text
+    shown = ("We present LongMatch. It is 50% better.", "See: β^2 (A note.).", "x = 1 % kept")
+    assert [words for words in shown if words not in text] == []
     assert not [word for word in ("hidden", "documentclass", "Xavier", "refs", "trailing", "sec:i") if word in text]
 
 
@@ -68,10 +63,6 @@ def test_tables_and_figures_keep_their_captions() -> None:
     figure = r"\begin{figure}\includegraphics[width=3cm]{a.png}\caption{A figure.}\end{figure}"
     words = read(f"{table}\n\n{figure}".encode(), "a", "a.tex").text.split()
     assert words == ["a", "b", "1", "2", "The", "table.", "A", "figure."]
-
-
-def test_a_macro_without_its_argument_does_no_harm() -> None:
-    assert read(rb"Words \footnote", "a", "a.tex").text == "Words"
 
 
 def text_of(latex: str) -> str:
@@ -177,7 +168,9 @@ def test_time_is_linear_whatever_is_never_closed(part: str) -> None:
     assert seconds[1] < 1 + 25 * seconds[0]
 
 
-@pytest.mark.parametrize("latex", [r"\sqrt[", r"\frac", r"\frac{a}", r"\href", r"\verb", r"\'", r"\textbf", r"\item["])
+@pytest.mark.parametrize(
+    "latex", [r"\footnote", r"\sqrt[", r"\frac", r"\frac{a}", r"\href", r"\verb", r"\'", r"\textbf", r"\item["]
+)
 def test_commands_without_their_arguments_do_no_harm(latex: str) -> None:
     assert text_of(f"Words {latex}").startswith("Words")
 

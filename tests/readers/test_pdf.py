@@ -48,18 +48,6 @@ def test_lines_become_paragraphs(make_pdf: MakePdf) -> None:
     assert second.startswith(LINE)
 
 
-def test_hyphenated_words_are_joined(make_pdf: MakePdf) -> None:
-    lines = [
-        "A well-known matching engine that finds long docu-",
-        "ments, is called a well-",
-        "known one by all who use it and by its makers",
-    ]
-    page: list[Print] = [(text, 72, 700 - 12 * place, 10, False) for place, text in enumerate(lines)]
-    text = read(make_pdf([page]), "a", "a.pdf").text
-    assert "long documents, is called" in text
-    assert "a well-known one by all" in text.replace("\n", " ")
-
-
 def test_running_heads_and_page_numbers_are_left_out(make_pdf: MakePdf) -> None:
     pages = [
         [(f"ACME Journal 12:{number}", 72, 770, 9, False), *body(700), (f"{number}", 300, 30, 9, False)]

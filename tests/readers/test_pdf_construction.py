@@ -81,57 +81,50 @@ def test_a_figure_does_not_split_a_sentence(make_pdf: MakePdf) -> None:
     assert read(make_pdf([page]), "a", "a.pdf").text == f"{' '.join([LINE] * 12)}\n\nFigure 1: Part of a graph."
 
 
-def test_a_title_may_start_in_lower_case_and_mix_type(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("n-gram scores for the evaluation", 100, 740, 16, False), ("of long documents", 130, 720, 16, True),
-        *column(72),
-    ]  # fmt: skip
-    assert read(make_pdf([page]), "a", "a.pdf").title == "n-gram scores for the evaluation of long documents"
+def below(top: float, n_lines: int = 14) -> list[Print]:
+    return [(LINE, 72, top - 12.0 * n, 10, False) for n in range(n_lines)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "title", "headings"),
+    [
+        ([("n-gram scores for the evaluation", 100, 740, 16, False), ("of long documents", 130, 720, 16, True),
+          *column(72)], "n-gram scores for the evaluation of long documents", []),
+        ([("Structural change in linear models", 100, 740, 10, True), ("A. Lee and B. Kim", 130, 726, 10, False),
+          *column(72), ("1 Introduction", 72, 420, 12, False), *below(396)],
+         "Structural change in linear models", ["1 Introduction"]),
+        ([("Draft version of February 26", 54, 760, 8, False),
+          ("Structural change in linear models", 100, 740, 10, True), ("\u2020", 274, 740, 10, False),
+          ("A. Lee and B. Kim", 130, 726, 9, False), ("ABSTRACT", 100, 712, 10, False), *column(72)],
+         "Structural change in linear models", ["ABSTRACT"]),
+        ([("Vol. 85, No. 152", 54, 770, 8, False), ("DEPARTMENT OF THE MARINE", 54, 754, 10, True),
+          ("14 CFR Part 39", 54, 738, 10, True), ("[Docket No. 2020-0686]", 54, 726, 8, True),
+          ("Directives for vessels; The", 54, 712, 10, True), ("Northern Company Ferries", 54, 702, 10, True),
+          *below(680), ("Examining the docket of vessels", 54, 480, 10, True), *below(460, 9)],
+         "Directives for vessels; The Northern Company Ferries", ["Examining the docket of vessels"]),
+        ([("A. Lee and B. Kim", 72, 740, 10, False), ("The rise of the computer", 72, 720, 10, True), *column(72),
+          ("The fall of the computer", 72, 440, 10, True), *below(420, 9)], "paper",
+         ["The fall of the computer"]),
+        ([("Acceptance of technology", 72, 740, 16, True), *column(72), ("Job relevance", 100, 440, 12, True),
+          ("Output quality", 220, 410, 12, True), ("Usage", 150, 380, 10, False),
+          ("Figure 2. A model of acceptance", 72, 350, 10, False), ("Results of the study", 72, 310, 12, True),
+          *below(290)], "Acceptance of technology", ["Results of the study"]),
+    ],
+    ids=["lower case and mixed type", "bold in the size of the body", "note mark", "notice",
+         "a heading below the first text is no title", "labels of a figure are no headings"],
+)  # fmt: skip
+def test_the_title_and_the_last_heading(make_pdf: MakePdf, lines: list[Print], title: str, headings: list[str]) -> None:
+    document = read(make_pdf([lines]), "a", "paper.pdf")
+    assert document.title == title
+    assert [section.heading for section in document.sections if section.heading][-1:] == headings
 
 
 def test_a_title_counts_although_a_later_page_has_larger_type(make_pdf: MakePdf) -> None:
     page: list[Print] = [("A manuscript title with a break", 100, 740, 12, True), *column(72)]
-    below: list[Print] = [(f"{LINE} {word}", 72, 560 - 12 * n, 10, False) for n, word in enumerate(LINE.split())]
-    later: list[Print] = [("Wide Test Poster", 72, 600, 24, False), *below]
+    later: list[Print] = [("Wide Test Poster", 72, 600, 24, False), *below(560, 8)]
     document = read(make_pdf([page, later]), "a", "a.pdf")
     assert document.title == "A manuscript title with a break"
     assert [section.heading for section in document.sections][-1] == "Wide Test Poster"
-
-
-def test_a_bold_title_in_the_size_of_the_body_is_found(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("Structural change in linear models", 100, 740, 10, True), ("A. Lee and B. Kim", 130, 726, 10, False),
-        *column(72),
-        ("1 Introduction", 72, 420, 12, False), *[(LINE, 72, 396 - 12.0 * n, 10, False) for n in range(14)],
-    ]  # fmt: skip
-    document = read(make_pdf([page]), "a", "a.pdf")
-    assert document.title == "Structural change in linear models"
-    assert [section.heading for section in document.sections][-1] == "1 Introduction"
-
-
-def test_a_note_mark_behind_a_bold_title_is_no_part_of_the_title(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("Draft version of February 26", 54, 760, 8, False), ("Structural change in linear models", 100, 740, 10, True),
-        ("\u2020", 274, 740, 10, False), ("A. Lee and B. Kim", 130, 726, 9, False), ("ABSTRACT", 100, 712, 10, False),
-        *column(72),
-    ]  # fmt: skip
-    document = read(make_pdf([page]), "a", "a.pdf")
-    assert document.title == "Structural change in linear models"
-    assert "linear models \u2020 A. Lee" in document.text
-
-
-def test_a_notice_is_titled_by_the_last_heading_above_its_text(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("Vol. 85, No. 152", 54, 770, 8, False),
-        ("DEPARTMENT OF THE MARINE", 54, 754, 10, True), ("14 CFR Part 39", 54, 738, 10, True),
-        ("[Docket No. 2020-0686]", 54, 726, 8, True), ("Directives for vessels; The", 54, 712, 10, True),
-        ("Northern Company Ferries", 54, 702, 10, True), *[(LINE, 54, 680 - 12.0 * n, 10, False) for n in range(14)],
-        ("Examining the docket of vessels", 54, 480, 10, True),
-        *[(LINE, 54, 460 - 12.0 * n, 10, False) for n in range(9)],
-    ]  # fmt: skip
-    document = read(make_pdf([page]), "a", "a.pdf")
-    assert document.title == "Directives for vessels; The Northern Company Ferries"
-    assert "Examining the docket of vessels" in [section.heading for section in document.sections]
 
 
 def test_a_title_in_the_bold_type_of_the_headings_is_found(make_pdf: MakePdf) -> None:
@@ -144,25 +137,6 @@ def test_a_title_in_the_bold_type_of_the_headings_is_found(make_pdf: MakePdf) ->
     document = read(make_pdf([page]), "a", "a.pdf")
     assert document.title == headings[0]
     assert [section.heading for section in document.sections if section.heading] == headings[1:]
-
-
-def test_a_heading_below_the_first_text_is_no_title(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("A. Lee and B. Kim", 72, 740, 10, False), ("The rise of the computer", 72, 720, 10, True), *column(72),
-        ("The fall of the computer", 72, 440, 10, True), *[(LINE, 72, 420 - 12.0 * n, 10, False) for n in range(9)],
-    ]  # fmt: skip
-    assert read(make_pdf([page]), "a", "paper.pdf").title == "paper"
-
-
-def test_labels_of_a_figure_are_no_headings(make_pdf: MakePdf) -> None:
-    page: list[Print] = [
-        ("Acceptance of technology", 72, 740, 16, True), *column(72),
-        ("Job relevance", 100, 440, 12, True), ("Output quality", 220, 410, 12, True),
-        ("Usage", 150, 380, 10, False), ("Figure 2. A model of acceptance", 72, 350, 10, False),
-        ("Results of the study", 72, 310, 12, True), *[(LINE, 72, 290 - 12.0 * n, 10, False) for n in range(14)],
-    ]  # fmt: skip
-    document = read(make_pdf([page]), "a", "a.pdf")
-    assert [section.heading for section in document.sections if section.heading] == ["Results of the study"]
 
 
 def test_a_picture_with_hardly_any_text_is_refused_with_advice_to_run_ocr() -> None:
@@ -399,8 +373,9 @@ def test_marks_of_institutes_and_powers_are_accounted_for() -> None:
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        (["the self-", "employed of pre-", "and post-war X-", "ray reser-", "voirs ends."],
-         "the self-employed of pre- and post-war X-ray reservoirs ends."),
+        (["a quay-side weir: the self-", "employed of pre-", "and post-war X-", "ray reser-", "voirs and the quay-",
+          "side ends."],
+         "a quay-side weir: the self-employed of pre- and post-war X-ray reservoirs and the quay-side ends."),
         (["A B S T R A C T"], "ABSTRACT"),
     ],
 )  # fmt: skip

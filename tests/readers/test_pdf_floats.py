@@ -28,11 +28,8 @@ def test_a_sentence_is_completed_before_the_figure() -> None:
 
 
 def test_a_sentence_may_be_interrupted_twice() -> None:
-    assert ordered([OPEN, NOTE, line("and the next full line of it which has no"), CAPTION, REST]) == [
-        [0, 2, 4],
-        [1],
-        [3],
-    ]
+    middle = line("and the next full line of it which has no")
+    assert ordered([OPEN, NOTE, middle, CAPTION, REST]) == [[0, 2, 4], [1], [3]]
 
 
 def test_lines_that_end_a_sentence_or_are_short_or_small_are_complete() -> None:

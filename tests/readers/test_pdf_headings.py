@@ -28,10 +28,8 @@ def test_a_formula_above_is_no_part_of_a_heading() -> None:
 
 def test_a_number_on_its_own_line_is_part_of_a_heading() -> None:
     entries = [OutlineEntry("2.1 The hat matrix", 1, 0), OutlineEntry("2.2 Changes of it", 1, 0)]
-    assert by_outline(page("2.1", "The hat matrix", "2.2 Changes", "of it"), entries) == [
-        HeadingLines(10, 12, 1),
-        HeadingLines(12, 14, 1),
-    ]
+    lines = page("2.1", "The hat matrix", "2.2 Changes", "of it")
+    assert by_outline(lines, entries) == [HeadingLines(10, 12, 1), HeadingLines(12, 14, 1)]
 
 
 @pytest.mark.parametrize("text", ["References", "ACKNOWLEDGMENTS", "Acknowledgements.", "Bibliography", "Abstract"])

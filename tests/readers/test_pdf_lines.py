@@ -13,27 +13,21 @@ FILLER = [b"and the text goes on in a font of shapes that still says which lette
 SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
 
 
-def text_of(*lines: bytes) -> str:
-    return read(pdf_of_shapes([[*lines, *FILLER]]), "a", "a.pdf").text
-
-
-def test_ligatures_and_quotes_of_t1_fonts_are_read() -> None:
-    text = text_of(b"the \x10signi\x1ccant\x11 e\x1bects \x15 of o\x1ece work\x1dows and ba\x1fes")
-    assert text.startswith("the \u201csignificant\u201d effects \u2013 of office workflows and baffles")
-
-
-def test_ligatures_and_quotes_of_ot1_fonts_are_read() -> None:
-    text = text_of(b'the \\signi\x0ccant" e\x0bects | of o\x0ece work\x0dows and ba\x0fes')
-    assert text.startswith("the \u201csignificant\u201d effects \u2014 of office workflows and baffles")
-
-
-def test_a_letter_of_ot1_is_no_ligature_of_t1() -> None:
-    text = text_of(b"\x0cve of\x0cces of \x1cre, \x0crst of all for hors d'\x1buvre")
-    assert text.startswith("five offices of øre, first of all for hors d'œuvre")
-
-
-def test_signs_of_a_readable_font_are_kept() -> None:
-    assert text_of(b"a price of 4$ [sic] is kept").startswith("a price of 4$ [sic] is kept")
+@pytest.mark.parametrize(
+    ("line", "beginning"),
+    [
+        (b"the \x10signi\x1ccant\x11 e\x1bects \x15 of o\x1ece work\x1dows and ba\x1fes",
+         "the \u201csignificant\u201d effects \u2013 of office workflows and baffles"),
+        (b'the \\signi\x0ccant" e\x0bects | of o\x0ece work\x0dows and ba\x0fes',
+         "the \u201csignificant\u201d effects \u2014 of office workflows and baffles"),
+        (b"\x0cve of\x0cces of \x1cre, \x0crst of all for hors d'\x1buvre",
+         "five offices of øre, first of all for hors d'œuvre"),
+        (b"a price of 4$ [sic] is kept", "a price of 4$ [sic] is kept"),
+    ],
+    ids=["T1", "OT1", "a letter of OT1 is no ligature of T1", "signs of a readable font"],
+)  # fmt: skip
+def test_ligatures_and_quotes_of_tex_fonts_are_read(line: bytes, beginning: str) -> None:
+    assert read(pdf_of_shapes([[line, *FILLER]]), "a", "a.pdf").text.startswith(beginning)
 
 
 def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
@@ -66,11 +60,8 @@ def test_the_longest_fragment_gives_place_and_type() -> None:
 
 def test_other_lines_stay_apart() -> None:
     lines = [
-        part("a left column", 72, 290),
-        part("a right column", 310, 500),
-        part("the next line", 72, 290, 688),
-        part("the next page", 291, 400, 688, page=1),
-        part("hyphen\u00ad", 72, 290, 676, page=1),
+        part("a left column", 72, 290), part("a right column", 310, 500), part("the next line", 72, 290, 688),
+        part("the next page", 291, 400, 688, page=1), part("hyphen\u00ad", 72, 290, 676, page=1),
         part("ated", 291, 300, 676, page=1),
-    ]
+    ]  # fmt: skip
     assert rejoined(lines) == lines

@@ -42,13 +42,7 @@ def test_roman_numbers_have_their_values(digits: str, value: int) -> None:
     assert roman_value(digits) == value
 
 
-def test_sentences_are_no_titles() -> None:
-    assert could_be_title("Results and Discussion")
-    assert not could_be_title("We show results.")
-    assert not could_be_title("1234 5678")
-
-
-def test_contents_lines_have_leaders_or_a_page_number() -> None:
-    assert is_contents_line("Methods ..... 12")
-    assert is_contents_line("Methods\t12")
-    assert not is_contents_line("Methods of 1912")
+def test_sentences_are_no_titles_and_contents_have_page_numbers() -> None:
+    titles = ["Results and Discussion", "We show results.", "1234 5678"]
+    assert [*map(could_be_title, titles)] == [True, False, False]
+    assert [*map(is_contents_line, ["Methods ..... 12", "Methods\t12", "Methods of 1912"])] == [True, True, False]
