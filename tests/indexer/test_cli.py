@@ -275,11 +275,6 @@ def test_the_table_fits_80_columns(built: Path, papers: Path) -> None:
     assert "The dog 1" in output and "cosine x 100" in output
 
 
-def test_output_goes_to_a_file(built: Path, tmp_path: Path) -> None:
-    result = run("query", built, "--id", "dog/1.md", "--format", "csv", "-o", tmp_path / "hits.csv")
-    assert result.stdout == "" and (tmp_path / "hits.csv").read_text().startswith("query_id,rank,score,")
-
-
 def test_show_prints_the_exact_text(built: Path, papers: Path) -> None:
     text = (papers / "fox" / "0.md").read_text().split("---\n", 2)[2]
     assert run("show", built, "fox/0.md", "--text").stdout == text + "\n"

@@ -53,6 +53,8 @@ def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
         ("chart", "x.csv", b"row,label,"),
         ("chart", "x.HTM", b"<!doctype html>"),
         ("chart", "x.txt", b"<!doctype html>"),
+        ("query", "x.txt", b"query  "),
+        ("query", "x.csv", b"query_id,rank,score,"),
         ("query", "x.json", b'{\n "schema"'),
         ("query", "x.bib", b"@"),
         ("query --format jsonl", "x.json", b'{"schema"'),
@@ -60,7 +62,7 @@ def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
 )
 def test_the_file_names_the_format(folder: Path, tmp_path: Path, words: str, name: str, beginning: bytes) -> None:
     command, *options = words.split()
-    succeed(command, folder / "x.lm", "--id", "fox.md", "-o", tmp_path / name, *options)
+    assert succeed(command, folder / "x.lm", "--id", "fox.md", "-o", tmp_path / name, *options).stdout == ""
     assert (tmp_path / name).read_bytes().startswith(beginning)
 
 

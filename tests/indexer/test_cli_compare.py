@@ -89,14 +89,6 @@ def test_standard_input_can_be_one_of_the_two_documents(files: Path, built: Path
     assert found.stdout.startswith("< ")
 
 
-def test_the_comparison_goes_to_a_file(files: Path, built: Path, tmp_path: Path) -> None:
-    for form, start in (("table", "< On the fox"), ("json", '{\n "schema"')):
-        result = run(
-            "compare", files / "a.md", files / "b.md", "--index", built, "--format", form, "-o", tmp_path / form
-        )
-        assert result.stdout == "" and (tmp_path / form).read_text().startswith(start)
-
-
 def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, tmp_path: Path) -> None:
     command = [files / "a.md", files / "b.md", "--index", built, "--sections", "1", "--format"]
     (answer,) = json.loads(run("compare", *command, "json").stdout)["results"]

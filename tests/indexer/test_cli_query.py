@@ -116,15 +116,6 @@ def test_an_offset_past_the_end_is_reported(built: Path) -> None:
     assert "past the end" in values.stderr and "past the end" not in values.stdout
 
 
-def test_a_query_that_is_indexed_is_left_out_and_named(built: Path) -> None:
-    file = built.parent / "fox.md"
-    found = run("query", built, file, "--format", "trec")
-    assert "fox.md" not in [line.split()[2] for line in found.stdout.splitlines()]
-    assert found.stderr.startswith("left out: fox.md; same content as the query fox.md, shown by --with-itself")
-    shown = run("query", built, file, "--format", "trec", "--with-itself")
-    assert shown.stdout.split()[2] == "fox.md" and shown.stderr == ""
-
-
 def test_words_in_the_place_of_a_file_get_a_hint(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as unloaded:
         unloaded.setattr("indexer.cli.query.opened_index", None)  # must not be reached

@@ -1,4 +1,4 @@
-"""Sources of all kinds become documents: folders, texts, dicts, tables."""
+"""Sources of all kinds become documents: folders, texts, dicts, tables; and which strings are names of files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document
 from longmatch.records import Columns
-from longmatch.sources import is_table, read_source, table_columns, table_rows
+from longmatch.sources import is_table, named_path, read_source, table_columns, table_rows
 from tests.fakes import make_document
 
 
@@ -264,3 +264,31 @@ def test_a_lazy_table_is_refused() -> None:
 @pytest.mark.parametrize("source", [[], {}, "text", pandas.Series(["a"]), ChunkedArray(), iter(()), None])
 def test_other_sources_are_no_tables(source: object) -> None:
     assert not is_table(source)
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").mkdir()
+    for name in ("draft.md", "my draft.md", "notes.log", "LICENSE", "papers/LICENSE"):
+        (tmp_path / name).write_text("words")
+
+
+EXISTING = ["draft.md", "my draft.md", "notes.log", "papers/LICENSE", "./LICENSE"]
+NAMES_ALONE = ["no.pdf", "no.txt.gz", "papers/no.tex", "/no/such", "./no", "../no", "~/no"]
+TEXTS = ["", "LICENSE", "papers", "fox", "and/or", "how to convert a .docx to .pdf", "see no.pdf", "draft.md\n"]
+TEXTS += ["no.\u2028pdf", "version 3.11", "a\0.pdf", "A line that is too long for a name. " * 9, "x" * 100_000 + ".pdf"]
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize(
+    ("string", "is_name"), [(name, True) for name in EXISTING + NAMES_ALONE] + [(text, False) for text in TEXTS]
+)
+def test_a_string_is_a_file_or_can_only_be_one_or_is_a_text(string: str, is_name: bool) -> None:
+    assert named_path(string) == (Path(string) if is_name else None)
+
+
+@pytest.mark.usefixtures("named")
+def test_a_folder_is_a_path_only_where_folders_are_accepted() -> None:
+    assert named_path("papers", is_folder_named=True) == Path("papers")
+    assert named_path("papers") is None
