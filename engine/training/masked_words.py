@@ -294,10 +294,6 @@ class SmithSettings(Settings):
     seed: int = 0
 
 
-def _all_of(encoder: SmithEncoder) -> frozenset[Objective]:
-    return frozenset(Objective) if encoder.config.is_hierarchical else frozenset({Objective.WORDS})
-
-
 @dataclass(frozen=True, slots=True)
 class SmithBatch:
     """Documents in blocks, with their masked words and masked blocks."""
@@ -361,7 +357,8 @@ class SmithPretraining:
             TrainingError: there are no documents or no objectives, or the encoder has no document layers to
                 predict blocks.
         """
-        self.objectives = _all_of(encoder) if settings.tasks is None else settings.tasks
+        learnable = frozenset(Objective) if encoder.config.is_hierarchical else frozenset({Objective.WORDS})
+        self.objectives = learnable if settings.tasks is None else settings.tasks
         if not documents or not self.objectives:
             raise TrainingError(
                 f"{len(documents)} documents and {len(self.objectives)} objectives; give at least one of each"

@@ -229,8 +229,13 @@ def train(
     run = _open(out, recipe, _read(corpora, recipe), context)
     with ExitStack() as stack:
         library = Library(Path(indexes) if indexes else out / INDEX_FOLDER, run.context, stack)
-        task = make_task(recipe, run.starting.encoder, run.corpora, library)
-        outcome = _carry_out(run, task)
+        encoder, context = run.starting.encoder, run.context
+        task = make_task(recipe, encoder, run.corpora, library)
+        if context.processes.is_main_process:
+            write_record(run.folder, run.record)
+        validate, settings = _validation(run, encoder), run.recipe.trainer
+        trainer = Trainer(task, encoder, run.folder, settings, validate=validate, log=context.log, watch=context.watch)
+        outcome = trainer.run()
     return _finish(run, task, outcome)
 
 
@@ -321,22 +326,6 @@ def _validation(run: Run, encoder: TrainableEncoder) -> Callable[[], dict[str, f
         if corpus.valid
     ]
     return (lambda: {corpus.name: corpus.ndcg() for corpus in validations}) if validations else None
-
-
-def _carry_out(run: Run, task: Task[Any]) -> Outcome:
-    """Train to the end."""
-    if run.context.processes.is_main_process:
-        write_record(run.folder, run.record)
-    encoder, context = run.starting.encoder, run.context
-    return Trainer(
-        task,
-        encoder,
-        run.folder,
-        run.recipe.trainer,
-        validate=_validation(run, encoder),
-        log=context.log,
-        watch=context.watch,
-    ).run()
 
 
 def _finish(run: Run, task: Task[Any], outcome: Outcome) -> Trained:

@@ -108,7 +108,7 @@ def test_the_documented_settings_are_those_of_the_program(run: Run) -> None:
         (
             "{out} {papers} --set querys=5",
             1,
-            "there is no setting 'querys'; near names: queries, query_chunks, valid_queries; ",
+            "there is no setting 'querys'; near names: queries, query_chunks, valid_q",
         ),
         ("{out} {papers} --set xyz=5", 1, "there is no setting 'xyz'; longmatch train --list-settings prints all"),
         ("{out} {papers} --set size.width=8", 1, "size.width is a setting of a new encoder; name its kind with --new"),
@@ -128,14 +128,10 @@ def test_the_documented_settings_are_those_of_the_program(run: Run) -> None:
         (
             "{out} {notes} --objective docsplit --set frozen_first_stage=true",
             1,
-            "a frozen first stage goes with the obj",
+            "a frozen first stage goes with the ob",
         ),
         ("{out} {notes} --objective ct --set head_learning_rate=1", 1, "Contrastive Tension trains nothing beside its"),
-        (
-            "{out} {papers} --objective sections",
-            1,
-            "does not train an encoder of type mean, but a CoLDE; make one: --n",
-        ),
+        ("{out} {papers} --objective sections", 1, "does not train an encoder of type mean, but a CoLDE; make one: "),
         ("{out} /no/such --objective docsplit", 1, "/no/such does not exist and no file matches it as a pattern"),
         ("{out} {notes} --objective docsplit --set queue=9 --set symmetric=true", 1, "a queue of 9 goes with none of"),
         ("{out} {notes} --objective docsplit --new tde --set variant=released", 1, "no code of TDE was published"),
@@ -167,16 +163,8 @@ def test_an_interrupt_reports_the_step_after_which_the_same_command_continues(
 
 
 def test_the_recorded_command_has_no_folders_of_the_machine() -> None:
-    words = [
-        "/usr/bin/longmatch",
-        "train",
-        "/home/me/out",
-        "data/x:_y",
-        "--encoder=/opt/bert",
-        "--set",
-        "teacher=/opt/b",
-    ]
-    assert command_text(words) == "longmatch train out data/x:_y --encoder=bert --set teacher=b"
+    words = "/usr/bin/longmatch train /home/me/out data/x:_y --encoder=/opt/bert --set teacher=/opt/b"
+    assert command_text(words.split()) == "longmatch train out data/x:_y --encoder=bert --set teacher=b"
 
 
 class Terminal(io.StringIO):

@@ -124,7 +124,7 @@ def vectors(folder: Path) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_trains(objective: str, run: Run, notes: Path, unsplit: Path) -> None:
-    needs_pairs = OBJECTIVES[objective].objective.needs_pairs
+    needs_pairs = OBJECTIVES[objective].needs_pairs
     trained = run(objective, corpora=[unsplit if needs_pairs else notes])
     assert trained.outcome.steps == trained.outcome.best_step == 4 and trained.outcome.n_tokens > 0
     assert trained.validations == () and "Nothing was validated." in card(trained)
