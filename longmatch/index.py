@@ -240,10 +240,10 @@ class Index:
             mode: "similar"; "containment": how much of the query a document contains, see
                 `engine.scoring.evidence`, where every document is scored; or "novelty": `Result.sections` ranks the
                 sections of the query by 1 minus the score of the document that contains most of the section.
-            one_per: a metadata field, as "family": of the documents with one value of it the best is a hit, and
-                `hit.others` are the doc_ids of the others that rank high. A document without the field is a hit.
             diversify: order the first 50 hits so that each adds sections of the query that the hits before it
                 lack, see `engine.search.diversity`. Scores do not change.
+            one_per: a metadata field, as "family": of the documents with one value of it the best is a hit, and
+                `hit.others` are the doc_ids of the others that rank high. A document without the field is a hit.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
             least: least score of a hit; "auto": the score that unrelated documents of the index reach, see
                 `engine.scoring.floor`.
@@ -299,7 +299,8 @@ class Index:
             unlike: documents that hits are to be unlike.
             ids: doc_ids of further documents to be like.
             unlike_ids: doc_ids of further documents to be unlike.
-            options: as of `search`, except for `diversify`, the mode "novelty" and the explanation of the model.
+            options: as of `search`, except for `diversify`, `one_per`, the mode "novelty" and the explanation of the
+                model.
 
         Raises:
             DocumentError: a document has no text, or its file cannot be read.

@@ -48,6 +48,7 @@ def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document
         "without": ["doc004"],
         "with_itself": False,
         "before": None,
+        "one_per": None,
         "candidates": 5,
         "encode_tokens": 900,
         "explain": "evidence",
