@@ -18,7 +18,6 @@ from engine.store.manifest import holds_index
 from engine.store.where import filter_text
 from engine.text.document import Document
 from engine.views import JointResult, Result, SectionMatrix
-from indexer.building.builder import EncodeNow, Settings
 from indexer.building.doc_ids import FileIds
 from longmatch.records import Columns
 from longmatch.sources import Item, Source, Where, index_path, query_document, read_source
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from engine.citing import CitingDocument
     from engine.report.arrow import What
     from engine.views import Pairs
+    from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
 
 QueryT = TypeVar("QueryT", bound="Item")
@@ -488,6 +488,8 @@ class Index:
         are_present: bool,
     ) -> BuildReport:
         """Write the documents of a source whose doc_id is in the index, or those whose doc_id is not."""
+        from indexer.building.builder import Settings  # loads SQLAlchemy, which a search does not need
+
         stream = changes_only(
             read_source(source, columns, FileIds(index=self.path)), self.path, are_present=are_present
         )

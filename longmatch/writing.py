@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.readers import Unreadable
@@ -15,11 +16,11 @@ from engine.store.documents import content_hash
 from engine.store.lookup import stored_hashes
 from engine.text.document import Document
 from engine.text.outside import safe
-from indexer.building.builder import Settings
-from indexer.building.builder import build as build_index
-from indexer.building.creation import has_only_failures, is_free, without_stub
-from indexer.building.report import BuildReport, Progress
 from longmatch.sources import Stream
+
+if TYPE_CHECKING:
+    from indexer.building.builder import Settings
+    from indexer.building.report import BuildReport, Progress
 
 _AT_ONCE = 64  # documents looked up in the catalog together
 
@@ -33,10 +34,14 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
         DocumentError: no document could be indexed; the index is unchanged.
         EngineError: see `indexer.building.builder.build`.
     """
+    # Load SQLAlchemy, which a search does not need.
+    from indexer.building.builder import build
+    from indexer.building.creation import has_only_failures, is_free, without_stub
+
     if is_free(folder) and settings.encode == "none":
         stream.documents = _from_first_word(stream.documents)
     with without_stub(folder), listening(progress, stream.n_expected) as (listener, log):
-        report = build_index(
+        report = build(
             folder, stream.documents, settings, replace_files=stream.replace_files, progress=listener, log=log
         )
         if has_only_failures(report):

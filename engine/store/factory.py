@@ -19,15 +19,6 @@ _EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
 _UNTRAINED = (*_EXACT, "SQbf16")
 
 
-def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
-    """The factory string that `auto` stands for: the first of `factory_options` that fits, or else the last."""
-    options = factory_options(n_vectors, width)
-    fitting = [
-        factory for factory in options if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes
-    ]
-    return fitting[0] if fitting else options[-1]
-
-
 def n_lists_for(n_vectors: int) -> int:
     """The number of inverted lists for `n_vectors`, a power of two.
 

@@ -52,26 +52,6 @@ class PartitionWriters:
         finally:
             self._opened.close()
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The encoder, if the partitions are bound to one; see `Writer.meta`."""
-        return {} if self.manifest.encoder is None else {"encoder": dict(self.manifest.encoder)}
-
-    @property
-    def width(self) -> int:
-        """D of the encoder; 0 if the partitions are not bound to an encoder."""
-        return self.parts[0].width
-
-    @property
-    def is_partition(self) -> bool:
-        """Whether this is a partition of another index; see `Writer.is_partition`."""
-        return False
-
-    @property
-    def holds_anything(self) -> bool:
-        """Whether the index can be opened: always true for partitions."""
-        return True
-
     def claim(self, encoder: Mapping[str, Any]) -> None:
         """Bind all partitions to an encoder, the first time; errors as in `Writer.claim`."""
         for writer in self.parts:
@@ -85,11 +65,6 @@ class PartitionWriters:
             writer.set_language(language)
         if self.manifest.language is None:
             self._write(replace(self.manifest, language=language))
-
-    @property
-    def has_partial_reference(self) -> bool:
-        """Whether the reference was drawn while documents had no vectors."""
-        return self.manifest.has_partial_reference
 
     def next_reference(self) -> int:
         """The version that the next reference gets; versions only grow."""

@@ -92,11 +92,6 @@ class Publisher(WritableIndex):
                 self._insert(table, [row])
         self._sweep()
 
-    @property
-    def has_partial_reference(self) -> bool:
-        """Whether the reference was drawn while documents had no vectors."""
-        return bool(self.meta.get("partial_reference", False))
-
     def next_reference(self) -> int:
         """The version that the next reference gets; versions only grow."""
         version: int = self.meta.get("last_reference", 0)

@@ -44,7 +44,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
-from typing import Any, NoReturn, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from engine.errors import QueryError
 
@@ -63,6 +63,9 @@ _LAST_DAY = "9999-12-31"
 DATE_FIELDS = ("date", "published", "publication_date", "created", "year")  # of metadata, the first one counts
 _COLUMNS = ("doc_id", "title", "source")
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
+
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +87,16 @@ class Condition:
         return Condition(f"NOT ({self.sql})", self.values)
 
 
+_Value: TypeAlias = str | int | float
 _Test: TypeAlias = Callable[[str, str], Condition]  # of the SQL for the value and the type of an element
 
 
-def _joined(word: str, *conditions: Condition) -> Condition:
+def _joined(word: str, conditions: list[Condition]) -> Condition:
     if len(conditions) == 1:
         return conditions[0]
     sql = f" {word} ".join(condition.sql for condition in conditions)
-    return Condition(
-        f"({sql})" if word == "OR" else sql, tuple(chain.from_iterable(condition.values for condition in conditions))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    at: int
+    values = tuple(chain.from_iterable(condition.values for condition in conditions))
+    return Condition(f"({sql})" if word == "OR" else sql, values)
 
 
 def parse_where(where: str) -> Condition:
@@ -138,24 +134,22 @@ def json_path(key: str) -> str:
 class _Parser:
     def __init__(self, where: str) -> None:
         self.where = where
-        self.position = 0
-        self.tokens: list[_Token] = []
-        self.tokens = list(self._tokens())
+        self.tokens: list[tuple[str, str, int]] = []  # kind, text and place, the last token first
+        self.tokens = [*self._tokens()][::-1]
         self.depth = self.n_comparisons = self.n_values = 0
         self.compared: list[str] = []  # keys, in their order
 
-    def _tokens(self) -> Iterator[_Token]:
+    def _tokens(self) -> Iterator[tuple[str, str, int]]:
         at, end = 0, len(self.where.rstrip())
         while at < end:
             match = _TOKEN.match(self.where, at)
             if match is None or match.lastgroup is None:
                 raise self._error("a key, value or operator", len(self.where) - len(self.where[at:].lstrip()))
-            yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
+            yield match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)
             at = match.end()
 
     def _error(self, expected: str, at: int | None = None) -> QueryError:
-        token = self._peek()
-        place = at if at is not None else (token.at if token else len(self.where))
+        place = self._next()[2] if at is None else at
         found = repr(self.where[place : place + 20]) if place < len(self.where) else "its end"
         return QueryError(
             f"filter {self.where!r}: expected {expected} at character {place + 1}, found {found}; "
@@ -164,35 +158,35 @@ class _Parser:
 
     def parse(self) -> Condition:
         condition = self._filter()
-        if self._peek() is not None:
+        if self.tokens:
             raise self._error("'and', 'or' or the end")
         return condition
 
-    def _peek(self) -> _Token | None:
-        return self.tokens[self.position] if self.position < len(self.tokens) else None
+    def _next(self) -> tuple[str, str, int]:
+        return self.tokens[-1] if self.tokens else ("", "", len(self.where))
 
     def _take_if(self, *texts: str) -> str | None:
-        token = self._peek()
-        if token is not None and token.kind in ("word", "sign") and token.text.lower() in texts:
-            self.position += 1
-            return token.text.lower()
-        return None
+        kind, text, _ = self._next()
+        if kind not in ("word", "sign") or text.lower() not in texts:
+            return None
+        self.tokens.pop()
+        return text.lower()
 
     def _expect(self, sign: str) -> None:
         if not self._take_if(sign):
             raise self._error(repr(sign))
 
-    def _listed(self, take: Callable[[], Any], separator: str) -> list[Any]:
+    def _listed(self, take: Callable[[], _Item], separator: str) -> list[_Item]:
         items = [take()]
         while self._take_if(separator):
             items.append(take())
         return items
 
     def _filter(self) -> Condition:
-        return _joined("OR", *self._listed(self._either, "or"))
+        return _joined("OR", self._listed(self._either, "or"))
 
     def _either(self) -> Condition:
-        return _joined("AND", *self._listed(self._term, "and"))
+        return _joined("AND", self._listed(self._term, "and"))
 
     def _term(self) -> Condition:
         if self._take_if("not"):
@@ -212,35 +206,34 @@ class _Parser:
         return condition
 
     def _key(self) -> str:
-        token = self._peek()
-        if token is None or token.kind not in ("word", "quoted") or token.text.lower() in _RESERVED:
+        kind, text, _ = self._next()
+        if kind not in ("word", "quoted") or text.lower() in _RESERVED:
             raise self._error("a metadata key")
-        self.position += 1
-        return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
+        self.tokens.pop()
+        return text[1:-1].replace("``", "`") if kind == "quoted" else text
 
-    def _value(self) -> str | int | float:
+    def _value(self) -> _Value:
         self.n_values += 1
         if self.n_values > _MAX_VALUES:
             raise self._error(f"at most {_MAX_VALUES} values")
-        token = self._peek()
-        if token is not None and token.kind in ("text", "number"):
-            self.position += 1
-            quote = token.text[0]
-            return _number(token.text) if token.kind == "number" else token.text[1:-1].replace(quote * 2, quote)
+        kind, text, _ = self._next()
+        if kind in ("text", "number"):
+            self.tokens.pop()
+            return _number(text) if kind == "number" else text[1:-1].replace(text[0] * 2, text[0])
         if word := self._take_if("true", "false"):
             return int(word == "true")  # as SQLite reads JSON
         raise self._error("a value ('text', a number, true or false)")
 
     def _cited(self) -> str | None:
         """The work behind the word "cites"; None where that word is a key, or another one follows."""
-        ahead = self.tokens[self.position : self.position + 2]
-        if [token.kind for token in ahead] != ["word", "text"] or ahead[0].text.lower() != "cites":
+        word, text = self._next(), self.tokens[-2] if len(self.tokens) > 1 else ("", "", 0)
+        if (word[0], word[1].lower(), text[0]) != ("word", "cites", "text"):
             return None
         from engine.references.extraction import named_works  # compiles patterns, which few filters need
 
-        self.position += 1
+        self.tokens.pop()
         if not named_works(work := str(self._value())):
-            self.position -= 1
+            self.tokens.append(text)
             raise self._error("a case, law, patent, paper, RFC or standard, as '347 U.S. 483'")
         return work
 
@@ -254,41 +247,38 @@ class _Parser:
         if self._take_if("exists"):
             return has_key(key)
         self.compared.append(key)
+        if self._take_if("!=", "<>"):
+            return _any_element(key, _comparing("=", [self._value()])).negated()
+        return _any_element(key, self._test())
+
+    def _test(self) -> _Test:
         if self._take_if("in"):
             self._expect("(")
             values = self._listed(self._value, ",")
             self._expect(")")
-            return _any_element(key, _among(values))
+            return _comparing("IN", values)
         if self._take_if("like"):
             pattern = str(self._value())
-            return _any_element(key, lambda column, _: Condition(f"{column} LIKE ?", (pattern,)))
-        if self._take_if("!=", "<>"):
-            return _any_element(key, _comparing("=", self._value())).negated()
+            return lambda column, _: Condition(f"{column} LIKE ?", (pattern,))
         if self._take_if("before"):
+            token = self._next()
             if (day := first_day(str(self._value()))) is None:
-                self.position -= 1
+                self.tokens.append(token)
                 raise self._error("a date, as 2019, '2019-06' or '2019-06-01'")
-            return _any_element(key, _before(day))
+            return _before(day)
         sign = self._take_if("=", "==", "<", "<=", ">", ">=")
         if sign is None:
             raise self._error("one of = != < <= > >= in like exists before")
-        return _any_element(key, _comparing(sign, self._value()))
+        return _comparing(sign, [self._value()])
 
 
-def _among(values: list[str | int | float]) -> _Test:
-    texts = [value for value in values if isinstance(value, str)]
-    numbers = [value for value in map(_as_number, values) if value is not None]
-    return _either_kind(f"IN ({_marks(texts)})", texts, f"IN ({_marks(numbers)})", numbers)
-
-
-def _comparing(sign: str, value: str | int | float) -> _Test:
-    number = _as_number(value)
-    texts, numbers = [value] if isinstance(value, str) else [], [] if number is None else [number]
-    return _either_kind(f"{sign} ?" if texts else "IN ()", texts, f"{sign} ?" if numbers else "IN ()", numbers)
-
-
-def _either_kind(of_text: str, texts: list[str], of_number: str, numbers: list[int | float]) -> _Test:
+def _comparing(sign: str, values: list[_Value]) -> _Test:
     """A comparison of an element with values; a text and a number are compared as numbers, or not at all."""
+    texts = [value for value in values if isinstance(value, str)]
+    numbers = [number for number in map(_as_number, values) if number is not None]
+    of_text, of_number = (
+        f"{sign} ?" if bound and sign != "IN" else f"IN ({', '.join('?' * len(bound))})" for bound in (texts, numbers)
+    )
 
     def test(column: str, kind: str) -> Condition:
         as_numbers = f"{_is_numeric(column)} AND CAST({column} AS FLOAT) {of_number}"
@@ -296,10 +286,6 @@ def _either_kind(of_text: str, texts: list[str], of_number: str, numbers: list[i
         return Condition(f"({of_texts} OR {kind} != 'text' AND {column} {of_number})", (*texts, *numbers, *numbers))
 
     return test
-
-
-def _marks(values: Collection[object]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def first_day(date: str) -> str | None:
@@ -341,7 +327,7 @@ def dated_text(before: str) -> str:
     return " or ".join(f"{_quoted(key)} before '{_LAST_DAY}'" for key in cut_off(before)[0])
 
 
-def _as_number(value: str | int | float) -> int | float | None:
+def _as_number(value: _Value) -> int | float | None:
     if not isinstance(value, str):
         return value
     return _number(value) if _NUMERAL.fullmatch(value) else None
@@ -405,106 +391,94 @@ def where_text(where: Mapping[str, Any]) -> str | None:
     Raises:
         QueryError: a key is not a text, an operator is not known, or a value cannot be compared.
     """
-    return _Writer(where).filter(where) if where else None
+    try:
+        return _filter(where) if where else None
+    except _Refused as error:
+        raise QueryError(f"filter {_short(where)}: {error}; for example: {_EXAMPLE}") from None
 
 
-class _Writer:
-    """Writes one filter; holds the whole filter for error messages, and the current depth."""
+class _Refused(Exception):
+    """The reason why a dict is no filter."""
 
-    def __init__(self, where: Mapping[str, Any]) -> None:
-        self._where = where
-        self._depth = 0
 
-    def filter(self, where: object) -> str:
-        """All keys of one mapping."""
-        if not isinstance(where, Mapping) or not where:
-            self._fail(f"{_short(where)} is not a filter: a dict of keys and values")
-        self._depth += 1
-        if self._depth > _MOST_NESTED:
-            self._fail(f"at most {_MOST_NESTED} filters inside each other")
-        terms = [self._term(key, value) for key, value in where.items()]
-        self._depth -= 1
-        return " and ".join(terms)
+def _filter(where: object, depth: int = 1) -> str:
+    """All keys of one mapping."""
+    if not isinstance(where, Mapping) or not where:
+        raise _Refused(f"{_short(where)} is not a filter: a dict of keys and values")
+    if depth > _MOST_NESTED:
+        raise _Refused(f"at most {_MOST_NESTED} filters inside each other")
+    return " and ".join(_term(key, value, depth + 1) for key, value in where.items())
 
-    def _term(self, key: object, value: object) -> str:
-        if not isinstance(key, str) or not key:
-            self._fail(f"the key {_short(key)} is not a text")
-        if key in ("$and", "$or"):
-            return self._joined(key, value)
-        if key == "$not":
-            return f"not ({self.filter(value)})"
-        if key == "$cites" and isinstance(value, str):
-            return f"cites {_quoted_text(value)}"
-        if key.startswith("$"):
-            self._fail(f"{key!r} joins no filters; known are $and, $or, $not, and $cites with a text")
-        if key in _OF_OTHERS and _is_list(value) and value and all(isinstance(item, Mapping) for item in value):
-            self._fail(f"{key!r} joins no filters; use $and, $or, $not")
-        return self._condition(key, value)
 
-    def _joined(self, key: str, value: object) -> str:
+def _term(key: object, value: object, depth: int) -> str:
+    if not isinstance(key, str) or not key:
+        raise _Refused(f"the key {_short(key)} is not a text")
+    if key in ("$and", "$or"):
         if not _is_list(value) or not value:
-            self._fail(f"{key!r} takes a list of filters, not {_short(value)}")
-        return "(" + f" {key[1:]} ".join(f"({self.filter(item)})" for item in value) + ")"
+            raise _Refused(f"{key!r} takes a list of filters, not {_short(value)}")
+        return "(" + f" {key[1:]} ".join(f"({_filter(item, depth)})" for item in value) + ")"
+    if key == "$not":
+        return f"not ({_filter(value, depth)})"
+    if key == "$cites" and isinstance(value, str):
+        return f"cites {_value_text(key, value)}"
+    if key.startswith("$"):
+        raise _Refused(f"{key!r} joins no filters; known are $and, $or, $not, and $cites with a text")
+    if key in _OF_OTHERS and _is_list(value) and value and all(isinstance(item, Mapping) for item in value):
+        raise _Refused(f"{key!r} joins no filters; use $and, $or, $not")
+    if isinstance(value, Mapping):
+        if not value:
+            raise _Refused(f"no operator at {key!r}")
+        return " and ".join(_operation(key, sign, operand) for sign, operand in value.items())
+    return _operation(key, "in" if _is_list(value) else "=", value)
 
-    def _condition(self, key: str, value: object) -> str:
-        if isinstance(value, Mapping):
-            if not value:
-                self._fail(f"no operator at {key!r}")
-            return " and ".join(self._operation(key, sign, operand) for sign, operand in value.items())
-        if value is None:
-            return f"not {_quoted(key)} exists"
-        if _is_list(value):
-            return f"{_quoted(key)} in {self._values(key, value)}"
-        return f"{_quoted(key)} = {self._value(key, value)}"
 
-    def _operation(self, key: str, name: object, operand: object) -> str:
-        quoted, operator = _quoted(key), _OPERATORS.get(name) if isinstance(name, str) else None
-        if operator is None:
-            self._fail(f"{_short(name)} at {key!r} is not an operator; known: = != < <= > >= in, not in, like, exists")
-        if operator in ("=", "!=") and operand is None:
-            operator, operand = "exists", operator == "!="
-        if operator == "exists":
-            if not isinstance(operand, bool):
-                self._fail(f"'exists' at {key!r} takes True or False, not {_short(operand)}")
-            return f"{quoted} exists" if operand else f"not {quoted} exists"
-        if operator == "like":
-            if not isinstance(operand, str):
-                self._fail(f"'like' at {key!r} takes a text with % for any characters, not {_short(operand)}")
-            return f"{quoted} like {_quoted_text(operand)}"
-        if operator in ("in", "not in"):
-            if not _is_list(operand):
-                self._fail(f"{name!r} at {key!r} takes a list, not {_short(operand)}")
-            return f"{'not ' if operator == 'not in' else ''}{quoted} in {self._values(key, operand)}"
-        return f"{quoted} {operator} {self._value(key, operand)}"
+def _operation(key: str, name: object, operand: object) -> str:
+    quoted, operator = _quoted(key), _OPERATORS.get(name) if isinstance(name, str) else None
+    if operator is None:
+        raise _Refused(f"{_short(name)} at {key!r} is not an operator; known: = != < <= > >= in, not in, like, exists")
+    if operator in ("=", "!=") and operand is None:
+        operator, operand = "exists", operator == "!="
+    if operator == "exists":
+        if not isinstance(operand, bool):
+            raise _Refused(f"'exists' at {key!r} takes True or False, not {_short(operand)}")
+        return f"{quoted} exists" if operand else f"not {quoted} exists"
+    if operator == "like" and not isinstance(operand, str):
+        raise _Refused(f"'like' at {key!r} takes a text with % for any characters, not {_short(operand)}")
+    if operator not in ("in", "not in"):
+        return f"{quoted} {operator} {_value_text(key, operand)}"
+    if not _is_list(operand):
+        raise _Refused(f"{name!r} at {key!r} takes a list, not {_short(operand)}")
+    if not operand:
+        raise _Refused(f"the list at {key!r} is empty; name a value, or leave {key!r} out")
+    values = ", ".join(_value_text(key, value) for value in operand)
+    return f"{'not ' if operator == 'not in' else ''}{quoted} in ({values})"
 
-    def _values(self, key: str, values: Collection[object]) -> str:
-        if not values:
-            self._fail(f"the list at {key!r} is empty; name a value, or leave {key!r} out")
-        return f"({', '.join(self._value(key, value) for value in values)})"
 
-    def _value(self, key: str, value: object) -> str:
-        value = _plain(value)
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, int):
-            return str(value) if abs(value) < _LARGE else self._number(key, _as_float(value))
-        if isinstance(value, float):
-            return self._number(key, value)
-        if isinstance(value, str):
-            return _quoted_text(value)
-        if _is_list(value):
-            self._fail(f"{_short(value)} at {key!r} is a list; compare it with 'in' or 'not in'")
-        self._fail(f"{_short(value)} at {key!r} is {type(value).__name__}; compare with text, a number, True or False")
+def _value_text(key: str, value: object) -> str:
+    value = _plain(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, int) and abs(value) < _LARGE:
+        return str(value)
+    if isinstance(value, int | float):
+        return _digits(key, value)
+    if _is_list(value):
+        raise _Refused(f"{_short(value)} at {key!r} is a list; compare it with 'in' or 'not in'")
+    raise _Refused(f"{_short(value)} at {key!r} is {type(value).__name__}; compare with text, a number, True or False")
 
-    def _number(self, key: str, value: float) -> str:
-        if not math.isfinite(value):
-            self._fail(f"{value} at {key!r} cannot be compared")
-        # Without an exponent, and with a point: an integer of that many digits would be read as another number.
-        digits = format(Decimal(repr(value)), "f")
-        return digits if "." in digits else f"{digits}.0"
 
-    def _fail(self, reason: str) -> NoReturn:
-        raise QueryError(f"filter {_short(self._where)}: {reason}; for example: {_EXAMPLE}")
+def _digits(key: str, value: float) -> str:
+    """A float without an exponent, and with a point: an integer of so many digits would be read as another number."""
+    try:
+        value = float(value)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise _Refused(f"{value} at {key!r} cannot be compared")
+    digits = format(Decimal(repr(value)), "f")
+    return digits if "." in digits else f"{digits}.0"
 
 
 def _plain(value: object) -> object:
@@ -521,17 +495,6 @@ def _is_list(value: object) -> TypeGuard[Collection[object]]:
 
 def _quoted(key: str) -> str:
     return "`" + key.replace("`", "``") + "`"
-
-
-def _quoted_text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _as_float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def _short(value: object) -> str:

@@ -86,7 +86,7 @@ class Writer(Publisher):
         """
         bound = self.meta.get("encoder")
         if bound is None:
-            self._set({"encoder": dict(encoder)})
+            self.set_values({"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
             again = f"encode it again: longmatch index {self.folder} --reencode"
             raise IndexMismatch(
@@ -109,18 +109,14 @@ class Writer(Publisher):
     def bind_partition(self, number: int, n_partitions: int, language: str) -> None:
         """Make a new index a partition, so that it can be opened without documents."""
         partition = {"number": number, "of": n_partitions}
-        self._set({"partition": partition, "language": language, "counters": self._counters()})
+        self.set_values({"partition": partition, "language": language, "counters": self._counters()})
 
     @property
     def has_committed(self) -> bool:
         """Whether a document was ever committed; the counter starts at 1, also in empty partitions."""
         return self._counters()["document"] > 1
 
-    def set_value(self, key: str, value: Any) -> None:  # noqa: ANN401
-        """Set one named value."""
-        self._set({key: value})
-
-    def _set(self, values: Mapping[str, Any]) -> None:
+    def set_values(self, values: Mapping[str, Any]) -> None:
         """Set named values, leaving the others, in a transaction of their own."""
         with self._transaction(values):
             pass
@@ -170,7 +166,7 @@ class Writer(Publisher):
                 "into a new folder"
             )
         if bound is None:
-            self._set({"language": language})
+            self.set_values({"language": language})
 
     def count_words(self, documents: Sequence[Document]) -> WordTables:
         """Count the terms of documents; the first documents of an index set its language if it has none."""

@@ -15,7 +15,6 @@ from engine.store.factory import AUTO
 from engine.store.lookup import stored_meta
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.writable import network_note
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
@@ -27,7 +26,7 @@ from indexer.generation.generations import derive
 from indexer.generation.index_choice import check_factory_option
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents
-from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
+from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes, network_note
 
 EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
 FIRST_RUN = "first_run"  # the named value that holds the options of a first run, until a run ends
@@ -114,13 +113,13 @@ def build(
                     settings = replace(settings, encoder=stopped["encoder"])
                     log(f"going on with a first run that was stopped: {_described(_wishes(settings))}")
             if stopped or not any(writer.has_committed for writer in target.parts):
-                first.set_value(FIRST_RUN, _wishes(settings))
+                first.set_values({FIRST_RUN: _wishes(settings)})
             if settings.language is not None:
                 target.set_language(settings.language)
             used = _claimed(target, settings) if settings.encode in ("later", "all") else None
             report = _Run(folder, settings, log).write(target, documents, used, progress)
             if first.meta.get(FIRST_RUN) and settings.encode != "elsewhere":
-                first.set_value(FIRST_RUN, None)
+                first.set_values({FIRST_RUN: None})
     if is_new and has_only_failures(report):
         remove_stub(folder)
     report.disk_bytes = folder_bytes(folder)
@@ -156,9 +155,10 @@ class _Run:
         """Commit documents, and publish what is derived from them unless a later run does."""
         settings, log = self.settings, self.log
         disk, footprint = DiskGuard(self.folder, settings.disk_bytes), Footprint()
-        refuse_memory(settings.memory_bytes, footprint.own_bytes(), target.width)
+        width = target.parts[0].width
+        refuse_memory(settings.memory_bytes, footprint.own_bytes(), width)
         with Watch(footprint) as watch, limited_vram(used, settings.vram_bytes):
-            batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), target.width)
+            batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), width)
             activity = Activity(BuildReport(), progress)
             pipelines = [
                 Pipeline(
@@ -194,7 +194,7 @@ class _Run:
             join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
         report.seconds += time.perf_counter() - started
         started = time.perf_counter()
-        if target.holds_anything:
+        if target.parts[0].holds_anything:
             refresh_reference(target, self.log)
             with open_snapshot(self.folder) as snapshot:
                 missing = snapshot.missing_tokens[~snapshot.has_vectors]
@@ -206,7 +206,7 @@ class _Run:
 
 
 def _refuse_partition(target: PartitionWriters | Writer) -> None:
-    if target.is_partition:
+    if isinstance(target, Writer) and target.is_partition:
         whole = target.folder.parent
         raise IndexMismatch(
             f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"

@@ -175,7 +175,7 @@ def write_empty(
     for number in range(n_partitions):
         with Writer(folder / partition_folder(number)) as writer:
             if first_run is not None and number == 0:
-                writer.set_value("first_run", dict(first_run))
+                writer.set_values({"first_run": dict(first_run)})
             writer.bind_partition(number, n_partitions, language)
             if encoder is not None:
                 writer.claim(encoder)

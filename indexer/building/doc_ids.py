@@ -110,22 +110,3 @@ def _is_file(source: str) -> bool:
         return Path(source).is_file()
     except (OSError, ValueError):
         return False
-
-
-class Seen:
-    """Which catalog ids this run has met; a bit each."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._bits = bytearray()
-
-    def add(self, document_id: int) -> None:
-        """Note an id."""
-        byte = document_id >> 3
-        if byte >= len(self._bits):
-            self._bits.extend(bytes(byte + 1024 - len(self._bits)))
-        self._bits[byte] |= 1 << (document_id & 7)
-
-    def __contains__(self, document_id: int) -> bool:
-        byte = document_id >> 3
-        return byte < len(self._bits) and bool(self._bits[byte] >> (document_id & 7) & 1)

@@ -25,7 +25,7 @@ from engine.store.manifest import partition_of
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
-from indexer.building.doc_ids import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
+from indexer.building.doc_ids import full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
 from indexer.building.reuse import Prepared, Reuse, can_reuse, encode_prepared
 from indexer.generation.resources import DiskGuard, commit_bytes
@@ -85,7 +85,7 @@ class Pipeline:
         self._replace_files = replace_files
         self._reuse = Reuse(writer, encoder, log) if encoder is not None and can_reuse(writer, encoder) else None
         self._log = log
-        self._seen = Seen()
+        self._seen: set[int] = set()  # catalog ids of the documents of this run
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last checked
         self._failed_before: dict[str, str] = {}  # sources of earlier failures: absolute path -> recorded source
@@ -253,8 +253,7 @@ class Pipeline:
         needed = commit_bytes(documents, encoded, batch.words)
         with self.disk.room_for(needed, f"a batch of {len(documents):,} documents"):
             ids = self.writer.commit(list(zip(documents, encoded, strict=True)), batch.words)
-        for document_id in ids:
-            self._seen.add(document_id)
+        self._seen.update(ids)
         self._landed.extend(document.doc_id for document in documents)
         n_replaced = sum(prepared.is_replacement for prepared in batch.prepared)
         self.report.n_added += len(documents) - n_replaced

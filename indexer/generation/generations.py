@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -38,18 +38,6 @@ MANY_WITHOUT_VECTORS = 5_000  # documents; up to this number queries read all te
 _EXTENSION_QUERIES = 48  # to measure the recall with
 _CHANCE = 0.015  # by which a sample of this size can underestimate recall; else each extension would raise nprobe
 _POSTINGS_AT_ONCE = 1_000  # documents whose term counts are inverted together
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A published generation."""
-
-    number: int
-    factory: str
-    nprobe: int
-    n_vectors: int
-    recall: float
-    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +133,7 @@ def refresh_generation(writer: Writer, factory: str, **options: Unpack[Options])
             _Build(writer, snapshot, **options).refresh(factory)
 
 
-def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> Generation:
+def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> None:
     """Build, measure, and publish a generation over all documents.
 
     Raises:
@@ -155,7 +143,7 @@ def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Op
     """
     with IndexSnapshot(writer.folder) as snapshot:
         build = _Build(writer, snapshot, **options)
-        return build.new(options_for(snapshot, factory, build.left_bytes))
+        build.new(options_for(snapshot, factory, build.left_bytes))
 
 
 def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
@@ -193,7 +181,7 @@ class _Build:
         for line in describe_options(options, self.left_bytes):
             self.log(line)
 
-    def new(self, options: tuple[IndexOption, ...]) -> Generation:
+    def new(self, options: tuple[IndexOption, ...]) -> None:
         """Build and publish the last of the options."""
         from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
@@ -212,7 +200,7 @@ class _Build:
         ann = AnnIndex.build(
             factory, snapshot.width, lambda: _sample(snapshot, n_training, self.rng), blocks, snapshot.n_chunks
         )
-        return self._publish(self._candidate(ann, factory), factory, sizes, n_trained=ann.n_vectors)
+        self._publish(self._candidate(ann, factory), factory, sizes, n_trained=ann.n_vectors)
 
     def extended(self, sizes: BuildSizes) -> bool:
         """Add the documents that are newer than the published generation, and publish.
@@ -266,7 +254,7 @@ class _Build:
         *,
         n_trained: int,
         before: Any = None,  # noqa: ANN401
-    ) -> Generation:
+    ) -> None:
         """Write a FAISS index whose recall is enough, and record it in the catalog."""
         recall, n_queries = self._recall(candidate, sizes, before)
         ann, folder = candidate.ann, self.writer.folder
@@ -279,22 +267,19 @@ class _Build:
             with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
                 words = path.with_name(POSTINGS_FILE)
                 postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
-        nprobe = ann.nprobe if ann.n_lists else 0
         generation = {
             "id": number,
             "factory": factory,
-            "nprobe": nprobe,
+            "nprobe": ann.nprobe if ann.n_lists else 0,
             "through_chunk": candidate.through_chunk,
             "n_vectors": ann.n_vectors,
             "is_exact": candidate.is_exact,
             "recall": recall,
             "recall_queries": n_queries,
             "file": path.relative_to(folder).as_posix(),
-            "size_bytes": written.size_bytes,
-            "digest": written.digest,
+            **asdict(written),
         }
         self.writer.publish(generation, trained_vectors=n_trained, postings=postings)
-        return Generation(number, factory, nprobe, ann.n_vectors, recall, candidate.is_exact)
 
 
 def _sample(snapshot: IndexSnapshot, size: int, rng: np.random.Generator) -> Vectors:

@@ -19,7 +19,6 @@ from engine.store.factory import (
     AUTO,
     MIN_POINTS_PER_LIST,
     TRAINING_POINTS_PER_LIST,
-    choose_factory,
     factory_options,
     index_bytes,
     is_exact_factory,
@@ -151,10 +150,11 @@ def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
 
 
 def _does_not_fit(option: IndexOption, size: Size, left_bytes: int | None) -> BudgetExceeded:
-    smaller = choose_factory(size.n_chunks, size.width, left_bytes)
+    *types, smallest = factory_options(size.n_chunks, size.width)
+    fitting = (name for name in types if index_bytes(name, size.n_chunks, size.width) <= (left_bytes or 0))
     return BudgetExceeded(
         f"a {option.factory} index over {size.n_chunks:,} vectors {size.width} wide takes "
         f"{option.needed_bytes / 1e6:,.1f} MB while it is built, --memory leaves {max(0, left_bytes or 0) / 1e6:,.1f} "
         f"MB for it; allow {-(-(option.needed_bytes - (left_bytes or 0)) // 1_000_000):,} MB more, or use "
-        f"--factory auto, or a smaller one, for example {smaller}"
+        f"--factory auto, or a smaller one, for example {next(fitting, smallest)}"
     )

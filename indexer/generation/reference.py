@@ -45,7 +45,7 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
         IndexMismatch: the index is a partition, whose reference is that of all partitions.
     """
     with open_writers(Path(path)) as writer:
-        if writer.is_partition:
+        if isinstance(writer, Writer) and writer.is_partition:
             whole = writer.folder.parent
             raise IndexMismatch(
                 f"{path} is a partition of {whole}, whose reference it shares: longmatch upkeep rebase {whole}"
@@ -74,14 +74,14 @@ def refresh_reference(writer: Writer | PartitionWriters, log: Callable[[str], No
     A reference that was drawn while documents had no vectors is drawn again once all have them. A partition by
     itself never gets one.
     """
-    if writer.is_partition:
+    if isinstance(writer, Writer) and writer.is_partition:
         return
     with open_snapshot(writer.folder) as snapshot:
         row, n_documents = snapshot.reference_row, snapshot.n_documents
         has_vectors = snapshot.has_vectors
         first = sample_order(snapshot.doc_ids())[:1]
         is_empty = row is not None and not row.n_documents and bool(has_vectors[first].any())
-        is_whole = writer.has_partial_reference and bool(has_vectors.all())
+        is_whole = snapshot.has_partial_reference and bool(has_vectors.all())
         if not n_documents:
             return
         if row is None:

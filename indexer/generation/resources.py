@@ -1,7 +1,11 @@
-"""Memory of this process without memory-mapped index files, and the disk that a run may fill. Measures only."""
+"""Memory of this process without memory-mapped index files, and the disk that a run may fill. Measures only.
+
+The kind of a file system is known on Linux only.
+"""
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import sys
@@ -142,6 +146,33 @@ def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocumen
     spans = sum(16 * len(one.chunks) for one in encoded)
     terms = 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * words.n_documents
     return texts + rows + spans + terms
+
+
+MOUNTS = Path("/proc/self/mounts")
+_NETWORK = frozenset(
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre gpfs beegfs davfs fuse.sshfs fuse.glusterfs fuse.ceph "
+    "fuse.s3fs fuse.gcsfuse fuse.rclone fuse.davfs2".split()
+)
+_OCTAL = re.compile(r"\\([0-7]{3})")  # the escape of a space or another character in a path
+
+
+def network_note(path: Path) -> str:
+    """A line about an index on a network file system; "" for one on a disk of this machine."""
+    if not MOUNTS.exists():
+        return ""
+    place, mount = path.resolve(), (Path("/"), "")
+    for line in MOUNTS.read_text("utf-8", errors="surrogateescape").splitlines():
+        _, point, kind, *_ = line.split(" ")
+        at = Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), point))
+        # Of two mounts at one point, the later one hides the other.
+        if place.is_relative_to(at) and len(at.parts) >= len(mount[0].parts):
+            mount = at, kind
+    if mount[1] not in _NETWORK:
+        return ""
+    return (
+        f"{path} lies on a network file system ({mount[1]} at {mount[0]}): SQLite's log works on one machine "
+        "alone, so let only this machine open the index until the run has ended"
+    )
 
 
 def _mb(size: int) -> str:

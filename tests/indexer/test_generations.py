@@ -13,12 +13,12 @@ import indexer.generation.recall as recall_module
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
+from engine.store.catalog import NamedRow
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.generations import (
-    Generation,
     is_outgrown,
     needs_generation,
     publish_generation,
@@ -39,17 +39,24 @@ def folder(built_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(built_folder, tmp_path / "x.lm"))
 
 
-def published(folder: Path) -> tuple[int, str, float]:
+def row_of(folder: Path) -> NamedRow:
     with IndexSnapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
         assert snapshot.generation is not None  # its file is the recorded one
-        return row.id, row.factory, row.recall
+        return row
 
 
-def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> Generation:
+def published(folder: Path) -> tuple[int, str, float]:
+    row = row_of(folder)
+    return row.id, row.factory, row.recall
+
+
+def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> NamedRow:
+    """The row of a new generation."""
     with Writer(folder) as writer:
-        return publish_generation(writer, factory, recall_floor=recall_floor)
+        publish_generation(writer, factory, recall_floor=recall_floor)
+    return row_of(folder)
 
 
 def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None:
@@ -67,7 +74,7 @@ def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None
 @pytest.mark.slow
 def test_a_new_generation_takes_the_place_of_the_old_one(folder: Path) -> None:
     made = publish(folder, "IVF4,Flat")
-    assert (made.number, made.factory, made.nprobe, made.recall, made.is_exact) == (2, "IVF4,Flat", 4, 1.0, False)
+    assert (made.id, made.factory, made.nprobe, made.recall, made.is_exact) == (2, "IVF4,Flat", 4, 1.0, 0)
     assert published(folder) == (2, "IVF4,Flat", 1.0)
     assert [path.name for path in (folder / "ann").iterdir()] == ["000002"]
 
@@ -92,7 +99,8 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     monkeypatch.setattr("engine.store.postings.LEFT_OUT", 0.0)  # so that lists alone can miss a document
     logged: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, log=logged.append)
+        publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, log=logged.append)
+    made = row_of(folder)
     assert made.nprobe > 1
     assert made.recall >= 0.9999
     recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in logged if "recall@10" in line]
@@ -129,8 +137,8 @@ def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> N
         (flat,) = generation_module.options_for(snapshot, "Flat", None)
     logged: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=logged.append)
-    assert made.factory == "SQfp16"
+        publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=logged.append)
+    assert published(folder)[1] == "SQfp16"
     assert logged[0].startswith("  Flat (exact) takes ") and logged[0].endswith(" MB are left")
     assert logged[1].startswith("> SQfp16 (exact) takes ")
 

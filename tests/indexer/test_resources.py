@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BudgetExceeded
-from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
+from indexer.building.builder import build
+from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes, network_note
+from tests.fakes import FakeEncoder, make_corpus
 
 MIB = 1 << 20
 
@@ -113,3 +115,42 @@ def test_an_error_on_a_full_disk_becomes_an_error_with_the_missing_space(tmp_pat
 def test_any_other_error_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"), DiskGuard(tmp_path).room_for(3_000_000, "a batch"):
         raise OSError(5, "the disk is gone")
+
+
+_LISTED = """\
+/dev/sda1 / ext4 rw,relatime 0 0
+server:/home /home nfs4 rw,vers=4.2 0 0
+/dev/sdb1 /home/disk ext4 rw 0 0
+server:/ /media/a\\040disc 9p ro,nosuid 0 0
+share /home/disk cifs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "mount"),
+    [
+        ("/data/x.lm", ""),
+        ("/homes/x.lm", ""),
+        ("/home/anna/x.lm", "nfs4 at /home"),
+        ("/home/disk/x.lm", "cifs at /home/disk"),
+        ("/media/a disc/x.lm", "9p at /media/a disc"),
+    ],
+)
+def test_the_innermost_and_latest_mount_counts(
+    path: str, mount: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.generation.resources.MOUNTS", tmp_path / "mounts")
+    assert network_note(Path(path)) == ""  # the system lists none
+    (tmp_path / "mounts").write_text(_LISTED)
+    note = network_note(Path(path))
+    assert note.startswith(f"{path} lies on a network file system ({mount})" if mount else "") and bool(note) == bool(
+        mount
+    )
+
+
+def test_a_build_on_a_network_file_system_logs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text(f"server:/a {tmp_path} nfs rw 0 0\n")
+    monkeypatch.setattr("indexer.generation.resources.MOUNTS", tmp_path / "mounts")
+    lines: list[str] = []
+    build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder(), log=lines.append)
+    assert "network file system (nfs at" in lines[0]

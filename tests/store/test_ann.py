@@ -12,7 +12,7 @@ from engine.encoders.encoder import Vectors, unit
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex, Ids
 from engine.store.durable import Checksum
-from engine.store.factory import choose_factory, factory_options, index_bytes, is_exact_factory, training_size
+from engine.store.factory import factory_options, index_bytes, is_exact_factory, training_size
 
 WIDTH = 16
 
@@ -135,7 +135,7 @@ def test_a_factory_that_faiss_cannot_build_is_a_mismatch(rows: Vectors, ids: Ids
     ],
 )
 def test_auto_searches_few_vectors_exactly_and_many_by_lists(n_vectors: int, width: int, factory: str) -> None:
-    assert choose_factory(n_vectors, width) == factory
+    assert factory_options(n_vectors, width)[0] == factory
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,6 @@ def test_training_takes_64_vectors_a_list_and_none_where_nothing_is_learned(fact
 def test_each_type_of_the_ladder_is_smaller_than_the_one_before(n_vectors: int) -> None:
     sizes = [index_bytes(factory, n_vectors, 384) for factory in factory_options(n_vectors, 384)]
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes)
-    for size, factory in zip(sizes, factory_options(n_vectors, 384), strict=True):
-        assert choose_factory(n_vectors, 384, size) == factory
 
 
 @pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF8,PQ8x4fs"])

@@ -1,17 +1,19 @@
-"""Metadata filters compared with plain Python over the same metadata."""
+"""Metadata filters compared with plain Python over the same metadata, and filters given as a dict with their text."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import QueryError
 from engine.store.snapshot import IndexSnapshot
-from engine.store.where import parse_where
+from engine.store.where import parse_where, where_text
 from engine.text.document import MetadataValue
 from tests.store.written import write_metadata
 
@@ -188,3 +190,115 @@ def test_a_monstrous_filter_is_answered_or_refused(matching: Matching, where: st
 def test_a_list_of_many_values_is_taken(matching: Matching) -> None:
     names = ", ".join(f"'{number}'" for number in range(5000))
     assert matching(f"doc_id in ({names}, 'pep')") == ["pep"]
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ({"venue": "O'Reilly"}, "`venue` = 'O''Reilly'"),
+        ({"venue": ["ACL", "EMNLP"]}, "`venue` in ('ACL', 'EMNLP')"),
+        ({"venue": {"ACL"}}, "`venue` in ('ACL')"),
+        ({"year": {">": 1987, "<=": 2021}}, "`year` > 1987 and `year` <= 2021"),
+        ({"year": {"$gte": 2019, "$lt": 2021}}, "`year` >= 2019 and `year` < 2021"),
+        ({"year": {"$gt": 2019, "$lte": 2021}, "x": ["y"]}, "`year` > 2019 and `year` <= 2021 and `x` in ('y')"),
+        ({"year": {"$eq": 1, "==": 2, "$ne": 3, "<>": 4}}, "`year` = 1 and `year` = 2 and `year` != 3 and `year` != 4"),
+        ({"year": {"in": (2019, 1987), "$in": [1]}}, "`year` in (2019, 1987) and `year` in (1)"),
+        ({"year": {"not in": [2019], "$nin": [1]}}, "not `year` in (2019) and not `year` in (1)"),
+        ({"year": None}, "not `year` exists"),
+        ({"year": {"!=": None, "$eq": None}}, "`year` exists and not `year` exists"),
+        ({"year": {"exists": True, "$exists": False}}, "`year` exists and not `year` exists"),
+        ({"venue": {"like": "%l%", "$like": "a"}}, "`venue` like '%l%' and `venue` like 'a'"),
+        ({"is_draft": True, "x": {"!=": False}}, "`is_draft` = true and `x` != false"),
+        ({"a": np.bool_(False), "b": np.int64(2019), "c": np.float64(0.5)}, "`a` = false and `b` = 2019 and `c` = 0.5"),
+        ({"share": {"<": 1.5e-7}}, "`share` < 0.00000015"),
+        ({"big": {">=": 10**25}}, "`big` >= 10000000000000000000000000.0"),
+        ({"day": {">=": datetime.date(2019, 1, 1)}}, "`day` >= '2019-01-01'"),
+        ({"$or": [{"a": 1}, {"b": {"$nin": [0.5]}}], "c": 1}, "((`a` = 1) or (not `b` in (0.5))) and `c` = 1"),
+        ({"$and": [{"tags": "b"}, {"$not": {"x": 1, "y": 2}}]}, "((`tags` = 'b') and (not (`x` = 1 and `y` = 2)))"),
+        ({"and": 1, "must": "have", "back`tick": "`"}, "`and` = 1 and `must` = 'have' and `back``tick` = '`'"),
+        ({}, None),
+    ],
+)
+def test_a_dict_is_written_as_a_filter(where: dict[str, Any], text: str | None) -> None:
+    assert where_text(where) == text
+    parse_where(text or "doc_id exists")
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ({"year": {"=>": 1}}, "'=>' at 'year' is not an operator; known: = != < <= > >= in, not in, like, exists"),
+        ({"year": {"$regex": "x"}}, "'$regex' at 'year' is not an operator"),
+        ({"year": {}}, "no operator at 'year'"),
+        ({"year": {">": None}}, "None at 'year' is NoneType; compare with text, a number, True or False"),
+        ({"year": {">": [1]}}, "[1] at 'year' is a list; compare it with 'in' or 'not in'"),
+        ({"year": {"in": 1}}, "'in' at 'year' takes a list, not 1"),
+        ({"year": {"in": "ab"}}, "'in' at 'year' takes a list, not 'ab'"),
+        ({"year": {"exists": 1}}, "'exists' at 'year' takes True or False, not 1"),
+        ({"year": {"like": 1}}, "'like' at 'year' takes a text with % for any characters, not 1"),
+        ({"year": []}, "the list at 'year' is empty; name a value, or leave 'year' out"),
+        ({"year": [[1]]}, "[1] at 'year' is a list"),
+        ({"year": float("nan")}, "nan at 'year' cannot be compared"),
+        ({"year": {">": float("inf")}}, "inf at 'year' cannot be compared"),
+        ({"year": object}, "<class 'object'> at 'year' is type; compare with"),
+        ({"year": b"x"}, "b'x' at 'year' is bytes; compare with"),
+        ({5: 1}, "the key 5 is not a text"),
+        ({"": 1}, "the key '' is not a text"),
+        ({"$xor": []}, "'$xor' joins no filters; known are $and, $or, $not, and $cites with a text"),
+        ({"$cites": 3}, "'$cites' joins no filters"),
+        ({"$and": {"a": 1}}, "'$and' takes a list of filters, not {'a': 1}"),
+        ({"$or": []}, "'$or' takes a list of filters, not []"),
+        ({"$or": [5]}, "5 is not a filter: a dict of keys and values"),
+        ({"$not": {}}, "{} is not a filter: a dict of keys and values"),
+        ({"must": [{"key": "city", "match": {"value": "x"}}]}, "'must' joins no filters; use $and, $or, $not"),
+    ],
+)
+def test_an_error_names_the_place(where: dict[Any, Any], reason: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        where_text(where)
+    assert str(raised.value).startswith(f"filter {where!r}: {reason}")
+    assert str(raised.value).endswith('; for example: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}')
+
+
+def nested(depth: int) -> dict[str, Any]:
+    where: dict[str, Any] = {"a": 1}
+    for _ in range(depth):
+        where = {"$not": {"$and": [where]}}
+    return where
+
+
+def test_a_filter_may_be_nested_but_not_without_end() -> None:
+    parse_where(where_text(nested(5)) or "")
+    with pytest.raises(QueryError, match="at most 12 filters inside each other"):
+        where_text(nested(500))
+
+
+@pytest.mark.parametrize("digits", [400, 10_000])
+def test_a_number_beyond_all_floats_is_refused(digits: int) -> None:
+    with pytest.raises(QueryError, match="inf at 'year' cannot be compared"):
+        where_text({"year": 10**digits})
+
+
+def test_a_long_filter_is_shortened_in_its_error() -> None:
+    with pytest.raises(QueryError) as raised:
+        where_text({"year": {"=>": "x" * 100_000}})
+    assert len(str(raised.value)) < 400
+
+
+PLAIN = (
+    st.text(max_size=8)
+    | st.integers(-(2**70), 2**70)
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+@pytest.mark.slow
+@given(st.dictionaries(st.text(alphabet="ab'\"\\%_$;-` .", min_size=1, max_size=6), PLAIN, min_size=1, max_size=3))
+def test_any_key_and_value_is_read_unchanged(where: dict[str, Any]) -> None:
+    where = {key: value for key, value in where.items() if not key.startswith("$")}
+    if where:
+        bound = parse_where(where_text(where) or "").values
+        for value in where.values():
+            expected = float(value) if isinstance(value, int) and abs(value) >= 2**63 else value  # none such is stored
+            assert any(one == expected for one in bound)

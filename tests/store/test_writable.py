@@ -18,14 +18,12 @@ from filelock import FileLock
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
 from engine.index import Index
-from engine.store import writable as writable_module
 from engine.store.catalog import CATALOG_FILE, has_log
 from engine.store.checks import commits_of
 from engine.store.durable import fsync_folder
 from engine.store.snapshot import IndexSnapshot
-from engine.store.writable import LOCK_FILE, Mount, mount_of, network_note, refuse_read_only
+from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
-from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit, contents, killed_after
 
@@ -194,56 +192,6 @@ def test_the_lock_is_durable_before_anything_else_is_made(tmp_path: Path, monkey
     Writer(tmp_path / "x.lm").close()
     Writer(tmp_path / "x.lm").close()
     assert seen == [["writer.lock"]]
-
-
-_LISTED = """\
-/dev/sda1 / ext4 rw,relatime 0 0
-server:/home /home nfs4 rw,vers=4.2 0 0
-/dev/sdb1 /home/disk ext4 rw 0 0
-/dev/sr0 /media/a\\040disc iso9660 ro,nosuid 0 0
-share /home/disk cifs rw 0 0
-"""
-
-
-@pytest.fixture
-def listed(tmp_path: Path) -> Path:
-    (tmp_path / "mounts").write_text(_LISTED)
-    return tmp_path / "mounts"
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/data/x.lm", Mount(Path("/"), "ext4", is_read_only=False)),
-        ("/home/anna/x.lm", Mount(Path("/home"), "nfs4", is_read_only=False)),
-        ("/homes/x.lm", Mount(Path("/"), "ext4", is_read_only=False)),
-        ("/home/disk/x.lm", Mount(Path("/home/disk"), "cifs", is_read_only=False)),
-        ("/media/a disc/x.lm", Mount(Path("/media/a disc"), "iso9660", is_read_only=True)),
-    ],
-)
-def test_the_innermost_and_latest_mount_counts(path: str, expected: Mount, listed: Path) -> None:
-    assert mount_of(Path(path), listed) == expected
-
-
-def test_a_network_file_system_is_named(listed: Path) -> None:
-    note = network_note(Path("/home/anna/x.lm"), listed)
-    assert "x.lm lies on a network file system (nfs4 at /home)" in note
-    assert network_note(Path("/data/x.lm"), listed) == ""
-    assert network_note(Path("/data/x.lm"), listed / "absent") == ""
-
-
-def test_a_mount_for_reading_alone_is_refused(listed: Path) -> None:
-    with pytest.raises(StorageError, match=r"lies on /media/a disc \(iso9660\), which is mounted read-only"):
-        refuse_read_only(Path("/media/a disc/x.lm"), listed)
-    refuse_read_only(Path("/data/x.lm"), listed)
-
-
-def test_a_build_on_a_network_file_system_logs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mounts").write_text(f"server:/a {tmp_path} nfs rw 0 0\n")
-    monkeypatch.setattr(writable_module.network_note, "__defaults__", (tmp_path / "mounts",))
-    lines: list[str] = []
-    build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder(), log=lines.append)
-    assert "network file system (nfs at" in lines[0]
 
 
 @pytest.fixture
