@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.encoders.encoder import SegmentedDocument
 from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexMismatch
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
@@ -21,9 +20,9 @@ from indexer.building.builder import Settings, build
 from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline, run
 from indexer.generation.resources import Footprint
-from indexer.plan import Plan, _Counts, make_plan, read_sample
+from indexer.plan import Drawn, Existing, Plan, Sample, Unit, draw, make_plan, read_sample, units_of
 from indexer.reading.reader import DocumentReader
-from indexer.sampling import Drawn, Unit, draw, units_of
+from indexer.reading.requests import Request
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -124,46 +123,44 @@ def test_settings_that_cannot_be_kept_are_refused(
     assert not (tmp_path / "x.lm").exists()
 
 
-def sampled(
-    documents: Sequence[Document | Unreadable], n: float = 1.0, hashes: dict[str, str] | None = None
-) -> tuple[_Counts, list[SegmentedDocument]]:
+def sampled(documents: Sequence[Document | Unreadable], n: float = 1.0, hashes: dict[str, str] | None = None) -> Sample:
     """Each document stands for `n`, and the index holds the ones with hashes in 5 chunks each."""
-    hashes, documents_of = hashes or {}, {document.doc_id: document for document in documents}
-    drawn = [Drawn(Unit("held", doc_id, 1), n, n) for doc_id in documents_of]
-    return read_sample(drawn, FakeEncoder(), hashes, dict.fromkeys(hashes, 5), lambda unit: documents_of[unit.doc_id])
+    existing = Existing(hashes or {}, dict.fromkeys(hashes or {}, 5))
+    drawn = [Drawn(Request("held", document.doc_id), 1, n, n) for document in documents]
+    by_name = {document.doc_id: document for document in documents}
+    return read_sample(drawn, FakeEncoder(), existing, lambda unit: by_name[unit.request.doc_id or ""])
 
 
 def test_a_sample_of_all_documents_has_the_counts_of_a_run(tmp_path: Path) -> None:
-    counts, kept = sampled([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
+    sample = sampled([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
         report = run([Pipeline(writer, FakeEncoder())], CORPUS)
-    assert (counts.n_new, counts.n_unreadable, counts.is_all) == (12, 2, True)
-    assert (counts.n_tokens, counts.n_chunks) == (report.n_tokens, report.n_chunks)
-    assert counts.n_chars == sum(len(document.text) for document in CORPUS)
-    assert {segmented.document.doc_id for segmented in kept} == {document.doc_id for document in CORPUS}
+    assert (sample.n_new, sample.n_unreadable, sample.is_counted) == (12, 2, True)
+    assert (sample.n_tokens, sample.n_chunks) == (report.n_tokens, report.n_chunks)
+    assert sample.n_chars == sum(len(document.text) for document in CORPUS)
+    assert {segmented.document.doc_id for segmented in sample.kept} == {document.doc_id for document in CORPUS}
 
 
 def test_new_changed_and_unchanged_documents_are_counted_separately() -> None:
     hashes = {document.doc_id: content_hash(document) for document in CORPUS[:8]}
     documents = [*CORPUS[:7], replace(CORPUS[7], text=CORPUS[7].text.upper()), *CORPUS[8:]]
-    counts, _ = sampled(documents, hashes=hashes)
-    assert (counts.n_unchanged, counts.n_changed, counts.n_new, counts.n_chunks_replaced) == (7, 1, 4, 5)
-    assert counts.n_chars == sum(len(document.text) for document in CORPUS[7:])
+    sample = sampled(documents, hashes=hashes)
+    assert (sample.n_unchanged, sample.n_changed, sample.n_new, sample.n_chunks_replaced) == (7, 1, 4, 5)
+    assert sample.n_chars == sum(len(document.text) for document in CORPUS[7:])
 
 
 def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
-    one, _ = sampled(CORPUS)
-    ten, _ = sampled(CORPUS, n=10.0)
-    assert (ten.n_new, ten.n_tokens, ten.is_all) == (120, 10 * one.n_tokens, False)
+    one, ten = sampled(CORPUS), sampled(CORPUS, n=10.0)
+    assert (ten.n_new, ten.n_tokens, ten.is_counted) == (120, 10 * one.n_tokens, False)
 
 
 def unit(number: int, size: int = 1_000, suffix: str = ".txt") -> Unit:
-    return Unit(f"{number}{suffix}", f"{number}{suffix}", size)
+    return Request(f"{number}{suffix}", f"{number}{suffix}"), size
 
 
 def number_of(drawn: Drawn) -> int:
-    return int(drawn.unit.doc_id.partition(".")[0])
+    return int(drawn.request.source.partition(".")[0])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +178,7 @@ def test_a_sample_adds_up_and_rare_units_stand_alone(units: list[Unit], n_known:
     assert len(drawn) < 150
     assert {number_of(one) for one in drawn if (one.n_units, one.share) == (1, 1)} == alone
     assert sum(one.n_units for one in drawn) == pytest.approx(len(units))
-    assert sum(one.share * one.unit.size_bytes for one in drawn) == pytest.approx(sum(one.size_bytes for one in units))
+    assert sum(one.share * one.size_bytes for one in drawn) == pytest.approx(sum(size for _, size in units))
 
 
 def test_a_draw_depends_on_its_seed_alone_and_covers_the_corpus() -> None:
@@ -202,7 +199,7 @@ def test_every_unit_is_drawn_as_likely_as_the_others() -> None:
 
 def sampled_documents(folder: Path) -> list[Document | Unreadable]:
     with DocumentReader() as reader:
-        return [one.unit.read(reader) for one in draw(units_of([str(folder)]))]
+        return [one.read(reader) for one in draw(units_of([str(folder)]))]
 
 
 def texts_of(documents: Iterable[Document | Unreadable]) -> dict[str, str]:
